@@ -31,6 +31,10 @@ CROSSPLANE_LDFLAGS := -s -w -X github.com/crossplane/crossplane-runtime/v2/pkg/v
 export CGO_ENABLED := 0
 export GOFLAGS := $(GOFLAGS) -trimpath
 
+# Shows the progress of a long "go build -v": its name, the seconds that it takes on two processors with an empty
+# cache, and the command.
+STEP := $(CURDIR)/hack/step
+
 .DEFAULT_GOAL := help
 
 .PHONY: help
@@ -38,19 +42,40 @@ help: ## Show this help.
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: build packages ## Start a local control plane, install Drover and bring up three Nodes.
-	$(BIN)/drover-cluster up --dir $(CLUSTER) --bin $(BIN) --packages $(PACKAGES)
-	$(BIN)/demo --launcher $(BIN)/drover-cluster --dir $(CLUSTER)
+demo: preflight demo-binaries demo-packages ## Start a local control plane, install Drover and bring up three Nodes. Ctrl-C stops all that it started.
+	@$(BIN)/demo --launcher $(BIN)/drover-cluster --dir $(CLUSTER) --packages $(PACKAGES)
+
+# The demo runs the local cloud, so it needs no provider of another cloud, and none of the tools.
+DEMO_PACKAGES := drover function-drover provider-drover provider-local
+.PHONY: demo-binaries
+demo-binaries: $(BIN)/drover-kube $(BIN)/crossplane $(BIN)/crossplane-manifests
+	@$(STEP) "Drover" 120 go build -v -ldflags "-s -w" -o $(BIN)/ ./cmd/demo ./cmd/kubectl-drover $(patsubst %,./cmd/%,$(filter-out drover,$(DEMO_PACKAGES)))
+	@cd cluster && $(STEP) "Launcher" 60 go build -v -ldflags "-s -w" -o $(BIN)/ ./cmd/drover-cluster ./cmd/xpkg
+	@cd cluster/cloud && $(STEP) "Local cloud" 45 go build -v -ldflags "-s -w" -o $(BIN)/local-cloud .
+
+.PHONY: demo-packages
+demo-packages: demo-binaries
+	@$(BIN)/xpkg build --root $(CURDIR) --bin $(BIN) --out $(PACKAGES) --version $(VERSION) $(DEMO_PACKAGES)
+
+# It needs no Go, and is the first prerequisite, so that a missing one is reported before minutes of building.
+.PHONY: preflight
+preflight: ## Check what the demo needs: Go, free disk space, free ports. PREFLIGHT=no skips it.
+	@$(if $(filter no,$(PREFLIGHT)),:,hack/preflight $(WORK))
 
 .PHONY: demo-down
 demo-down: ## Stop the demo and delete all that it made.
 	@if [ -x $(BIN)/drover-cluster ]; then $(BIN)/drover-cluster down --dir $(CLUSTER) --purge; else rm -rf $(CLUSTER); fi
 
+FAULT ?=
+.PHONY: demo-break
+demo-break: ## Break the cloud of the demo, FAULT=quota; without FAULT a menu of ten faults, FAULT=none ends all.
+	@test -x $(BIN)/demo || { echo "no demo runs, start it with make demo" >&2; exit 1; }
+	@$(BIN)/demo --launcher $(BIN)/drover-cluster --dir $(CLUSTER) --break --fault '$(FAULT)'
+
 .PHONY: demo-real
 demo-real: REAL_IMAGES := debian-12-real
-demo-real: build packages real-vms ## Start a local control plane and let three real Debian machines join, run a pod each, roll and go.
-	$(BIN)/drover-cluster up --dir $(CLUSTER) --bin $(BIN) --packages $(PACKAGES) --real-vms $(REAL_VMS)
-	$(BIN)/demo --launcher $(BIN)/drover-cluster --dir $(CLUSTER) --real --timeout 30m
+demo-real: preflight demo-binaries demo-packages real-vms ## Start a local control plane and let three real Debian machines join, run a pod each, roll and go.
+	@$(BIN)/demo --launcher $(BIN)/drover-cluster --dir $(CLUSTER) --packages $(PACKAGES) --real-vms $(REAL_VMS) --timeout 30m
 
 .PHONY: build
 build: binaries $(BIN)/drover-kube $(BIN)/crossplane $(BIN)/crossplane-manifests ## Build all binaries, Kubernetes and Crossplane included (minutes, the first time).
@@ -58,19 +83,18 @@ build: binaries $(BIN)/drover-kube $(BIN)/crossplane $(BIN)/crossplane-manifests
 # Go's build cache decides what is built anew, so these are always tried.
 # Everything that goes into a package is static.
 .PHONY: binaries
-binaries:
-	@mkdir -p $(BIN)
+binaries: vm-tools
 	go build -ldflags "-s -w" -o $(BIN)/ ./cmd/...
 	cd cluster && go build -ldflags "-s -w" -o $(BIN)/ ./cmd/...
-	cd cluster/cloud && go build -ldflags "-s -w" -o $(BIN)/local-cloud . && go build -ldflags "-s -w" -o $(BIN)/ ./cmd/...
+	cd cluster/cloud && go build -ldflags "-s -w" -o $(BIN)/local-cloud .
 
 $(BIN)/drover-kube: $(wildcard cluster/kubernetes/*.go) cluster/kubernetes/go.mod
 	@mkdir -p $(BIN)
-	cd cluster/kubernetes && go build -ldflags "$(KUBE_LDFLAGS)" -o $@ .
+	@cd cluster/kubernetes && $(STEP) "Kubernetes $(KUBERNETES_VERSION)" 300 go build -v -ldflags "$(KUBE_LDFLAGS)" -o $@ .
 
 $(BIN)/crossplane: cluster/go.mod
 	@mkdir -p $(BIN)
-	cd cluster && go build -ldflags "$(CROSSPLANE_LDFLAGS)" -o $@ github.com/crossplane/crossplane/v2/cmd/crossplane
+	@cd cluster && $(STEP) "Crossplane $(CROSSPLANE_VERSION)" 90 go build -v -ldflags "$(CROSSPLANE_LDFLAGS)" -o $@ github.com/crossplane/crossplane/v2/cmd/crossplane
 
 # Crossplane's chart and CRDs, which the launcher installs as they are.
 $(BIN)/crossplane-manifests: cluster/go.mod
@@ -84,11 +108,25 @@ $(BIN)/crossplane-manifests: cluster/go.mod
 # version of containerd has a pause of its own, and registry.example.org is a registry that only
 # the mirror serves. REAL_IMAGES are the images, by default all.
 .PHONY: real-vms
-real-vms: binaries $(BIN)/kubelet $(BIN)/plugins ## Build the images of the local cloud's real VMs, and what they download (minutes, the first time).
-	$(BIN)/vm-image build --dir $(REAL_VMS)/images $(REAL_IMAGES:%=--image %)
+real-vms: images $(BIN)/kubelet $(BIN)/plugins ## Build the images of the local cloud's real VMs, and what they download (minutes, the first time).
 	$(BIN)/vm-image mirror --dir $(REAL_VMS)/mirror --release $(KUBERNETES_VERSION) $(BIN)/kubelet
 	$(BIN)/vm-image mirror --dir $(REAL_VMS)/mirror --plugins $(NETWORK_PLUGINS_VERSION) $(BIN)/plugins/*
 	$(BIN)/vm-image mirror --dir $(REAL_VMS)/mirror $(PAUSE_IMAGES:%=--image %) $(BIN)/pause
+
+.PHONY: images
+images: vm-tools
+	$(BIN)/vm-image build --dir $(REAL_VMS)/images $(REAL_IMAGES:%=--image %)
+
+# The images of the short form of the end-to-end tests.
+SHORT_IMAGES := debian-12-real flatcar-like
+.PHONY: short-images
+short-images:
+	@$(MAKE) images REAL_IMAGES="$(SHORT_IMAGES)"
+
+.PHONY: vm-tools
+vm-tools:
+	@mkdir -p $(BIN)
+	cd cluster/cloud && go build -ldflags "-s -w" -o $(BIN)/ ./cmd/...
 
 $(BIN)/kubelet: cluster/kubernetes/go.mod
 	@mkdir -p $(BIN)
@@ -100,11 +138,12 @@ $(BIN)/plugins: cluster/cloud/go.mod
 	cd cluster/cloud && go build -ldflags "-s -w" -o $@/ $(network_plugins:%=github.com/containernetworking/plugins/plugins/%)
 	@touch $@
 
-# Argo CD, Flux and the Crossplane CLI, whose verdicts test/gitops compares (minutes, the
-# first time).
-.PHONY: gitops-clients
-gitops-clients: $(BIN)/crossplane-cli
-	cd test/gitops/clients && go build -ldflags "-s -w" -o $(BIN)/gitops-judge ./judge
+# Argo CD needs another version of Kubernetes' packages, which take longer to compile than its tests
+# to run, so this is no part of "make test".
+.PHONY: gitops
+gitops: build packages $(BIN)/crossplane-cli ## Compare the verdicts of Argo CD, Flux and the Crossplane CLI on live objects (minutes to compile, the first time).
+	cd test/gitops/clients && go vet ./judge && go build -ldflags "-s -w" -o $(BIN)/gitops-judge ./judge
+	DROVER_BIN=$(BIN) DROVER_PACKAGES=$(PACKAGES) go test -count=1 -timeout 30m ./test/gitops
 
 $(BIN)/crossplane-cli: test/gitops/clients/go.mod
 	@mkdir -p $(BIN)
@@ -169,9 +208,8 @@ VULNDB ?= https://vuln.go.dev
 .PHONY: lint
 lint: $(BIN)/staticcheck $(BIN)/govulncheck ## Vet and staticcheck every module, measure the prose, and look for dependencies with known faults.
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "gofmt these:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
-	@# Staticcheck would analyse all of Argo CD for one file of the clients.
+	@# The clients of test/gitops are Argo CD's packages and one file: "make gitops" vets it.
 	@for m in $(filter-out test/gitops/clients,$(MODULES)); do echo "lint $$m"; (cd $$m && go vet ./... && $(BIN)/staticcheck ./...) || exit 1; done
-	cd test/gitops/clients && go vet ./judge
 	cd tools/prose && go run . -limits limits.txt $(CURDIR) >/dev/null
 	VULNDB=$(VULNDB) GOVULNCHECK=$(BIN)/govulncheck go test -count=1 ./test/dependencies
 
@@ -202,7 +240,7 @@ test: lint unit integration e2e recovery ## Run all tests: what CI runs.
 # local cloud.
 .PHONY: unit
 unit: binaries ## Run the tests that need no control plane.
-	go test -timeout 30m ./apis/... ./cmd/... ./config/... ./test/compatibility ./test/docs/pages ./test/providers ./test/release $$(go list ./internal/... | grep -v /simulator$$)
+	go test -timeout 30m ./apis/... ./cmd/... ./config/... ./hack ./test/compatibility ./test/docs/pages ./test/providers ./test/release $$(go list ./internal/... | grep -v /simulator$$)
 	go test -timeout 30m ./internal/plan/simulator -rapid.seed=1 -rapid.checks=200
 	@for m in cluster cluster/cloud cluster/kubernetes test/monitoring tools/prose; do (cd $$m && DROVER_BIN=$(BIN) go test ./...) || exit 1; done
 
@@ -247,10 +285,15 @@ fuzz: ## Give garbage to all that decodes what others wrote, FUZZTIME=30s to eac
 		done; \
 	done
 
+# The short form has all of Drover's promises. It leaves out tests that repeat one with another cloud, image or
+# setting, that need a control plane of their own, or that have a target of their own: conformance, kills, skew.
+#
+# The packages that take longest come first: most of their time is spent waiting.
+LONG ?=
 .PHONY: e2e
-e2e: build packages gitops-clients previous-if-possible real-vms-if-possible ## Run the end-to-end tests, the short form of conformance and the golden renders on a local control plane.
-	DROVER_CONFORMANCE_SHORT=1 DROVER_BIN=$(BIN) DROVER_PACKAGES=$(PACKAGES) DROVER_PREVIOUS=$$(ls -d $(previous_dir)/packages 2>/dev/null) DROVER_REAL_VMS=$$(ls -d $(REAL_VMS) 2>/dev/null) \
-		go test -count=1 -parallel 4 -timeout 60m $$(go list ./test/... | grep -v /recovery$$)
+e2e: build packages $(BIN)/crossplane-cli $(if $(LONG),previous-if-possible) real-vms-if-possible ## Run the end-to-end tests, conformance and the golden renders on a local control plane: the short form, or with LONG=1 all.
+	DROVER_SHORT=$(if $(LONG),,1) DROVER_BIN=$(BIN) DROVER_PACKAGES=$(PACKAGES) DROVER_PREVIOUS=$$(ls -d $(previous_dir)/packages 2>/dev/null) DROVER_REAL_VMS=$$(ls -d $(REAL_VMS) 2>/dev/null) \
+		go test -count=1 -p 2 -parallel 4 -timeout $(if $(LONG),3h,60m) ./test/e2e ./test/conformance ./test/docs $$(go list ./test/... | grep -vE '/(recovery|gitops|e2e|conformance|docs)$$')
 
 # It has two control planes of its own, so it runs alone.
 RECOVERY ?=
@@ -275,7 +318,7 @@ previous-if-possible: binaries
 # REQUIRE_REAL_VMS is set, as in CI.
 .PHONY: real-vms-if-possible
 real-vms-if-possible: binaries
-	@$(MAKE) real-vms || { rm -rf $(REAL_VMS) && [ -z "$(REQUIRE_REAL_VMS)" ] && \
+	@$(MAKE) real-vms $(if $(LONG),,REAL_IMAGES="$(SHORT_IMAGES)") || { rm -rf $(REAL_VMS) && [ -z "$(REQUIRE_REAL_VMS)" ] && \
 		echo "NO REAL VM IS TESTED: the image cannot be built, for the reason above" >&2; }
 
 .PHONY: conformance
@@ -287,6 +330,37 @@ conformance: build packages ## Hold all providers, or PROVIDER=aws, against what
 bench: build packages ## Count API writes a Machine and bytes a response, and print them; LARGE=1 also of 1000 Machines.
 	go test -run '^$$' -bench . -benchtime 1x ./internal/function/...
 	DROVER_BIN=$(BIN) DROVER_PACKAGES=$(PACKAGES) go test -run '^$$' -bench . -benchtime 1x -timeout 90m ./test/bench $(if $(LARGE),-large)
+
+$(BIN)/benchstat: tools/benchstat/go.mod
+	@mkdir -p $(BIN)
+	cd tools/benchstat && go build -o $@ golang.org/x/perf/cmd/benchstat
+
+# The rounds alternate between the trees, because the load of the machine changes over time. benchstat
+# needs six of them for a confidence interval. Benchmarks outside of internal need a control plane. If
+# a benchmark fails or none matches, the comparison ends: benchstat would compare the rest in silence.
+BASE ?= main
+COUNT ?= 6
+BENCH ?= .
+BENCH_PACKAGES ?= $(shell git grep --untracked -l '^func Benchmark' -- 'internal/*_test.go' | xargs -rn1 dirname | sort -u | sed 's,^,./,')
+COMPARED := $(CURDIR)/$(WORK)/bench-compare
+.PHONY: bench-compare
+bench-compare: $(BIN)/benchstat ## Compare the Go benchmarks of the work tree with those of BASE=main, in COUNT=6 rounds; BENCH_PACKAGES=./internal/pipeline BENCH=Tag for some of them.
+	@git rev-parse --quiet --verify '$(BASE)^{commit}' >/dev/null || { echo "BASE=$(BASE): the repository has no such commit" >&2; exit 1; }
+	@base=$$(mktemp -d) && trap 'git worktree remove --force "$$base" 2>/dev/null; rm -rf "$$base"' EXIT && \
+	git worktree add --quiet --detach "$$base" '$(BASE)' && rm -rf $(COMPARED) && mkdir -p $(COMPARED) && \
+	round() { \
+		local name=$$1 packages=; \
+		for p in $(BENCH_PACKAGES); do [ ! -d "$${p%...}" ] || packages+=" $$p"; done; \
+		[ -n "$$packages" ] || { echo "$$name: has none of the packages $(BENCH_PACKAGES)" >&2; return 1; }; \
+		go test -run '^$$' -bench '$(BENCH)' -benchmem $$packages >$(COMPARED)/round.txt 2>&1 || { cat $(COMPARED)/round.txt >&2; return 1; }; \
+		grep -q ^Benchmark $(COMPARED)/round.txt || { echo "$$name: no benchmark in$$packages matches BENCH=$(BENCH)" >&2; return 1; }; \
+		cat $(COMPARED)/round.txt >>$(COMPARED)/$$name.txt; \
+	} && \
+	for i in $$(seq $(COUNT)); do \
+		echo "round $$i of $(COUNT)"; \
+		(cd "$$base" && round base) && round work-tree || exit 1; \
+	done && \
+	$(BIN)/benchstat '$(BASE)=$(COMPARED)/base.txt' 'work tree=$(COMPARED)/work-tree.txt'
 
 .PHONY: load
 load: build packages ## Measure creating, rolling, deleting and resting fleets; LOAD="create=10" measures only that.

@@ -1,9 +1,9 @@
-// Package apis generates what is made from the API types.
+// Package apis has the generators of everything that is derived from the API types.
 package apis
 
 //go:generate go run ../internal/cloudgen
 //go:generate go tool controller-gen object:headerFile=../hack/boilerplate.go.txt paths=./machine/... paths=./cluster/... paths=./vsphere/... paths=./terraform/... paths=./fn/... paths=./inventory/... paths=./aws/... paths=./azure/... paths=./digitalocean/... paths=./gcp/... paths=./kubevirt/... paths=./yandex/...
-//go:generate sh -c "for c in vsphere terraform aws azure digitalocean gcp kubevirt yandex; do go tool -modfile=../tools/go.mod angryjet generate-methodsets --header-file=../hack/boilerplate.go.txt ./$c/... || exit 1; done"
+//go:generate go tool -modfile=../tools/go.mod angryjet generate-methodsets --header-file=../hack/boilerplate.go.txt ./...
 //go:generate go run ../internal/xrdgen
 //go:generate go run ../internal/conditionsgen
 //go:generate go run ../internal/refgen

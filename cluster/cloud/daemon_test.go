@@ -15,7 +15,7 @@ import (
 
 const asDaemon = "LOCAL_CLOUD_TEST_AS_DAEMON"
 
-// The test binary is the daemon too, so that tests can kill it.
+// The test binary is also the daemon, so that tests can kill it.
 func TestMain(m *testing.M) {
 	if os.Getenv(asDaemon) != "" {
 		main()
@@ -67,7 +67,7 @@ func start(t *testing.T, dir string) *daemon {
 	return d
 }
 
-// kill is SIGKILL, and waits until the process is gone.
+// kill sends SIGKILL, and waits until the process has ended.
 func (d *daemon) kill() {
 	_ = d.cmd.Process.Kill()
 	_ = d.cmd.Wait()
@@ -89,8 +89,7 @@ func TestVMsSurviveTheDaemonsDeath(t *testing.T) {
 	}
 }
 
-// Each creation that was answered is there after a kill in the midst of many,
-// and no name is there twice.
+// A kill during many creations loses no VM whose creation was answered, and creates no name twice.
 func TestAKillInTheMidstOfCreationsLosesAndDoublesNone(t *testing.T) {
 	dir, ctx := t.TempDir(), context.Background()
 	d := start(t, dir)
@@ -124,7 +123,7 @@ func TestAKillInTheMidstOfCreationsLosesAndDoublesNone(t *testing.T) {
 			t.Errorf("VM %s is there %d times", vm.Name, count[vm.Name])
 		}
 	}
-	// The one whose answer the kill took away may be there or not.
+	// The kill can prevent one answer: the VM of that creation may exist or not.
 	if len(vms) != want && len(vms) != want+1 {
 		t.Errorf("%d VMs after %d answered creations", len(vms), want)
 	}

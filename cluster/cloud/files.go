@@ -11,8 +11,8 @@ import (
 	"syscall"
 )
 
-// lock keeps a second daemon away from a directory. The system frees it when
-// the process ends, however it ends.
+// lock prevents a second daemon from using a directory. The system releases the lock when the
+// process ends, also if it is killed.
 func lock(dir string) (unlock func(), err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("--dir: %w", err)
@@ -28,7 +28,7 @@ func lock(dir string) (unlock func(), err error) {
 	return func() { f.Close() }, nil
 }
 
-// readToken reads the token, or makes a new one when there is no file.
+// readToken reads the token, or creates one if the file does not exist.
 func readToken(file string) (string, error) {
 	b, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {

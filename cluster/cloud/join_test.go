@@ -28,7 +28,7 @@ import (
 	"github.com/drover-dev/drover/internal/localcloud"
 )
 
-// cluster is a real API server, set up as kubeadm leaves it.
+// cluster is a real API server, configured as kubeadm configures it.
 type cluster struct {
 	kubernetes.Interface
 	config *rest.Config
@@ -266,7 +266,7 @@ func (c *cluster) userData(t *testing.T, name, token string) []byte {
 	return b.Bytes()
 }
 
-// token makes a bootstrap token.
+// token creates a bootstrap token.
 func (c *cluster) token(t *testing.T) string {
 	t.Helper()
 	id, secret := rand.String(6), rand.String(16)
@@ -335,7 +335,7 @@ func (c *cluster) waitReady(t *testing.T, name string) *corev1.Node {
 	return node
 }
 
-// lease is when a Node's lease was renewed last.
+// lease returns the time of the last renewal of a Node's lease.
 func (c *cluster) lease(t *testing.T, name string) time.Time {
 	t.Helper()
 	l, err := c.CoordinationV1().Leases(corev1.NamespaceNodeLease).Get(context.Background(), name, metav1.GetOptions{})

@@ -1,5 +1,4 @@
-// The local cloud: VMs on one computer, behind an HTTP API. README.md says what
-// it can do.
+// The local cloud: VMs on one computer, behind an HTTP API. README.md describes its features.
 package main
 
 import (
@@ -40,7 +39,7 @@ type flags struct {
 }
 
 func main() {
-	// Not a command of kong's: what follows is a hypervisor's command line.
+	// kong must not parse this command: its arguments are the command line of a hypervisor.
 	if len(os.Args) > 2 && os.Args[1] == hypervisor.GuardCommand {
 		os.Exit(hypervisor.RunGuard(os.Args[2:]))
 	}
@@ -55,7 +54,7 @@ func run(f flags) error {
 		level = slog.LevelDebug
 	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
-	// What client-go has to say of a VM's lost connections interests few.
+	// Messages of client-go about a VM's lost connections are useful only for debugging.
 	libraries := slog.LevelError
 	if f.Debug {
 		libraries = slog.LevelInfo
@@ -74,7 +73,7 @@ func run(f flags) error {
 	if err != nil {
 		return err
 	}
-	// Before anything runs: the address may be taken.
+	// Listen before any VM runs: the address may be in use.
 	listener, err := net.Listen("tcp", f.Listen)
 	if err != nil {
 		return fmt.Errorf("--listen: %w", err)
@@ -104,7 +103,7 @@ func run(f flags) error {
 	return serve(ctx, listener, api.New(c, token, clk, log), log)
 }
 
-// realVMs runs VMs of the images in the folder, or none.
+// realVMs returns the real VMs with the images of the folder, or without any image.
 func realVMs(f flags) (*real.Machines, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -117,7 +116,7 @@ func realVMs(f flags) (*real.Machines, error) {
 	return real.New(o), nil
 }
 
-// serve answers calls until the context ends, and then those that it has begun.
+// serve answers calls until the context ends, and then completes the calls in progress.
 func serve(ctx context.Context, l net.Listener, h http.Handler, log *slog.Logger) error {
 	srv := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
 	stopped := make(chan error, 1)

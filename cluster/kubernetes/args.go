@@ -19,20 +19,20 @@ func (l layout) pki(name string) string {
 	return filepath.Join(l.dir, "pki", name)
 }
 
-// controllers are those that our packages, kubelets and their pods need. Each
-// one left out saves memory and idle work.
+// controllers are those that Drover's packages, kubelets and their pods need. Every other
+// controller would cost memory and idle work.
 var controllers = []string{
-	// What any API server needs to be usable.
+	// Any API server needs these to be usable.
 	"garbage-collector", "namespace", "serviceaccount", "serviceaccount-token",
 	"root-ca-certificate-publisher",
-	// Crossplane's roles are aggregated.
+	// Crossplane uses aggregated roles.
 	"clusterrole-aggregation",
 	// TLS bootstrap of kubelets.
 	"certificatesigningrequest-signing", "certificatesigningrequest-approving",
 	"certificatesigningrequest-cleaner", "bootstrap-signer", "token-cleaner",
-	// What happens to Nodes and to the pods on them.
+	// Nodes, and the pods on them.
 	"node-lifecycle", "taint-eviction", "pod-garbage-collector",
-	// Workloads that a drain has to respect.
+	// Workloads that a drain must respect.
 	"disruption", "replicaset", "deployment", "daemonset",
 }
 
@@ -57,12 +57,12 @@ func apiserverArgs(l layout, port int) []string {
 	}
 }
 
-// auditArgs are for an API server that writes an audit log.
+// auditArgs are the arguments of an API server that writes an audit log.
 func auditArgs(l layout) []string {
 	return []string{
 		"--audit-policy-file=" + l.auditPolicy(),
 		"--audit-log-path=" + l.auditLog(),
-		// In MiB: whoever reads the log while it grows would miss what is rotated.
+		// In MiB. A rotation would hide entries from a reader that follows the log.
 		"--audit-log-maxsize=100000",
 	}
 }

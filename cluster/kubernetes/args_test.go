@@ -8,8 +8,8 @@ import (
 	"k8s.io/kubernetes/cmd/kube-controller-manager/app"
 )
 
-// The controller manager only logs a controller name that it does not know, so a
-// misspelt one would silently be off.
+// The controller manager only logs a controller name that it does not know, so a misspelt
+// controller would be off without an error.
 func TestEveryControllerIsKnownToTheControllerManager(t *testing.T) {
 	known := app.KnownControllers()
 	for _, c := range controllers {

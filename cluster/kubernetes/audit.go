@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// auditLevels that --audit takes.
+// auditLevels are the values of --audit.
 var auditLevels = []string{"Metadata", "Request", "RequestResponse"}
 
-// auditPolicy notes every write, once it is answered. Leases and reviews are no
-// writes that anybody would look for: the former are heartbeats, the latter questions.
+// auditPolicy records every write once it is answered. It omits Leases, which are heartbeats, and
+// reviews, which are queries.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived, ResponseStarted]

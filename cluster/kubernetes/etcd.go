@@ -11,10 +11,10 @@ import (
 
 const etcdStartTimeout = time.Minute
 
-// startEtcd runs a single member that is reached through a unix socket only, so
-// that its data is as private as its directory.
+// startEtcd runs a single member that only listens on a unix socket, so that its data is as private
+// as its directory.
 func startEtcd(l layout) (*embed.Etcd, error) {
-	// A socket that a killed process left behind cannot be bound again.
+	// A socket that a killed process left cannot be bound again.
 	for _, s := range []string{l.etcdSocket(), l.peerSocket()} {
 		if err := os.Remove(s); err != nil && !os.IsNotExist(err) {
 			return nil, err
@@ -22,8 +22,8 @@ func startEtcd(l layout) (*embed.Etcd, error) {
 	}
 	client := url.URL{Scheme: "unix", Path: l.etcdSocket()}
 	peer := url.URL{Scheme: "unix", Path: l.peerSocket()}
-	// What is advertised must look like host:port. Nobody dials it: there is one
-	// member, and the API server is told the socket.
+	// The advertised address must have the form host:port. No client dials it: there is one member,
+	// and the API server gets the path of the socket.
 	advertised := url.URL{Scheme: "http", Host: "localhost:0"}
 
 	c := embed.NewConfig()
@@ -35,9 +35,9 @@ func startEtcd(l layout) (*embed.Etcd, error) {
 	c.AdvertisePeerUrls = []url.URL{advertised}
 	c.InitialCluster = c.InitialClusterFromName(c.Name)
 	c.LogLevel = "warn"
-	// Durability against a crash of the machine is not worth an fsync a write here.
+	// Durability against a crash of the computer is not worth an fsync per write here.
 	c.UnsafeNoFsync = true
-	// NewConfig leaves it at 0, which logs every request.
+	// The default of NewConfig is 0, which logs every request.
 	c.WarningUnaryRequestDuration = embed.DefaultWarningUnaryRequestDuration
 
 	e, err := embed.StartEtcd(c)

@@ -5,13 +5,13 @@
 //	drover-kube serve --dir DIR --port PORT   runs the control plane until SIGTERM
 //	drover-kube kubectl ARGS...               is kubectl (so is the name "kubectl")
 //
-// DIR holds what a control plane keeps, and what whoever starts it provides:
+// DIR has the files of the control plane. The caller provides all but the last two:
 //
 //	pki/ca.{crt,key}          signs client and kubelet certificates
 //	pki/apiserver.{crt,key}   serving certificate
 //	pki/sa.{pub,key}          signs ServiceAccount tokens
 //	component.kubeconfig      identity of controller-manager and scheduler
-//	etcd/                     made here
+//	etcd/                     the data of etcd
 //	audit.log                 with --audit LEVEL: every write, as JSON
 package main
 
@@ -38,7 +38,7 @@ func main() {
 	}
 	switch os.Args[1] {
 	case "kubectl":
-		// kubectl reads os.Args itself to find its plugins.
+		// kubectl itself reads os.Args to find its plugins.
 		os.Args = append([]string{"kubectl"}, os.Args[2:]...)
 		runKubectl()
 	case "serve":

@@ -44,9 +44,9 @@ func serve(args []string) error {
 	return run(layout{dir: abs}, *port, *audit)
 }
 
-// run returns only when something failed: on SIGTERM it ends the process.
+// run returns only if something failed: on SIGTERM it ends the process.
 func run(l layout, port int, audit string) error {
-	// The components configure logging one after another in the same process.
+	// The components configure logging one after the other in the same process.
 	logsapi.ReapplyHandling = logsapi.ReapplyHandlingIgnoreUnchanged
 
 	apiArgs := apiserverArgs(l, port)
@@ -71,7 +71,7 @@ func run(l layout, port int, audit string) error {
 		}()
 	}
 
-	// This command owns the only signal handler a process may have.
+	// This command has the signal handler, of which a process may have only one.
 	api := apiserver.NewAPIServerCommand()
 	stopped := api.Context()
 	start("kube-apiserver", execute(api, apiArgs))
@@ -92,7 +92,7 @@ func run(l layout, port int, audit string) error {
 		}
 	case <-stopped.Done():
 	}
-	// A graceful stop waits for watches to end, which takes 40 s and saves nothing.
+	// A graceful stop waits for watches to end, which takes 40 s and has no benefit here.
 	e.Server.HardStop()
 	os.Exit(0)
 	return nil
@@ -103,7 +103,7 @@ func execute(cmd *cobra.Command, args []string) func() error {
 	return cmd.Execute
 }
 
-// runScheduler is kube-scheduler's command without its signal handler.
+// runScheduler runs kube-scheduler's command without its signal handler.
 func runScheduler(ctx context.Context, args []string) error {
 	opts := scheduleroptions.NewOptions()
 	fs := pflag.NewFlagSet("kube-scheduler", pflag.ContinueOnError)
@@ -120,7 +120,7 @@ func runScheduler(ctx context.Context, args []string) error {
 	return scheduler.Run(ctx, config, s)
 }
 
-// waitReady waits until the API server has its bootstrap roles and serves.
+// waitReady waits until the API server serves and has its bootstrap roles.
 func waitReady(ctx context.Context, l layout) error {
 	config, err := clientcmd.BuildConfigFromFlags("", l.kubeconfig())
 	if err != nil {

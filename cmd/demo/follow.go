@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
-	"strings"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,14 +15,14 @@ import (
 	"github.com/drover-dev/drover/internal/kubectl/view"
 )
 
-// follow shows the Machines of the examples, and what blocks them, as kubectl drover status does, until
-// the MachineDeployments are complete. On a terminal the screen stays in its place; elsewhere it is
-// printed anew when it changed.
+// follow shows the Machines of the examples, and what blocks them, as kubectl drover status does,
+// until the MachineDeployments are complete. On a terminal it redraws the screen in place.
+// Elsewhere it prints the screen again after each change.
 func follow(ctx context.Context, c client.Client, out io.Writer) error {
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
-	inPlace := isTerminal(out)
-	lines, last := 0, ""
+	inPlace := render.IsTerminal(out)
+	height, last := 0, ""
 	for {
 		v, err := collect.View(ctx, c, time.Now(), collect.Options{Namespace: namespace})
 		if err != nil {
@@ -35,11 +33,11 @@ func follow(ctx context.Context, c client.Client, out io.Writer) error {
 			return err
 		}
 		if text != last {
-			if inPlace && lines > 0 {
-				fmt.Fprintf(out, "\x1b[%dA\x1b[J", lines)
+			if inPlace && height > 0 {
+				fmt.Fprintf(out, "\x1b[%dA\x1b[J", height)
 			}
 			fmt.Fprint(out, text)
-			lines, last = strings.Count(text, "\n"), text
+			height, last = rows(text, widthOf(out)), text
 		}
 		if settled(v.Deployments) {
 			return nil
@@ -55,7 +53,7 @@ func follow(ctx context.Context, c client.Client, out io.Writer) error {
 // namespace of the examples.
 const namespace = "default"
 
-// show the status of a view. Elsewhere than on a terminal, ages would make every screen a new one.
+// show renders the status of a view. Outside of a terminal, ages would make every screen differ.
 func show(v *view.View, out io.Writer, ages bool) (string, error) {
 	now := time.Time{}
 	if ages {
@@ -65,7 +63,7 @@ func show(v *view.View, out io.Writer, ages bool) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return render.NewScreen(out, 0, 0, now).Status(r), nil
+	return render.NewScreen(out, widthOf(out), 0, now).Status(r), nil
 }
 
 func settled(mds []machinev1alpha1.MachineDeployment) bool {
@@ -75,13 +73,4 @@ func settled(mds []machinev1alpha1.MachineDeployment) bool {
 		}
 	}
 	return len(mds) > 0
-}
-
-func isTerminal(out io.Writer) bool {
-	f, ok := out.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
 }

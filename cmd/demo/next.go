@@ -1,8 +1,12 @@
 package main
 
 import (
+	"fmt"
 	"io"
+	"strings"
 	"text/template"
+
+	"github.com/charmbracelet/lipgloss"
 )
 
 var next = template.Must(template.New("next").Parse(`
@@ -20,9 +24,24 @@ Every Machine has its Node. The cluster is yours:
   kubectl drover status md workers --watch
   kubectl delete md workers
 
+make demo-break breaks its cloud: a menu of ten faults, each with what to look at.
 make demo-down stops everything and deletes what it made.
 `))
 
+// whatNext prints the commands to try next, which are indented, in the colour of commands.
 func whatNext(out io.Writer, bin, kubeconfig string) error {
-	return next.Execute(out, struct{ Bin, Kubeconfig string }{bin, kubeconfig})
+	text := &strings.Builder{}
+	if err := next.Execute(text, struct{ Bin, Kubeconfig string }{bin, kubeconfig}); err != nil {
+		return err
+	}
+	command := lipgloss.NewRenderer(out).NewStyle().Foreground(cyan)
+	for line := range strings.Lines(text.String()) {
+		if rest, ok := strings.CutPrefix(line, "  "); ok {
+			line = "  " + command.Render(strings.TrimSuffix(rest, "\n")) + "\n"
+		}
+		if _, err := fmt.Fprint(out, line); err != nil {
+			return err
+		}
+	}
+	return nil
 }

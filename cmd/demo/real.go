@@ -20,14 +20,17 @@ import (
 	"github.com/drover-dev/drover/internal/localplane"
 )
 
-// realName is that of the MachineDeployment and the DaemonSet of the examples.
+// realName is the name of the MachineDeployment and the DaemonSet of the examples.
 const realName = "real"
 
-// rollPatch replaces the machines by those of the other class.
+// realExamples are the files of examples/local-real, in the order in which they are applied.
+var realExamples = []string{"machineclass", "machineclass-medium", "daemonset", "machinedeployment"}
+
+// rollPatch replaces the Machines by Machines of the other class.
 const rollPatch = `{"spec":{"template":{"spec":{"classRef":{"name":"real-medium"}}}}}`
 
-// runReal lets three real machines join, run a pod each, roll and go.
-func runReal(ctx context.Context, c client.Client, plane *localplane.Status, root string, out io.Writer) error {
+// runReal creates three real VMs that join and run a pod each, rolls them, and deletes them.
+func runReal(ctx context.Context, c client.Client, plane *localplane.Status, show *steps, root string, out io.Writer) error {
 	began := time.Now()
 	note := func(what string) {
 		fmt.Fprintf(out, "\n%s after %s\n\n", what, time.Since(began).Round(time.Second))
@@ -35,11 +38,12 @@ func runReal(ctx context.Context, c client.Client, plane *localplane.Status, roo
 	if err := reachable(ctx, c, plane); err != nil {
 		return err
 	}
-	for _, f := range []string{"machineclass", "machineclass-medium", "daemonset", "machinedeployment"} {
-		if err := apply(ctx, c, filepath.Join(root, "examples", "local-real", f+".yaml")); err != nil {
+	for _, f := range realExamples {
+		if err := apply(ctx, c, show, filepath.Join(root, "examples", "local-real", f+".yaml")); err != nil {
 			return err
 		}
 	}
+	show.end()
 	for _, s := range []struct {
 		patch, what string
 	}{
@@ -73,8 +77,8 @@ func runReal(ctx context.Context, c client.Client, plane *localplane.Status, roo
 	return nil
 }
 
-// reachable tells the machines an address of the API server that they reach: their loopback
-// interface is not that of this computer.
+// reachable configures an address of the API server that the VMs can reach, because their loopback
+// interface is not the one of this computer.
 func reachable(ctx context.Context, c client.Client, plane *localplane.Status) error {
 	server, err := url.Parse(plane.Control.Server)
 	if err != nil {

@@ -22,7 +22,7 @@ type cli struct {
 	MaxRecvMessageSize int    `default:"64" env:"MAX_RECV_MESSAGE_SIZE" help:"Largest request that is accepted, in MiB."`
 }
 
-// Run serves until it is told to end, and finishes the calls that are running.
+// Run serves until it receives SIGINT or SIGTERM, and completes the calls that are running.
 func (c *cli) Run() error {
 	log, err := function.NewLogger(c.Debug)
 	if err != nil {

@@ -22,12 +22,11 @@ import (
 	"google.golang.org/grpc/reflection"
 )
 
-// grace is how long calls and streams may go on when the process is told to end. A
-// call takes milliseconds.
+// grace is how long calls and streams may continue after the signal to end. A call takes
+// milliseconds.
 const grace = 10 * time.Second
 
-// serve as the SDK's Serve does, which cannot be stopped: it would cut off the
-// calls that are running.
+// serve replaces the SDK's Serve, which cannot be stopped without cutting off running calls.
 func (c *cli) serve(ctx context.Context, fn fnv1.FunctionRunnerServiceServer) error {
 	creds, err := c.credentials()
 	if err != nil {

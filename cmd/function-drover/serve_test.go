@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// slow answers when it is let go.
+// slow is a function that answers only after the test permits it.
 type slow struct {
 	fnv1.UnimplementedFunctionRunnerServiceServer
 	called, goOn chan struct{}

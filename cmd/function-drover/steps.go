@@ -8,8 +8,8 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// stepMetrics counts calls and bytes by step, which gRPC's own metrics cannot tell
-// apart: there is one method for all of them.
+// stepMetrics counts calls and bytes per step. gRPC's own metrics cannot distinguish steps, because
+// there is one method for all of them.
 type stepMetrics struct {
 	calls, received, sent *prometheus.CounterVec
 }
@@ -29,7 +29,7 @@ func newStepMetrics() *stepMetrics {
 	}
 }
 
-// Describe and Collect make it one collector.
+// Describe and Collect implement prometheus.Collector for all counters together.
 func (m *stepMetrics) Describe(c chan<- *prometheus.Desc) {
 	for _, v := range []*prometheus.CounterVec{m.calls, m.received, m.sent} {
 		v.Describe(c)
@@ -45,12 +45,12 @@ func (m *stepMetrics) Collect(c chan<- prometheus.Metric) {
 // stepKey is the context key of the name of the step that a call is for.
 type stepKey struct{}
 
-// TagRPC makes room for the name of the step, which only the request tells.
+// TagRPC reserves a place for the name of the step, which is known only when the request arrives.
 func (m *stepMetrics) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context {
 	return context.WithValue(ctx, stepKey{}, new(string))
 }
 
-// HandleRPC counts what gRPC measures anyway.
+// HandleRPC counts calls and bytes that gRPC measures anyway.
 func (m *stepMetrics) HandleRPC(ctx context.Context, s stats.RPCStats) {
 	step, ok := ctx.Value(stepKey{}).(*string)
 	if !ok {
@@ -72,7 +72,7 @@ func (m *stepMetrics) HandleRPC(ctx context.Context, s stats.RPCStats) {
 	}
 }
 
-// TagConn and HandleConn: connections are not counted.
+// TagConn and HandleConn do nothing: connections are not counted.
 func (m *stepMetrics) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
 
 func (m *stepMetrics) HandleConn(context.Context, stats.ConnStats) {}

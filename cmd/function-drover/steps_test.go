@@ -17,7 +17,7 @@ func TestCallsAndBytesAreCountedByStep(t *testing.T) {
 		m.HandleRPC(ctx, &stats.InPayload{Payload: req, Length: 100})
 		m.HandleRPC(ctx, &stats.OutPayload{Length: 10})
 	}
-	// A health check is no step.
+	// A health check is not a step.
 	m.HandleRPC(m.TagRPC(t.Context(), nil), &stats.OutPayload{Length: 1000})
 
 	for step, calls := range map[string]float64{"Rollout": 1, "Replicas": 2} {

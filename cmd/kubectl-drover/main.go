@@ -8,7 +8,7 @@ import (
 	"syscall"
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	_ "k8s.io/client-go/plugin/pkg/client/auth" // The credentials that kubectl takes.
+	_ "k8s.io/client-go/plugin/pkg/client/auth" // Authentication as in kubectl.
 
 	"github.com/drover-dev/drover/internal/kubectl/command"
 )

@@ -38,8 +38,8 @@ import (
 	"github.com/drover-dev/drover/internal/operator"
 )
 
-// underTest is the kubeconfig of an API server, with its controllers, that the test
-// may do anything with. Crossplane is not needed.
+// underTest is the environment variable with the kubeconfig of an API server with its controllers.
+// The test may change anything there. Crossplane is not needed.
 const underTest = "KUBECONFIG_UNDER_TEST"
 
 const patience = 3 * time.Minute
@@ -50,13 +50,13 @@ var (
 	definitionKind = schema.GroupVersionKind{Group: "apiextensions.crossplane.io", Version: "v2", Kind: "CompositeResourceDefinition"}
 )
 
-// env is one provider-drover that serves as control and target cluster.
+// env is one provider-drover, with one cluster as control and target cluster.
 type env struct {
 	*testing.T
 	client.WithWatch
 	cfg       *rest.Config
 	namespace string
-	// workloads is the namespace of pods. It outlives the others.
+	// workloads is the namespace of pods. It outlives the other namespaces.
 	workloads string
 }
 
@@ -105,8 +105,9 @@ func (e *env) nodeLife() {
 	if m.Status.NodeRef == nil || m.Status.NodeRef.UID != string(n.UID) || m.Status.Phase != machinev1alpha1.MachineRunning {
 		e.Errorf("status %+v", m.Status)
 	}
-	// Created, finalizer, a status for the requested VM, the providerID in spec and status,
-	// and a status for Ready. One more if the Node is seen before it is Ready.
+	// A write each for: created, finalizer, a status for the requested VM, the providerID in spec
+	// and in status, and a status for Ready. There is one more if the Node is observed before it is
+	// Ready.
 	if got := writes.Load(); got > 7 {
 		e.Errorf("%d writes until Ready, want 7 at most", got)
 	}
@@ -196,7 +197,7 @@ func (e *env) joinToken() {
 	e.gone(s)
 }
 
-// machineOrder deletes a Machine in some way, and looks at each step of its end.
+// machineOrder deletes a Machine in some way, and checks each step of its deletion.
 func (e *env) machineOrder(del func(*env, client.Object)) {
 	set, m := e.set("s"), e.machine("m")
 	e.create(set)
@@ -277,7 +278,7 @@ func (e *env) configInUse() {
 	e.gone(pc)
 }
 
-// What follows are the tools of the above.
+// Helpers of the tests above.
 
 func newEnv(t *testing.T, path string) *env {
 	t.Helper()
@@ -349,7 +350,7 @@ func (e *env) installCRDs() {
 		e.must(yaml.Unmarshal(b, crd))
 		crds = append(crds, crd)
 	}
-	// NodePools are left out: the provider is upgraded before a Configuration that has them.
+	// NodePools are omitted: the provider is upgraded before a Configuration that has them.
 	for kind, plural := range map[schema.GroupVersionKind]string{
 		machinev1alpha1.MachineDeploymentGroupVersionKind: "machinedeployments", machinev1alpha1.MachineSetGroupVersionKind: "machinesets",
 	} {
@@ -363,7 +364,7 @@ func (e *env) installCRDs() {
 	}
 	crds = append(crds, server())
 	for _, crd := range crds {
-		// Those of a control plane with Crossplane are there, and its own.
+		// On a control plane with Crossplane these CRDs exist already.
 		e.must(client.IgnoreAlreadyExists(e.Create(e.Context(), crd)))
 		e.eventually(crd.GetName()+" is served", func() bool {
 			e.get(crd)
@@ -374,7 +375,7 @@ func (e *env) installCRDs() {
 	}
 }
 
-// anything is a CRD that takes everything.
+// anything returns a CRD that accepts any object.
 func anything(kind schema.GroupVersionKind, plural string, scope apiextensionsv1.ResourceScope) *apiextensionsv1.CustomResourceDefinition {
 	yes := true
 	return &apiextensionsv1.CustomResourceDefinition{
@@ -391,7 +392,7 @@ func anything(kind schema.GroupVersionKind, plural string, scope apiextensionsv1
 	}
 }
 
-// server is the CRD of a kind of VM.
+// server returns the CRD of a kind of VM.
 func server() *apiextensionsv1.CustomResourceDefinition {
 	crd := anything(serverKind, "servers", apiextensionsv1.NamespaceScoped)
 	yes, text := true, apiextensionsv1.JSONSchemaProps{Type: "string"}
@@ -407,7 +408,7 @@ func server() *apiextensionsv1.CustomResourceDefinition {
 	return crd
 }
 
-// revision of the Composition of Machines whose VMs are Servers.
+// revision is a revision of the Composition of Machines, with VMs of the kind Server.
 const revision = `
 apiVersion: apiextensions.crossplane.io/v1
 kind: CompositionRevision
@@ -441,7 +442,7 @@ spec:
       input: {apiVersion: fn.drover.dev/v1alpha1, kind: Lifecycle}
 `
 
-// installPipeline makes what Crossplane does of Drover's package.
+// installPipeline creates the objects that Crossplane creates from Drover's package.
 func (e *env) installPipeline() {
 	definition, err := os.ReadFile("../../apis/machine/xrds/machine.drover.dev_orphancollectors.yaml")
 	e.must(err)
@@ -453,7 +454,7 @@ func (e *env) installPipeline() {
 	}
 }
 
-// machine whose class is made with it.
+// machine returns a Machine, and creates its class.
 func (e *env) machine(name string) *machinev1alpha1.Machine {
 	c := &machinev1alpha1.MachineClass{ObjectMeta: metav1.ObjectMeta{Namespace: e.namespace, Name: "c"}}
 	c.Spec.Provider = "test"
@@ -479,7 +480,7 @@ func (e *env) set(name string) *unstructured.Unstructured {
 	return u
 }
 
-// vmOf a Machine, with nothing but its name.
+// vmOf returns the VM resource of a Machine, with only its name.
 func (e *env) vmOf(m *machinev1alpha1.Machine) *unstructured.Unstructured {
 	v := &unstructured.Unstructured{}
 	v.SetGroupVersionKind(serverKind)
@@ -490,10 +491,10 @@ func (e *env) vmOf(m *machinev1alpha1.Machine) *unstructured.Unstructured {
 
 func providerID(m *machinev1alpha1.Machine) string { return "test:///" + string(m.UID) }
 
-// finalizerCloud is that of the VM's provider.
+// finalizerCloud is the finalizer of the VM's provider.
 const finalizerCloud = "test.drover.dev/cloud"
 
-// cloudCreates the VM of a Machine, which is running then.
+// cloudCreates simulates the creation of a Machine's VM, which is then running.
 func (e *env) cloudCreates(m *machinev1alpha1.Machine) *unstructured.Unstructured {
 	v := e.vmOf(m)
 	e.eventually("the VM is requested", func() bool { return e.tryGet(v) })
@@ -509,7 +510,7 @@ func (e *env) cloudCreates(m *machinev1alpha1.Machine) *unstructured.Unstructure
 	return v
 }
 
-// cloudDeletes the VM of a Machine once it may.
+// cloudDeletes simulates the deletion of a Machine's VM, once the VM resource may be deleted.
 func (e *env) cloudDeletes(m *machinev1alpha1.Machine) {
 	v := e.vmOf(m)
 	e.eventually("the VM is released", func() bool {
@@ -536,7 +537,7 @@ func held(obj client.Object) bool {
 	return slices.Contains(obj.GetFinalizers(), machinev1alpha1.FinalizerTerminator)
 }
 
-// joinNode plays the kubelet of the Machine's VM until the test ends.
+// joinNode simulates the kubelet of the Machine's VM until the test ends.
 func (e *env) joinNode(m *machinev1alpha1.Machine) *corev1.Node {
 	n := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
@@ -561,7 +562,7 @@ func (e *env) joinNode(m *machinev1alpha1.Machine) *corev1.Node {
 			case <-ctx.Done():
 				return
 			case <-t.C:
-				_ = beat(ctx) // The Node may be gone.
+				_ = beat(ctx) // The Node may be deleted.
 			}
 		}
 	}()
@@ -597,7 +598,7 @@ func (e *env) countWrites(n *atomic.Int32) {
 	}()
 }
 
-// reason of a condition of a Machine.
+// reason returns the reason of a condition of a Machine.
 func (e *env) reason(m *machinev1alpha1.Machine, condition string) string {
 	e.get(m)
 	if c := meta.FindStatusCondition(m.Status.Conditions, condition); c != nil {

@@ -1,10 +1,10 @@
-// Command provider-drover runs the controllers of Machines, of their Nodes and tokens in
-// target clusters, and of the deletion of their sets.
+// Command provider-drover runs the controllers of Machines, of their Nodes and tokens in target
+// clusters, and of the deletion of their sets.
 package main
 
 import "github.com/drover-dev/drover/internal/operator"
 
-// flags of provider-drover alone.
+// flags are the flags that only provider-drover has.
 type flags struct {
 	InjectedIdentityFor []string `help:"Names of the ClusterProviderConfigs that may have the source InjectedIdentity: their Machines become Nodes of the cluster that this provider runs in. Default: none." env:"INJECTED_IDENTITY_FOR" placeholder:"NAME"`
 

@@ -19,7 +19,7 @@ import (
 	"github.com/drover-dev/drover/internal/target"
 )
 
-// shippedRuntime is the Deployment in the DeploymentRuntimeConfig of runtime.yaml.
+// shippedRuntime returns the Deployment in the DeploymentRuntimeConfig of runtime.yaml.
 func shippedRuntime(t *testing.T) appsv1.DeploymentSpec {
 	t.Helper()
 	b, err := os.ReadFile("../../package/provider-drover/runtime.yaml")

@@ -32,8 +32,8 @@ import (
 	"github.com/drover-dev/drover/internal/target"
 )
 
-// envFunction names the Function whose steps run in this process. The default is the one
-// that Drover's Configuration installs.
+// envFunction names the Function whose steps run in this process. The default is the Function that
+// Drover's Configuration installs.
 const (
 	envFunction     = "DROVER_FUNCTION"
 	defaultFunction = "drover-function-drover"
@@ -58,7 +58,7 @@ func (f *flags) setup(ctx context.Context, mgr ctrl.Manager, o controller.Option
 	})
 	function := cmp.Or(os.Getenv(envFunction), defaultFunction)
 	operator.Gated(mgr, o, func() error {
-		// First the indexes and then what reads through them.
+		// Set up the indexes before the controllers that read through them.
 		if err := config.Setup(ctx, mgr, o, pool, views); err != nil {
 			return err
 		}
@@ -83,7 +83,7 @@ func (f *flags) setup(ctx context.Context, mgr ctrl.Manager, o controller.Option
 		machinev1alpha1.ClusterMachineClassGroupVersionKind,
 		machinev1alpha1.MachineGroupGroupVersionKind,
 	)
-	// The XRDs of sets come with another package, and later.
+	// The XRDs of sets are installed by another package, which may come later.
 	operator.Gated(mgr, o, func() error {
 		if err := terminator.Setup(ctx, mgr, o, views); err != nil {
 			return err
@@ -104,7 +104,8 @@ func (f *flags) setup(ctx context.Context, mgr ctrl.Manager, o controller.Option
 	return installations.Setup(mgr, o.Logger)
 }
 
-// networks that ProviderConfigs may connect to. host is the API server that this process uses.
+// networks returns the networks that ProviderConfigs may connect to. host is the API server that
+// this process uses.
 func (f *flags) networks(host string) (out target.Networks, err error) {
 	if out.Allowed, err = target.ParseNetworks("--allow-target-networks", f.AllowTargetNetworks); err != nil {
 		return out, err
@@ -127,8 +128,8 @@ func hostOf(server string) string {
 	return u.Hostname()
 }
 
-// newViews returns a cache of metadata and of parts of objects: of Secrets there may be very
-// many.
+// newViews returns a cache that holds only metadata and parts of objects, because there may be very
+// many Secrets.
 func newViews(mgr ctrl.Manager) (cache.Cache, error) {
 	s := runtime.NewScheme()
 	if err := clientgoscheme.AddToScheme(s); err != nil {

@@ -13,8 +13,8 @@ func main() {
 	operator.Main(operator.Operator{
 		Name:        "provider-hcloud",
 		Description: "Manages servers of Hetzner Cloud.",
-		// A look at a server is a call, and Hetzner takes 3600 an hour of a project: so
-		// 150 servers at rest need half of them.
+		// Each observation of a server is a request, and Hetzner allows 3600 per hour and project.
+		// With this interval, 150 idle servers use half of them.
 		Poll:        5 * time.Minute,
 		AddToScheme: v1alpha1.AddToScheme,
 		Setup:       hcloud.Setup,

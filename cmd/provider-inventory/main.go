@@ -12,7 +12,7 @@ func main() {
 	operator.Main(operator.Operator{
 		Name:        "provider-inventory",
 		Description: "Lists the VMs of clouds whose VMs are resources of other providers.",
-		// An inventory has an interval of its own.
+		// An inventory has an interval of its own in its spec.
 		Poll:        5 * time.Minute,
 		AddToScheme: inventories.AddToScheme,
 		Setup:       inventories.Setup,

@@ -12,14 +12,15 @@ import (
 	"github.com/drover-dev/drover/internal/operator"
 )
 
-// flags that only this provider has.
+// flags are the flags that only this provider has.
 type flags struct {
 	PluginDir string `help:"Directory of the Terraform providers: HOST/NAMESPACE/TYPE/VERSION/OS_ARCH/terraform-provider-TYPE_vVERSION." default:"/plugins" env:"PLUGIN_DIR"`
-	// StateNamespace is that of the pod.
+	// StateNamespace is by default the namespace of the pod.
 	StateNamespace string `help:"Namespace of the Secrets with the Terraform states. Users must not be able to read or write Secrets there. Default: where the pod runs." default:"crossplane-system" env:"STATE_NAMESPACE,POD_NAMESPACE"`
 }
 
-// concurrency is high because a creation keeps its worker until the provider has ended it.
+// concurrency is high, because a creation occupies its worker until the Terraform provider has
+// completed it.
 const concurrency = 200
 
 func main() {

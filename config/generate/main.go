@@ -1,5 +1,5 @@
-// Generate makes, from the upjet configuration of each cloud, the API types, their
-// methods and the CRDs. It needs no network, and runs in the root of the module.
+// Generate creates, from the upjet configuration of each cloud, the API types, their methods and
+// the CRDs. It needs no network, and runs in the root of the module.
 package main
 
 import (
@@ -23,7 +23,8 @@ import (
 
 const header = "hack/boilerplate.go.txt"
 
-// clouds that upjet lifts: apis/<name> and package/provider-<name> are theirs.
+// clouds are the providers that upjet generates. Their files are in apis/<name> and
+// package/provider-<name>.
 var clouds = map[string]func(context.Context) (*ujconfig.Provider, error){
 	"hcloud":    func(context.Context) (*ujconfig.Provider, error) { return hcloud.Provider() },
 	"local":     local.Provider,
@@ -71,8 +72,8 @@ func generate(ctx context.Context, name string, configure func(context.Context) 
 	return nil
 }
 
-// generateTypes runs upjet in a scratch folder and takes the types of it alone: its
-// controllers are replaced by [lift.Setup], and its examples are by hand.
+// generateTypes runs upjet in a temporary folder, and keeps only the types: [lift.Setup] replaces
+// the generated controllers, and the examples are written by hand.
 func generateTypes(ctx context.Context, name string, pc *ujconfig.Provider) error {
 	scratch, err := os.MkdirTemp("", "generate")
 	if err != nil {
@@ -98,7 +99,7 @@ func generateTypes(ctx context.Context, name string, pc *ujconfig.Provider) erro
 	return os.CopyFS("apis/"+name, os.DirFS(generated))
 }
 
-// pathToGoimports lets upjet find the goimports of go.mod.
+// pathToGoimports adds the goimports of go.mod to PATH, where upjet looks for it.
 func pathToGoimports(ctx context.Context) error {
 	out, err := exec.CommandContext(ctx, "go", "tool", "-n", "goimports").Output()
 	if err != nil {

@@ -5,7 +5,8 @@ import (
 	"github.com/hetznercloud/hcloud-go/v2/hcloud"
 )
 
-// Ready reads a server's state of status.atProvider, in Terraform's names.
+// Ready returns the condition Ready for a server's state in status.atProvider, with Terraform's
+// names.
 func Ready(state map[string]any) xpv2.Condition {
 	s, _ := state["status"].(string)
 	switch hcloud.ServerStatus(s) {
@@ -14,7 +15,8 @@ func Ready(state map[string]any) xpv2.Condition {
 	case hcloud.ServerStatusDeleting:
 		return xpv2.Deleting()
 	case hcloud.ServerStatusOff, hcloud.ServerStatusStopping, hcloud.ServerStatusRebuilding, hcloud.ServerStatusMigrating:
-		// What somebody did to a server that ran. It does not come back by waiting.
+		// A user or the cloud did this to a server that ran. It does not end without another
+		// action.
 		return xpv2.Unavailable().WithMessage("status: " + s)
 	default:
 		return xpv2.Creating().WithMessage("status: " + s)

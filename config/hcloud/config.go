@@ -1,5 +1,5 @@
-// Package hcloud configures how the Terraform provider of Hetzner Cloud becomes
-// managed resources.
+// Package hcloud configures the managed resources that upjet generates from the Terraform provider
+// of Hetzner Cloud.
 package hcloud
 
 import (
@@ -18,7 +18,7 @@ const Group = "hcloud.drover.dev"
 // Server is the name of the VM resource in Terraform.
 const Server = "hcloud_server"
 
-// Provider is the configuration that both the generator and the controllers use.
+// Provider returns the configuration that both the generator and the controllers use.
 func Provider() (*ujconfig.Provider, error) {
 	pc, err := lift.SDKProvider{
 		Name:      "hetznercloud/hcloud",
@@ -40,27 +40,27 @@ func Provider() (*ujconfig.Provider, error) {
 
 func server(r *ujconfig.Resource) {
 	r.Kind = "VirtualMachine"
-	// It holds the bootstrap token: from a Secret, and never in the status.
+	// It contains the bootstrap token: it must come from a Secret, and never be in the status.
 	r.TerraformResource.Schema["user_data"].Sensitive = true
 	r.MarkAsRequired("image")
 	lift.Hide(r,
-		// What a machine that comes and goes has no use for, or what would keep its
-		// VM from being deleted.
+		// Settings that a short-lived VM does not need, or that would prevent the deletion of the
+		// VM.
 		"delete_protection", "rebuild_protection", "shutdown_before_deletion", "rescue", "iso", "keep_disk", "ignore_remote_firewall_ids",
-		// Of no effect any more.
+		// These have no effect any more.
 		"datacenter", "allow_deprecated_images",
 	)
 	for field, text := range descriptions {
 		r.TerraformResource.Schema[field].Description = text
 	}
 	r.TerraformResource.CustomizeDiff = ofConfigurations(r.TerraformResource.CustomizeDiff)
-	// What the cloud chose is in the status. Writing it to the spec too would cost an
-	// update a VM.
+	// The choices of the cloud are in the status. Writing them to the spec too would cost an update
+	// per VM.
 	r.LateInitializer.IgnoredFields = []string{"location", "firewall_ids", "network", "public_net", "image"}
 }
 
-// ofConfigurations leaves out a check of the configuration where upjet has none at hand,
-// as of a server that is gone: the check panics then.
+// ofConfigurations skips a check of the configuration if upjet has no configuration, for example of
+// a deleted server. The check would panic then.
 func ofConfigurations(check schema.CustomizeDiffFunc) schema.CustomizeDiffFunc {
 	return func(ctx context.Context, d *schema.ResourceDiff, meta any) error {
 		if raw := d.GetRawConfig(); raw.IsNull() || !raw.Type().IsObjectType() {
@@ -70,7 +70,7 @@ func ofConfigurations(check schema.CustomizeDiffFunc) schema.CustomizeDiffFunc {
 	}
 }
 
-// descriptions of the fields, which the Terraform provider has in its pages only.
+// descriptions of the fields. The Terraform provider has them only in its documentation pages.
 var descriptions = map[string]string{
 	"name":               "Name of the server, unique in its project, and its host name.",
 	"server_type":        "Name of the server type, like cpx31.",

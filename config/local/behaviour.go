@@ -12,12 +12,13 @@ import (
 	"github.com/drover-dev/drover/internal/lift"
 )
 
-// Behaviours of the lifted resources, by name in Terraform.
+// Behaviours of the generated resources, by their names in Terraform.
 var Behaviours = map[string]lift.Behaviour{
 	VirtualMachine: {Ready: ready, CreationUnknown: creationUnknown},
 }
 
-// ready reads the VM's state of status.atProvider, in Terraform's names.
+// ready returns the condition Ready for the VM's state in status.atProvider, with Terraform's
+// names.
 func ready(state map[string]any) xpv2.Condition {
 	switch s := text(state["state"]); api.State(s) {
 	case api.StateRunning:

@@ -1,5 +1,5 @@
-// Package local configures how the local cloud's Terraform provider becomes
-// managed resources.
+// Package local configures the managed resources that upjet generates from the local cloud's
+// Terraform provider.
 package local
 
 import (
@@ -18,22 +18,22 @@ const Group = "local.drover.dev"
 // VirtualMachine is the name of the VM resource in Terraform.
 const VirtualMachine = "localcloud_virtual_machine"
 
-// metadata is what is usually scraped from Terraform's registry. The fields are
-// documented by the schema.
+// metadata replaces the data that upjet usually scrapes from Terraform's registry. The schema
+// documents the fields.
 const metadata = `name: drover-dev/localcloud
 resources:
   localcloud_virtual_machine:
     description: A virtual machine of the local cloud.
 `
 
-// externalNames says, for each resource, how it is called in the cloud. A resource
-// that is not here is not lifted.
+// externalNames has, for each resource, the source of its name in the cloud. Resources that are not
+// in the map are not generated.
 var externalNames = map[string]ujconfig.ExternalName{
-	// Given by the cloud at creation.
+	// The cloud assigns it at creation.
 	VirtualMachine: ujconfig.IdentifierFromProvider,
 }
 
-// Provider is the configuration that both the generator and the controllers use.
+// Provider returns the configuration that both the generator and the controllers use.
 func Provider(ctx context.Context) (*ujconfig.Provider, error) {
 	p := localcloud.New("")
 	schema, err := lift.SchemaJSON(ctx, localcloud.Address, p)
@@ -55,14 +55,14 @@ func Provider(ctx context.Context) (*ujconfig.Provider, error) {
 			r.ExternalName = externalNames[r.Name]
 			r.ShortGroup = "" // The kinds are in Group itself.
 			r.Version = "v1alpha1"
-			// The provider does not wait, see [lift.Kind].
+			// The provider does not wait for the end of operations, see [lift.Kind].
 			r.UseAsync = false
 		}),
 	)
 	pc.AddResourceConfigurator(VirtualMachine, func(r *ujconfig.Resource) {
 		r.Kind = "VirtualMachine"
-		// The cloud's default zone is in the status. Writing it to the spec too
-		// would cost an update a VM.
+		// The cloud's default zone is in the status. Writing it to the spec too would cost an
+		// update per VM.
 		r.LateInitializer.IgnoredFields = []string{"zone"}
 	})
 	pc.ConfigureResources()

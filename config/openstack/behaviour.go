@@ -4,7 +4,8 @@ import (
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 )
 
-// Ready reads an instance's state of status.atProvider, in Terraform's names.
+// Ready returns the condition Ready for an instance's state in status.atProvider, with Terraform's
+// names.
 func Ready(state map[string]any) xpv2.Condition {
 	switch s, _ := state["power_state"].(string); s {
 	case "active":
@@ -12,8 +13,8 @@ func Ready(state map[string]any) xpv2.Condition {
 	case "", "build":
 		return xpv2.Creating().WithMessage("power state: " + s)
 	default:
-		// What somebody did to an instance that ran, or what it failed with. It does
-		// not come back by waiting.
+		// A user did this to an instance that ran, or the instance failed. It does not end without
+		// another action.
 		return xpv2.Unavailable().WithMessage("power state: " + s)
 	}
 }

@@ -1,5 +1,5 @@
-// Package openstack configures how the Terraform provider of OpenStack becomes managed
-// resources.
+// Package openstack configures the managed resources that upjet generates from the Terraform
+// provider of OpenStack.
 package openstack
 
 import (
@@ -15,7 +15,7 @@ const Group = "openstack.drover.dev"
 // Instance is the name of the VM resource in Terraform.
 const Instance = "openstack_compute_instance_v2"
 
-// Provider is the configuration that both the generator and the controllers use.
+// Provider returns the configuration that both the generator and the controllers use.
 func Provider() (*ujconfig.Provider, error) {
 	pc, err := lift.SDKProvider{
 		Name:      "terraform-provider-openstack/openstack",
@@ -37,27 +37,27 @@ func Provider() (*ujconfig.Provider, error) {
 
 func instance(r *ujconfig.Resource) {
 	r.Kind = "VirtualMachine"
-	// It holds the bootstrap token: from a Secret, and never in the status.
+	// It contains the bootstrap token: it must come from a Secret, and never be in the status.
 	r.TerraformResource.Schema["user_data"].Sensitive = true
-	// Not an attribute of the Terraform provider: the controller reads it.
+	// This is not an attribute of the Terraform provider: the controller reads it.
 	r.TerraformResource.Schema[lift.ConsoleAttribute] = lift.ConsoleSchema()
 	lift.Hide(r,
-		// What a machine that comes and goes has no use for.
+		// Settings that a short-lived VM does not need.
 		"admin_pass", "power_state", "stop_before_destroy", "force_delete", "hypervisor_hostname", "availability_zone_hints",
-		// Of no effect any more: OpenStack removed it.
+		// It has no effect any more, because OpenStack removed the feature.
 		"personality",
 	)
 	for field, text := range descriptions {
 		r.TerraformResource.Schema[field].Description = text
 	}
-	// What the cloud chose is in the status. Writing it to the spec too would cost an
-	// update a VM.
+	// The choices of the cloud are in the status. Writing them to the spec too would cost an update
+	// per VM.
 	r.LateInitializer.IgnoredFields = []string{
 		"region", "image_id", "image_name", "flavor_id", "flavor_name", "security_groups", "availability_zone", "network",
 	}
 }
 
-// descriptions of the fields, which the Terraform provider has in its pages only.
+// descriptions of the fields. The Terraform provider has them only in its documentation pages.
 var descriptions = map[string]string{
 	"region":            "Region. The default is that of the provider config.",
 	"name":              "Name of the instance, and its host name.",

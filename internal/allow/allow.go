@@ -1,5 +1,5 @@
-// Package allow decides what a ClusterProviderConfig lets Machines do in its target cluster:
-// from which namespaces they may use it, and which labels and taints they may put on Nodes.
+// Package allow decides which namespaces may use a ClusterProviderConfig, and which labels and taints their
+// Machines may set on Nodes of its target cluster.
 //
 // A pattern is a text in which each * stands for any number of characters, also none. No other
 // character is special, so that every text is a pattern.
@@ -46,8 +46,8 @@ func NodeLabel(patterns []string, key string) bool {
 	return keyIn(patterns, key, func(key string) bool { return isDefault(key) || kubeletapis.IsKubeletLabel(key) })
 }
 
-// NodeTaint reports whether a Machine may put a taint with the key on its Node. The default is
-// that of NodeLabel, with the topology and the instance type of what a kubelet may set.
+// NodeTaint reports whether a Machine may put a taint with the key on its Node. The default is that of
+// NodeLabel, except that of the keys of kubelets only those for the topology and the instance type are allowed.
 func NodeTaint(patterns []string, key string) bool { return keyIn(patterns, key, isDefault) }
 
 func keyIn(patterns []string, key string, byDefault func(string) bool) bool {
@@ -88,7 +88,7 @@ func IsInDomain(key, domain string) bool {
 	return of == domain || strings.HasSuffix(of, "."+domain)
 }
 
-// domainOf a key, empty if it has none.
+// domainOf returns the domain of a key, empty if it has none.
 func domainOf(key string) string {
 	domain, _, ok := strings.Cut(key, "/")
 	if !ok {

@@ -5,17 +5,17 @@ import "fmt"
 // A cloud has a group <Name>.drover.dev.
 type cloud struct {
 	Name string
-	// What the credentials are of, in a sentence: "Hetzner Cloud". Account is what a
-	// configuration reaches there, if that is narrower: "a project of Hetzner Cloud".
+	// What names the cloud in a sentence: "Hetzner Cloud". Account is the part of it that a configuration reaches,
+	// if that is narrower: "a project of Hetzner Cloud".
 	What, Account string
 	// Secret describes the value of the Secret's key.
 	Secret string
-	// SecretRef and CredentialsOf describe what the Secret holds, if it is not credentials alone.
+	// SecretRef and CredentialsOf describe the content of the Secret, if it is more than credentials.
 	SecretRef, CredentialsOf string
 	// Identity means that the credentials may be those of the provider's own pod.
 	Identity bool
-	// ClusterOnly means that there is a ClusterProviderConfig and no ProviderConfig, and that the
-	// VMs are resources of another provider. The group is made of this table alone.
+	// ClusterOnly means that there is a ClusterProviderConfig and no ProviderConfig, and that the VMs are
+	// resources of another provider. The group is generated from this table alone.
 	ClusterOnly bool
 	// Fields of a configuration's spec beside the credentials, in Go, and markers of the spec.
 	Fields, SpecMarkers string
@@ -42,6 +42,9 @@ func defaultEndpoint(what string) string {
 // +kubebuilder:validation:Pattern=` + "`^https?://[A-Za-z0-9.:\\[\\]/_-]+$`" + `
 Endpoint string ` + "`json:\"endpoint,omitempty\"`"
 }
+
+// apiBundle is the field of clouds of provider-inventory.
+var apiBundle = bundle("the certificates of the API, and of what issues its tokens, are")
 
 // bundle is a field with the certificates of authorities.
 func bundle(whose string) string {
@@ -92,24 +95,24 @@ var clouds = []cloud{
 	{
 		Name: "aws", What: "AWS", Account: "an account at AWS", ClusterOnly: true, Identity: true,
 		Secret: `Its value is a file of credentials with the profile default, as the aws command has in ~/.aws/credentials.`,
-		Fields: defaultEndpoint("The default is that of EC2 in the region of the inventory."),
+		Fields: defaultEndpoint("The default is that of EC2 in the region of the inventory.") + apiBundle,
 	},
 	{
 		Name: "azure", What: "Azure", Account: "a subscription of Azure", ClusterOnly: true, Identity: true,
 		Secret: `Its value is a JSON object, like {"tenantId": "...", "clientId": "...", "clientSecret": "..."}.`,
 		Fields: required("SubscriptionID", "subscriptionID", "whose VMs are listed.", `^[0-9A-Za-z-]+$`) +
-			defaultEndpoint("The default is https://management.azure.com."),
+			defaultEndpoint("The default is https://management.azure.com.") + apiBundle,
 	},
 	{
 		Name: "digitalocean", What: "DigitalOcean", ClusterOnly: true,
 		Secret: `Its value is a JSON object, like {"token": "..."}. A token that may read Droplets is enough.`,
-		Fields: defaultEndpoint("The default is https://api.digitalocean.com."),
+		Fields: defaultEndpoint("The default is https://api.digitalocean.com.") + apiBundle,
 	},
 	{
 		Name: "gcp", What: "Google Cloud", Account: "a project of Google Cloud", ClusterOnly: true, Identity: true,
 		Secret: `Its value is the JSON key of a service account.`,
 		Fields: required("ProjectID", "projectID", "whose VMs are listed.", `^[a-z0-9:.-]+$`) +
-			defaultEndpoint("The default is https://compute.googleapis.com."),
+			defaultEndpoint("The default is https://compute.googleapis.com.") + apiBundle,
 	},
 	{
 		Name: "kubevirt", What: "a cluster with KubeVirt", ClusterOnly: true, Identity: true,
@@ -120,7 +123,7 @@ var clouds = []cloud{
 		Name: "yandex", What: "Yandex Cloud", Account: "a folder of Yandex Cloud", ClusterOnly: true, Identity: true,
 		Secret: `Its value is the JSON of an authorized key of a service account.`,
 		Fields: required("FolderID", "folderID", "whose VMs are listed.", `^[a-z0-9]+$`) +
-			defaultEndpoint("The default is https://api.cloud.yandex.net."),
+			defaultEndpoint("The default is https://api.cloud.yandex.net.") + apiBundle,
 	},
 }
 

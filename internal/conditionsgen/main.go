@@ -85,14 +85,14 @@ func render(all []constant) string {
 			return []string{code(c.value), code(statuses(c, kind, conditions)), c.text, c.notes["Do"]}
 		})
 	}
-	out.WriteString("\n## Events\n\nReasons of conditions are reasons of events where the tables above say so.\n")
+	out.WriteString("\n## Events\n\nSome reasons of conditions are also reasons of events. Their meaning in the tables above mentions it.\n")
 	writeTable(&out, []string{"reason", "kinds", "type", "meaning", "what to do"}, events, func(c constant) []string {
 		return []string{code(c.value), c.notes["Kinds"], c.notes["Type"], c.text, c.notes["Do"]}
 	})
 	return out.String()
 }
 
-// read the constants of a file. Each must say in its comment which kinds it is for.
+// read reads the constants of a file. The comment of each constant must name its kinds.
 func read(file string) ([]constant, error) {
 	files := token.NewFileSet()
 	f, err := parser.ParseFile(files, file, nil, parser.ParseComments)
@@ -125,7 +125,7 @@ func read(file string) ([]constant, error) {
 	return out, nil
 }
 
-// describe a constant by its comment: sentences that begin with its name, and a list of notes.
+// describe reads the comment of a constant: sentences that begin with its name, and a list of notes.
 func describe(name, value, comment string) constant {
 	c := constant{name: name, value: value, notes: map[string]string{}}
 	note := ""
@@ -163,9 +163,8 @@ func of(kind string, all []constant) []constant {
 	return slices.DeleteFunc(slices.Clone(all), func(c constant) bool { return !slices.Contains(c.kinds(), kind) })
 }
 
-// statuses that a reason explains of a kind, such as "Valid=False", without those of conditions
-// that the kind does not have. A status that not all of these kinds have ends with the one that
-// has it, such as "Valid=False (Machine)".
+// statuses returns the conditions of a kind that a reason explains, such as "Valid=False". If a condition is
+// not one of all kinds of the reason, the kind follows, such as "Valid=False (Machine)".
 func statuses(reason constant, kind string, conditions []constant) string {
 	known, had := map[string]bool{}, map[string]bool{}
 	for _, c := range conditions {

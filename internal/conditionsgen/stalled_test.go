@@ -8,8 +8,8 @@ import (
 	"github.com/drover-dev/drover/internal/plan"
 )
 
-// TestAReasonThatStopsMachinesStallsTheirSets holds each reason to what its comment says of
-// MachineSets and MachineDeployments: a reason of Valid=False of a Machine lasts until a user acts.
+// TestAReasonThatStopsMachinesStallsTheirSets compares each reason with its comment about MachineSets and
+// MachineDeployments: a reason of Valid=False of a Machine lasts until a user acts.
 func TestAReasonThatStopsMachinesStallsTheirSets(t *testing.T) {
 	reasons, err := read("../../apis/machine/v1alpha1/reasons.go")
 	if err != nil {

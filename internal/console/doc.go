@@ -1,4 +1,4 @@
-// Package console reads the text that a VM wrote to its console. The VM's guest writes that
-// text, so that it is neither trusted nor bounded: [Excerpt] makes it safe to be shown in a
-// status, and what [LastStep] and [Refusal] find in an excerpt informs users, and decides nothing.
+// Package console reads the console output of a VM. The guest of the VM writes it, so that it is neither
+// trusted nor bounded. [Excerpt] makes it safe for a status. The results of [LastStep] and [Refusal] inform
+// users, and no decision depends on them.
 package console

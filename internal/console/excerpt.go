@@ -15,22 +15,22 @@ const (
 	MaxLines = 40
 	// maxLine is the size of one line in bytes.
 	maxLine = 512
-	// maxInput bounds what is read of a console: its end.
+	// maxInput bounds how much of a console is read, from its end.
 	maxInput = 64 << 10
 )
 
-// Lines that explain a failure are kept although more recent ones would not leave room for
-// them: cloud-init prints all host keys of the VM after its errors, and a login prompt follows.
+// Lines that explain a failure are kept, even if more recent ones would leave no room for them: cloud-init
+// prints all host keys of the VM after its errors, and a login prompt follows.
 const (
 	maxKept      = 8
 	maxKeptBytes = MaxBytes / 4
 	gap          = "[...]"
 )
 
-// Excerpt returns the end of a console's text, in whole lines, of at most MaxBytes and MaxLines.
-// Lines about steps and refused user data that are further up come first, before a line "[...]".
-// Control sequences are removed, and what looks like a secret is masked, as are the given secrets.
-// The excerpt of an excerpt is that excerpt. It is empty if there is no text.
+// Excerpt returns the end of a console's text, in whole lines, of at most MaxBytes and MaxLines. Earlier lines
+// about steps and refused user data come first, before a line "[...]". Control sequences are removed. Texts
+// that look like secrets are masked, as are the given secrets. The excerpt of an excerpt is that excerpt. It is
+// empty if there is no text.
 func Excerpt(text string, secrets ...string) string {
 	if len(text) > maxInput {
 		// The first line is cut, and may be a part of a secret.
@@ -41,7 +41,7 @@ func Excerpt(text string, secrets ...string) string {
 		if line = strings.TrimRightFunc(line, unicode.IsSpace); line == "" {
 			continue
 		}
-		// What is left of a line may look like a secret that its whole did not.
+		// The rest of a clipped line may look like a secret that the whole line did not.
 		lines = append(lines, mask(clip(line, maxLine), secrets))
 	}
 	return strings.Join(selectLines(lines), "")
@@ -96,7 +96,7 @@ func withBreaks(lines []string) []string {
 // controlSequences of terminals: CSI, OSC, other strings, and the rest.
 var controlSequences = regexp.MustCompile(`\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[PX^_][^\x1b\n]*(?:\x1b\\)?|[ -/]*[0-~])?`)
 
-// printable returns a text without what a terminal would obey, such as colors, cursor movements
+// printable returns a text without the sequences that a terminal interprets, such as colors, cursor movements
 // and the direction of text.
 func printable(text string) string {
 	text = controlSequences.ReplaceAllString(strings.ToValidUTF8(text, "?"), "")
@@ -114,7 +114,7 @@ func printable(text string) string {
 	}, text)
 }
 
-// clip a text to whole characters of a size in bytes.
+// clip shortens a text to a size in bytes, at the end of a character.
 func clip(text string, size int) string {
 	if len(text) <= size {
 		return text

@@ -9,8 +9,7 @@ import (
 // accident.
 const minSecret = 8
 
-// The forms of secrets that are known. A key that is cut off at either end is masked as far as
-// it can be told.
+// The known forms of secrets. A key that is cut off at either end is masked as far as it can be recognized.
 var (
 	joinToken     = regexp.MustCompile(`(^|[^a-z0-9])[a-z0-9]{6}\.[a-z0-9]{16,}`)
 	webToken      = regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(\.[A-Za-z0-9_-]*)?`)
@@ -21,7 +20,7 @@ var (
 	assignment    = regexp.MustCompile(`(?i)((?:password|passwd|secret|token|api[_-]?key|access[_-]?key|credential)[a-z0-9_-]*["']?\s*[:=]\s*)(\((?:secret|token)\)|"[^"\n]*"|'[^'\n]*'|[^\s"']+)`)
 )
 
-// mask what looks like a secret, and the given secrets.
+// mask replaces texts that look like secrets, and the given secrets.
 func mask(text string, secrets []string) string {
 	for _, s := range secrets {
 		if len(s) >= minSecret {
@@ -39,7 +38,7 @@ func mask(text string, secrets []string) string {
 	}
 	b := strings.Builder{}
 	for line := range strings.Lines(text) {
-		// A step may be called fetch-token: what follows it is its state.
+		// A step may be called fetch-token: the text after it is its state.
 		if !stepLine.MatchString(strings.TrimSuffix(line, "\n")) {
 			line = assignment.ReplaceAllString(line, "${1}(secret)")
 		}

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// refusals are what cloud-init and Ignition print if they cannot read or apply user data.
+// refusals are messages of cloud-init and Ignition if they cannot read or apply user data.
 var refusals = regexp.MustCompile(strings.Join([]string{
 	// cloud-init: not YAML, of no type that it knows, or a module that failed.
 	`Failed loading yaml blob`,
@@ -21,9 +21,9 @@ var refusals = regexp.MustCompile(strings.Join([]string{
 	`Failed to start .*[Ii]gnition[- (]`,
 }, "|"))
 
-// Refusal returns the first line of an excerpt in which cloud-init or Ignition reports that it
-// cannot read or apply the user data, of at most 300 bytes: further ones report what follows from
-// it. It is empty if there is none.
+// Refusal returns the first line of an excerpt in which cloud-init or Ignition reports that it cannot read or
+// apply the user data, of at most 300 bytes: later lines report consequences of it. It is empty if there is
+// none.
 func Refusal(excerpt string) string {
 	for line := range strings.Lines(excerpt) {
 		if refusals.MatchString(line) {
@@ -42,5 +42,5 @@ func LastLines(excerpt string) string {
 	return joined(lines)
 }
 
-// explains reports whether a line tells how far the bootstrap of a VM has come.
+// explains reports whether a line shows the progress of a VM's bootstrap.
 func explains(line string) bool { return stepLine.MatchString(line) || refusals.MatchString(line) }

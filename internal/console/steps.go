@@ -27,12 +27,12 @@ type Step struct {
 	State State  `json:"state"`
 	// ExitCode of a step that failed, of at most three digits.
 	ExitCode int `json:"exitCode,omitempty"`
-	// Output is the end of what a step that failed wrote, in one line of at most 300 bytes.
+	// Output is the end of the output of a step that failed, in one line of at most 300 bytes.
 	Output string `json:"output,omitempty"`
 }
 
-// stepLine is what the script bootstrap.sh of the user data prints. The name is bounded as that
-// of a profile's step is.
+// stepLine matches the lines of the script bootstrap.sh of the user data. The name is bounded like that of a
+// profile's step.
 var stepLine = regexp.MustCompile(`drover-bootstrap: (?:step ([a-z0-9][-a-z0-9]{0,62}): (?:(started)|(done)|failed \(exit ([0-9]{1,3})\), trying again in 5s)|all steps are done)$`)
 
 // maxOutput of a step that failed, in lines and bytes.
@@ -41,9 +41,8 @@ const (
 	maxOutput      = 300
 )
 
-// LastStep returns the step that an excerpt reports last, nil if there is none. A step that
-// failed and was started again still counts as failed. Steps are those that the user data has:
-// lines about others are not believed.
+// LastStep returns the step that an excerpt reports last, nil if there is none. A step that failed and was
+// started again still counts as failed. Lines about steps that the user data does not have are ignored.
 func LastStep(excerpt string, steps []string) *Step {
 	var last *Step
 	var output []string
@@ -75,8 +74,8 @@ func joined(output []string) string {
 	return clip(strings.Join(output, " | "), maxOutput)
 }
 
-// linePrefix is what precedes the text of a program: the time of the local cloud, the time of the
-// kernel, and the name that the journal gives it.
+// linePrefix matches the text before that of a program: the time of the local cloud, the time of the kernel,
+// and the name in the journal.
 var linePrefix = regexp.MustCompile(`^(?:[0-9-]{10}T[0-9:.]{8,}(?:Z|[+-][0-9:]{5}) )?(?:\[ *[0-9]+\.[0-9]+\] )?(?:[A-Za-z0-9_.@-]{1,40}\[[0-9]{1,10}\]: )?`)
 
 func withoutPrefix(line string) string { return line[len(linePrefix.FindString(line)):] }

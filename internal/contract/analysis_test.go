@@ -50,9 +50,9 @@ var params = map[string]map[string]kind{
 	"k8s.io/client-go/tools/events":    {"reason": eventReason},
 }
 
-// An analysis finds each constant that flows into a condition type or a reason: through fields,
-// variables, parameters and results. It does not regard the order of statements, so that it may
-// find too much and not too little.
+// An analysis finds each constant that flows into a condition type or a reason: through fields, variables,
+// parameters and results. It ignores the order of statements, so that it may find too many constants, but never
+// too few.
 type analysis struct {
 	pkgs  []*packages.Package
 	sinks map[types.Object]kind
@@ -76,7 +76,7 @@ func isString(t types.Type) bool {
 	return ok && b.Info()&types.IsString != 0
 }
 
-// objOf is what an expression names, nil if it is no name.
+// objOf returns the object that an expression names, nil if it is no name.
 func objOf(p *packages.Package, e ast.Expr) types.Object {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.Ident:

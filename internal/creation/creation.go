@@ -16,22 +16,19 @@ import (
 	"github.com/drover-dev/drover/internal/ratelimit"
 )
 
-// saveTimeout is how long the record of a creation may take, even when the
-// provider is being stopped.
+// saveTimeout bounds the write of the record of a creation, also while the provider is being stopped.
 const saveTimeout = 15 * time.Second
 
-// Records sees to it that the record of a creation, which crossplane-runtime
-// keeps in annotations, is true.
+// Records keeps the record of a creation, which crossplane-runtime has in annotations, correct.
 //
-// The annotation external-create-pending is there before a creation starts.
-// crossplane-runtime refuses to go on while it is the newest, as after a crash
-// ("cannot determine creation result"). It takes every error for a creation that
-// failed, though, and tries it again. An error that leaves the result open must
-// not be recorded as a failure, or a second VM is made.
+// The annotation external-create-pending is written before a creation starts. crossplane-runtime does not
+// continue while it is the newest one, as after a crash ("cannot determine creation result"). But it treats
+// each error as a failed creation, and retries it. An error that leaves the result open must not be recorded as
+// a failure: otherwise a second VM would be created.
 type Records struct {
 	annotations managed.CriticalAnnotationUpdater
 	now         func() time.Time
-	// Findable means that what a creation made can be found, whatever became of its answer.
+	// Findable means that a created resource can be found, even if the response was lost.
 	Findable bool
 
 	mu      sync.Mutex
@@ -44,14 +41,14 @@ func New(u managed.CriticalAnnotationUpdater) *Records {
 	return &Records{annotations: u, now: time.Now, unknown: map[types.UID]bool{}, unsaved: map[types.UID]string{}}
 }
 
-// MarkUnknown records that the creation of mg, which runs, ended with an unknown result.
+// MarkUnknown records that the current creation of mg ended with an unknown result.
 func (c *Records) MarkUnknown(mg resource.Managed) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.unknown[mg.GetUID()] = true
 }
 
-// IsUnknown reports whether the creation of mg, which runs, is marked.
+// IsUnknown reports whether the current creation of mg is marked.
 func (c *Records) IsUnknown(mg resource.Managed) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -67,8 +64,7 @@ func (c *Records) UpdateCriticalAnnotations(ctx context.Context, o client.Object
 	delete(c.unknown, o.GetUID())
 	c.mu.Unlock()
 	if unknown {
-		// Their times have whole seconds: an earlier failure in the same one
-		// would hide what is pending.
+		// The times have whole seconds: an earlier failure in the same second would hide the pending creation.
 		meta.RemoveAnnotations(o, meta.AnnotationKeyExternalCreateFailed, meta.AnnotationKeyExternalCreateSucceeded)
 	}
 	name := meta.GetExternalName(o)
@@ -81,12 +77,11 @@ func (c *Records) UpdateCriticalAnnotations(ctx context.Context, o client.Object
 	return err
 }
 
-// Initialize is called before each look at mg.
+// Initialize is called before each observation of mg.
 func (c *Records) Initialize(ctx context.Context, mg resource.Managed) error {
 	if failed := meta.GetExternalCreateFailed(mg); !failed.IsZero() {
-		// A creation that begins in the second of a failed one would not show
-		// as pending, and be tried again after a crash. A clock that is wrong delays
-		// it by no more than that second.
+		// A creation that starts in the second of a failed one would not count as pending, and would be retried after
+		// a crash. A wrong clock delays it by at most that second.
 		if err := ratelimit.Sleep(ctx, min(failed.Add(time.Second).Sub(c.now()), time.Second)); err != nil {
 			return err
 		}
@@ -95,7 +90,7 @@ func (c *Records) Initialize(ctx context.Context, mg resource.Managed) error {
 	name, unsaved := c.unsaved[mg.GetUID()]
 	c.mu.Unlock()
 	if unsaved {
-		// The API server was away when the creation ended.
+		// The API server was not available when the creation ended.
 		if err := c.Succeeded(ctx, mg, name); err != nil {
 			return err
 		}
@@ -104,14 +99,14 @@ func (c *Records) Initialize(ctx context.Context, mg resource.Managed) error {
 		c.mu.Unlock()
 	}
 	if meta.WasDeleted(mg) && meta.ExternalCreateIncomplete(mg) && !c.Findable {
-		// A VM whose name is unknown cannot be deleted here, and is found by
-		// its tags as an orphan. It must not hold what owns it for ever.
+		// A VM whose name is unknown cannot be deleted here. It is found by its tags as an orphan, and must not hold
+		// its owner for ever.
 		meta.RemoveAnnotations(mg, meta.AnnotationKeyExternalCreatePending)
 	}
 	return nil
 }
 
-// Succeeded records that there is what mg asks for, by this name.
+// Succeeded records that the resource of mg exists under this name.
 func (c *Records) Succeeded(ctx context.Context, mg resource.Managed, name string) error {
 	meta.SetExternalName(mg, name)
 	meta.SetExternalCreateSucceeded(mg, c.now())

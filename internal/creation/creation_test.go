@@ -13,7 +13,7 @@ import (
 	"github.com/drover-dev/drover/apis/local/v1alpha1"
 )
 
-// apiServer keeps the annotations that it was last given, or denies its service.
+// apiServer keeps the latest annotations, or refuses to write them.
 type apiServer struct {
 	away  bool
 	saved map[string]string
@@ -34,7 +34,7 @@ func (s *apiServer) UpdateCriticalAnnotations(ctx context.Context, o client.Obje
 
 var created = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// pendingVM is one whose creation was just started, right after one that failed.
+// pendingVM is a VM whose creation was just started, right after a failed one.
 func pendingVM() *v1alpha1.VirtualMachine {
 	vm := &v1alpha1.VirtualMachine{ObjectMeta: metav1.ObjectMeta{UID: "uid"}}
 	meta.SetExternalCreateFailed(vm, created)
@@ -54,7 +54,7 @@ func TestACreationWithUnknownResultStaysPending(t *testing.T) {
 	if !meta.ExternalCreateIncomplete(again) {
 		t.Errorf("annotations %v do not say that the creation is incomplete", s.saved)
 	}
-	// It is known of one creation, not of the next.
+	// It is known of the first creation, not of the next.
 	meta.SetExternalCreateFailed(again, created.Add(time.Second))
 	if err := c.UpdateCriticalAnnotations(context.Background(), again); err != nil {
 		t.Fatal(err)

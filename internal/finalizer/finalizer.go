@@ -1,11 +1,10 @@
-// Package finalizer keeps a MachineDeployment, MachineSet or Machine until nothing is left
-// of what it waits for.
+// Package finalizer keeps a MachineDeployment, MachineSet or Machine until all objects that it waits for are
+// deleted.
 //
-// Each of the three kinds has FinalizerTerminator; an object that was created without it
-// gets it. The garbage collector deletes the dependents of an owner only if the owner is
-// gone, or is deleted in the foreground. So every deletion is made a foreground deletion by
-// repeating the DELETE, and once more whenever another client repeats its own: the namespace
-// controller does so, in the background.
+// Each of the three kinds has FinalizerTerminator; an object that was created without it gets it. The garbage
+// collector deletes the dependents of an owner only if the owner is gone, or is deleted in the foreground. So
+// the terminator turns every deletion into a foreground deletion by repeating the DELETE, and repeats that
+// whenever another client requests a background deletion again, as the namespace controller does.
 package finalizer
 
 import (
@@ -27,7 +26,7 @@ type State struct {
 	Foreground bool // is deleted in the foreground
 }
 
-// A Step is done to the object itself.
+// A Step is an action on the object itself.
 type Step string
 
 // Steps.
@@ -47,7 +46,7 @@ func StateOf(obj client.Object) State {
 	}
 }
 
-// Next step of an object of which something is left, or not.
+// Next returns the next step of an object, which depends on whether it still has something to wait for.
 func (s State) Next(somethingLeft bool) Step {
 	switch {
 	case !s.Deleting && !s.Held:
@@ -62,7 +61,7 @@ func (s State) Next(somethingLeft bool) Step {
 	return Nothing
 }
 
-// Take a step with an object of one of the three kinds.
+// Take carries out a step for an object of one of the three kinds.
 func Take(ctx context.Context, c client.Client, gvk schema.GroupVersionKind, obj client.Object, s Step) error {
 	switch s {
 	case Add:
@@ -83,7 +82,7 @@ func Take(ctx context.Context, c client.Client, gvk schema.GroupVersionKind, obj
 	return nil
 }
 
-// Patch the metadata of an object, if it still is as it was read: a list of finalizers is
+// Patch changes the metadata of an object, unless the object changed since it was read: a list of finalizers is
 // patched as a whole.
 func Patch(ctx context.Context, c client.Client, gvk schema.GroupVersionKind, obj client.Object, change func(client.Object)) error {
 	was := metadataOf(gvk, obj)

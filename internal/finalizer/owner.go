@@ -11,13 +11,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// LostOwner returns the name of the controller of an object if it is of this kind and does not
-// exist, empty otherwise. An object of its name may exist with another UID. The reader is that of
-// the API server: a cache may lack an owner that is new.
+// LostOwner returns the name of the controller of an object if it is of this kind and does not exist, empty
+// otherwise. An object of its name may exist with another UID. The reader must be that of the API server: a
+// cache may lack a new owner.
 //
-// A MachineDeployment, MachineSet or Machine outlives what it controls, so that one which does not
-// exist decided on no deletion: it lost its finalizers, or was restored from a backup with another
-// UID. The garbage collector deletes what it controlled.
+// A MachineDeployment, MachineSet or Machine outlives the objects that it controls. If it does not exist, it
+// did not decide on their deletion: it lost its finalizers, or was restored from a backup with another UID. The
+// garbage collector deletes these objects.
 func LostOwner(ctx context.Context, live client.Reader, obj client.Object, kind schema.GroupVersionKind) (string, error) {
 	owner := metav1.GetControllerOfNoCopy(obj)
 	if owner == nil || schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind() != kind.GroupKind() {

@@ -13,8 +13,8 @@ import (
 	"github.com/drover-dev/drover/internal/workernode"
 )
 
-// runBootstrap runs the step. An error means that nothing can be said of the Machine, and that
-// all shall stay as it is.
+// runBootstrap runs the step. An error means that nothing can be decided on the Machine, and that
+// everything stays as it is.
 func runBootstrap(_ time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 	input := &fn.Bootstrap{}
 	if err := step.Input(req, input); err != nil {
@@ -53,7 +53,7 @@ func observeBootstrap(req *fnv1.RunFunctionRequest) (bootstrap.Observed, error) 
 	}
 	vm, ok := step.Observed(req)[machinev1alpha1.ResourceVM]
 	o.VMMayExist = ok && plan.CreationBegan(vm)
-	// A status can be forged by anyone who may write it. It can keep a Machine from
+	// A client with write access to the status can forge it. A forged status can keep a Machine from
 	// getting a token, and never give it one.
 	o.VMLost = !ok && o.Machine.Status.ProviderID != ""
 	o.NodeJoined = o.Machine.Status.NodeRef != nil || wn.Observation.NodeName != ""

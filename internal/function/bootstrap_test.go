@@ -22,7 +22,7 @@ const (
 		"spec": {"operatingSystem": {"provisioning": "CloudInit", "kubeletDownloadURL": "https://dl.k8s.io/release"}}}`
 )
 
-// A world is what a request is made of, as JSON.
+// A world has the parts of a request, as JSON.
 type world struct {
 	status, vm, node string
 	noClass          bool
@@ -62,14 +62,14 @@ func (w world) answer(t *testing.T) plan.Bootstrap {
 	return out
 }
 
-// TestAForgedStatusGivesNoToken: whoever may write the status of a Machine
-// could have a token of the target cluster minted without a class and without a VM.
+// TestAForgedStatusGivesNoToken: otherwise a client with write access to the status of a Machine
+// could obtain a token of the target cluster without a class and without a VM.
 func TestAForgedStatusGivesNoToken(t *testing.T) {
 	const forged, vm = `{"providerID": "aws:///eu-1/i-controlplane1"}`, `{"kind": "VM", "metadata": {"name": "m"}}`
 	cases := map[string]struct {
 		reason string
 		world  world
-		// minted means that a token may be minted.
+		// minted reports whether a token may be minted.
 		minted bool
 	}{
 		"WithoutClass":            {"the forged providerID took the place of the class", world{status: forged, noClass: true}, false},

@@ -15,8 +15,8 @@ import (
 	"github.com/drover-dev/drover/internal/plan"
 )
 
-// schemaJSON is as Crossplane shows it: size is required by a rule, as at the
-// providers of large clouds.
+// schemaJSON is a schema as Crossplane shows it. As with the providers of large clouds, a rule
+// requires size.
 const schemaJSON = `{"type": "object", "properties": {"spec": {"type": "object", "properties": {
 	"managementPolicies": {"type": "array", "items": {"type": "string"}, "default": ["*"]},
 	"providerConfigRef": {"type": "object", "properties": {"kind": {"type": "string"}, "name": {"type": "string"}}},
@@ -62,8 +62,8 @@ func TestCheck(t *testing.T) {
 		change      func(map[string]any)
 		// provider of the class, if not test.
 		provider string
-		// unseen means that Crossplane shows no schemas, notLooked that it has not yet,
-		// and notInstalled that there is none.
+		// unseen: Crossplane shows no schemas. notLooked: it has not looked yet. notInstalled: there
+		// is none.
 		unseen, notLooked, notInstalled bool
 		reason                          string
 		want                            []string

@@ -1,4 +1,4 @@
-// Package function is what function-drover serves: all steps of Drover's pipelines.
+// Package function is the server of function-drover: all steps of Drover's pipelines.
 package function
 
 import (
@@ -19,8 +19,8 @@ import (
 	"github.com/drover-dev/drover/internal/plan"
 )
 
-// A Step answers a request. An error means that there is nothing safe to answer:
-// all stays as it is.
+// A Step responds to a request. An error means that there is no safe response: everything stays as it
+// is.
 type Step func(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error)
 
 // steps by the kind of their input.
@@ -71,10 +71,10 @@ func (f *Function) RunFunction(_ context.Context, req *fnv1.RunFunctionRequest) 
 	return rsp, nil
 }
 
-// quieten lets Crossplane emit no event for each composed resource that is not
-// ready, at each reconcile. They would use up what the API client lets through of
-// an object, and a user would miss the events that matter. They have no other use
-// when a step says itself whether the XR is ready, as ours do.
+// quieten prevents that Crossplane emits an event for each composed resource that is not ready, at
+// each reconcile. These events would exhaust the rate limit that the API client has per object, and a
+// user would miss the important ones. They have no use if a step reports the readiness of the XR
+// itself, as Drover's steps do.
 func quieten(rsp *fnv1.RunFunctionResponse) {
 	if rsp.GetDesired().GetComposite().GetReady() == fnv1.Ready_READY_UNSPECIFIED {
 		return
@@ -100,14 +100,14 @@ func stepOf(req *fnv1.RunFunctionRequest) (Step, string, error) {
 	return run, kind, nil
 }
 
-// HasStep reports whether an input is that of a step of Drover's.
+// HasStep reports whether an input belongs to a step of Drover.
 func HasStep(input *structpb.Struct) bool {
 	_, _, err := stepOf(&fnv1.RunFunctionRequest{Input: input})
 	return err == nil
 }
 
-// RunStep runs a step for a caller that is not Crossplane: one that reconciles what
-// changed, whatever a circuit breaker or a start may have hidden from it.
+// RunStep runs a step for a caller other than Crossplane. Such a caller reconciles at every change,
+// so it needs no requeue for events that a circuit breaker or a start may hide.
 func (f *Function) RunStep(_ context.Context, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 	run, kind, err := stepOf(req)
 	if err != nil {

@@ -11,14 +11,14 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// maxChanges of one request: more than a few hide each other.
+// maxChanges is the limit of changes per request: too many hide each other.
 const maxChanges = 8
 
-// A vandal changes a request in ways that no schema allows. Its bytes choose what: the
-// fuzzer learns which lead where.
+// A vandal changes a request in ways that no schema allows. Its bytes choose the changes, so that the
+// fuzzer learns which bytes lead to which code.
 type vandal struct{ bytes []byte }
 
-// next byte, 0 when there is none left.
+// next returns the next byte, and 0 after the last one.
 func (v *vandal) next() byte {
 	if len(v.bytes) == 0 {
 		return 0
@@ -28,17 +28,17 @@ func (v *vandal) next() byte {
 	return b
 }
 
-// pick one of n, which may be more than a byte tells apart.
+// pick returns one of n numbers, where n may be more than the values of a byte.
 func (v *vandal) pick(n int) int { return (int(v.next())<<8 | int(v.next())) % n }
 
 func (v *vandal) word() string {
 	n := min(int(v.next())%32, len(v.bytes))
-	s := strings.ToValidUTF8(string(v.bytes[:n]), "?") // What is no UTF-8 does not come through gRPC.
+	s := strings.ToValidUTF8(string(v.bytes[:n]), "?") // gRPC rejects strings that are not UTF-8.
 	v.bytes = v.bytes[n:]
 	return s
 }
 
-// spoil a copy of the request.
+// spoil returns a changed copy of the request.
 func (v *vandal) spoil(req *fnv1.RunFunctionRequest) *fnv1.RunFunctionRequest {
 	req = proto.CloneOf(req)
 	for range maxChanges {
@@ -50,11 +50,11 @@ func (v *vandal) spoil(req *fnv1.RunFunctionRequest) *fnv1.RunFunctionRequest {
 	return req
 }
 
-// A part of a request: a struct, where it lies, and how to replace it.
+// A part of a request: a struct, and how to read, replace and remove it.
 type part struct {
 	get func() *structpb.Struct
 	set func(*structpb.Struct)
-	// of a resource. nil of others
+	// resource is nil for parts that are no resource.
 	resource *fnv1.Resource
 	drop     func()
 }
@@ -104,7 +104,7 @@ func partsOf(req *fnv1.RunFunctionRequest) []part {
 	return parts
 }
 
-// A place of a value in a struct or list.
+// A place is a value in a struct or list, and how to replace it.
 type place struct {
 	value *structpb.Value
 	set   func(*structpb.Value)
@@ -176,6 +176,6 @@ func (v *vandal) garbage() *structpb.Value {
 	case 8:
 		return object(v.word(), object("", structpb.NewNullValue()))
 	default:
-		return &structpb.Value{} // It has no kind at all.
+		return &structpb.Value{} // The value has no kind at all.
 	}
 }

@@ -30,7 +30,7 @@ const (
 	vmCRD        = root + "package/provider-local/crds/local.drover.dev_virtualmachines.yaml"
 )
 
-// now is when all seeds are, to the year.
+// now is the time of all seeds, within a year.
 var now = time.Date(2030, 1, 1, 12, 30, 0, 0, time.UTC)
 
 func run(at time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
@@ -42,8 +42,8 @@ func kindOf(req *fnv1.RunFunctionRequest) string {
 	return req.GetInput().GetFields()["kind"].GetStringValue()
 }
 
-// machineSeeds are all calls of a step in the life of a Machine, from nothing to a
-// Node that is gone and a VM that is lost, with a restart, and with a VM that is not observed.
+// machineSeeds returns all calls of a step in the life of a Machine: from its creation to a deleted
+// Node and a lost VM, with a restart, and with a VM that is not observed.
 func machineSeeds(t testing.TB, kind string) []*fnv1.RunFunctionRequest {
 	t.Helper()
 	p := machinetest.New(t, run, filepath.Join(compositions, "machine-local.yaml"))
@@ -82,7 +82,7 @@ func machineSeeds(t testing.TB, kind string) []*fnv1.RunFunctionRequest {
 	return seeds
 }
 
-// parentSeeds are the calls of a step in the cases of the golden renders.
+// parentSeeds returns the calls of a step in the cases of the golden renders.
 func parentSeeds(t testing.TB, kind, composition, cases string) []*fnv1.RunFunctionRequest {
 	t.Helper()
 	dirs, err := filepath.Glob(filepath.Join(goldens, cases))
@@ -119,7 +119,7 @@ func parentSeeds(t testing.TB, kind, composition, cases string) []*fnv1.RunFunct
 	return seeds
 }
 
-// fetch calls a step as Crossplane does, until it has all that it requires.
+// fetch calls a step as Crossplane does, until it has all required resources.
 func fetch(t testing.TB, req *fnv1.RunFunctionRequest, world []*unstructured.Unstructured) (calls []*fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) {
 	t.Helper()
 	for range 5 {
@@ -146,8 +146,8 @@ func fetch(t testing.TB, req *fnv1.RunFunctionRequest, world []*unstructured.Uns
 	return nil, nil
 }
 
-// answered says whether the request had all that the response requires: Crossplane
-// takes no other.
+// answered reports whether the request had all resources that the response requires: Crossplane uses
+// no other response.
 func answered(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) bool {
 	for name := range rsp.GetRequirements().GetResources() {
 		if _, ok := req.GetRequiredResources()[name]; !ok {
@@ -176,7 +176,7 @@ func inputs(t testing.TB, composition string) []*structpb.Struct {
 	return out
 }
 
-// read the documents of a file of YAML.
+// read returns the documents of a YAML file.
 func read(t testing.TB, file string) []*unstructured.Unstructured {
 	t.Helper()
 	b, err := os.ReadFile(file)

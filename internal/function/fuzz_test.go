@@ -20,8 +20,8 @@ import (
 	"github.com/drover-dev/drover/internal/plan"
 )
 
-// spoiltSeeds of each target are random ones, the same in every run: go test tries
-// them, and the fuzzer starts from them.
+// spoiltSeeds is the number of random seeds per target, the same in every run: go test runs them, and
+// the fuzzer starts from them.
 const spoiltSeeds = 120
 
 func FuzzBootstrap(f *testing.F) {
@@ -64,8 +64,8 @@ func FuzzOrphans(f *testing.F) {
 	})
 }
 
-// looksAndSparesUsed checks that an inventory that is there stays, and that no VM resource is
-// dropped that may delete a VM of which a Machine is there, or of which nothing is known.
+// looksAndSparesUsed checks that an existing inventory stays. It also checks that a VM resource that
+// may delete a VM stays desired if the VM's Machine exists or is unknown.
 func looksAndSparesUsed(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) []string {
 	var broken []string
 	desired := rsp.GetDesired().GetResources()
@@ -79,7 +79,7 @@ func looksAndSparesUsed(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionRespo
 		o := unstructured.Unstructured{Object: r.GetResource().AsMap()}
 		policies, _, _ := unstructured.NestedStringSlice(o.Object, "spec", "managementPolicies")
 		a := o.GetAnnotations()
-		// What was required tells of the same one, and may be whole.
+		// The required version is the same object, and may be intact.
 		uid := a[machinev1alpha1.AnnotationOrphanMachineUID]
 		for _, r := range req.GetRequiredResources()["adopted"].GetItems() {
 			required := unstructured.Unstructured{Object: r.GetResource().AsMap()}
@@ -95,9 +95,9 @@ func looksAndSparesUsed(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionRespo
 	return broken
 }
 
-// fuzz a step with what a vandal makes of the seeds. It must not panic, it must answer
-// the same request in the same way, and what it answers must not break a rule. An
-// answer that is fatal changes nothing, and breaks none.
+// fuzz runs a step with seeds that a vandal changed. The step must not panic, must respond equally to
+// equal requests, and its response must not break a rule. A fatal response changes nothing, and
+// breaks no rule.
 func fuzz(f *testing.F, seeds []*fnv1.RunFunctionRequest, broken func(*fnv1.RunFunctionRequest, *fnv1.RunFunctionResponse) []string) {
 	f.Helper()
 	random := rand.NewChaCha8([32]byte{})
@@ -117,7 +117,7 @@ func fuzz(f *testing.F, seeds []*fnv1.RunFunctionRequest, broken func(*fnv1.RunF
 		if len(garbage) == 0 && isFatal(rsp) {
 			t.Fatalf("the seed itself is not answered: %v", rsp.GetResults())
 		}
-		// Which of several errors comes first is not told.
+		// The step does not promise which of several errors it returns.
 		if again, err := run(now, proto.CloneOf(req)); err != nil || isFatal(rsp) != isFatal(again) || !isFatal(rsp) && !proto.Equal(rsp, again) {
 			t.Fatalf("two answers to one request: %v\n%v\n%v", err, rsp, again)
 		}
@@ -137,8 +137,8 @@ func isFatal(rsp *fnv1.RunFunctionResponse) bool {
 	return slices.ContainsFunc(rsp.GetResults(), func(r *fnv1.Result) bool { return r.GetSeverity() == fnv1.Severity_SEVERITY_FATAL })
 }
 
-// keepsDesired checks that what earlier steps desire stays as it is, but for what is
-// the step's own, which stays too.
+// keepsDesired checks that the resources that earlier steps desire stay unchanged, and that the
+// step's own ones stay.
 func keepsDesired(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse, own ...string) []string {
 	var broken []string
 	for name, before := range req.GetDesired().GetResources() {
@@ -150,8 +150,7 @@ func keepsDesired(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse, o
 	return broken
 }
 
-// keepsVM checks that a VM resource that is there stays, and stays as it is once its
-// VM may be there.
+// keepsVM checks that an existing VM resource stays, and stays unchanged once its VM may exist.
 func keepsVM(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) []string {
 	observed, ok := req.GetObserved().GetResources()[machinev1alpha1.ResourceVM]
 	if !ok {
@@ -172,8 +171,8 @@ func keepsVM(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) []stri
 	return nil
 }
 
-// plain is a spec of a VM without what a pin changes and without nulls, which say
-// nothing.
+// plain returns a spec of a VM without the fields that a pin changes, and without nulls, which have
+// no effect.
 func plain(s *structpb.Struct) *structpb.Struct {
 	s = proto.CloneOf(s)
 	delete(s.GetFields(), "managementPolicies")
@@ -205,8 +204,8 @@ func pruneValue(v *structpb.Value) {
 	}
 }
 
-// holdsVM checks that a VM resource that is there, or is to be, is desired, with the
-// finalizer that keeps it until its Node is drained.
+// holdsVM checks that a VM resource that exists or is to be created is desired, with the finalizer
+// that keeps it until its Node is drained.
 func holdsVM(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) []string {
 	observed, there := req.GetObserved().GetResources()[machinev1alpha1.ResourceVM]
 	_, toBe := req.GetDesired().GetResources()[machinev1alpha1.ResourceVM]
@@ -217,7 +216,7 @@ func holdsVM(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) []stri
 	if !ok {
 		return []string{"the VM is not desired any more"}
 	}
-	// Nothing may be added to what is being deleted.
+	// No finalizer may be added to an object that is being deleted.
 	if there && at(observed.GetResource(), "metadata", "deletionTimestamp") != nil {
 		return nil
 	}
@@ -229,8 +228,8 @@ func holdsVM(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) []stri
 	return []string{fmt.Sprintf("the VM is not held: %v", desired)}
 }
 
-// givesNoTokenToAStatus checks that a Machine without VM whose status has a providerID gets
-// neither a token nor user data: anyone who may write the status could forge it.
+// givesNoTokenToAStatus checks that a Machine without VM whose status has a providerID gets neither a
+// token nor user data: a client with write access to the status could forge it.
 func givesNoTokenToAStatus(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) []string {
 	id, isText := at(req.GetObserved().GetComposite().GetResource(), "status", "providerID").GetKind().(*structpb.Value_StringValue)
 	if _, ok := req.GetObserved().GetResources()[machinev1alpha1.ResourceVM]; ok || !isText || id.StringValue == "" {
@@ -259,9 +258,9 @@ func keepsNode(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) []st
 	return nil
 }
 
-// keepsMachines checks that the MachineGroup stays, that it deletes no Machine of a set
-// but those that the set's status says are to go, and that no more are newly to than
-// there are too many, and those that are replaced. What it does not name is left alone.
+// keepsMachines checks that the MachineGroup stays. It may delete only the Machines that the set's
+// status lists for deletion. The status may add only excess Machines and Machines that are replaced.
+// Machines that the group does not name stay.
 func keepsMachines(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) []string {
 	broken := keepsDesired(req, rsp, machinev1alpha1.ResourceMachines)
 	group, ok := rsp.GetDesired().GetResources()[machinev1alpha1.ResourceMachines]
@@ -288,13 +287,13 @@ func keepsMachines(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) 
 	return broken
 }
 
-// replaceable Machines are Failed, or have no VM yet.
+// replaceable reports whether a Machine is Failed or has no VM yet.
 func replaceable(machine *structpb.Struct) bool {
 	return at(machine, "status", "phase").GetStringValue() == string(machinev1alpha1.MachineFailed) ||
 		at(machine, "status", "providerID").GetStringValue() == "" && at(machine, "spec", "providerID").GetStringValue() == ""
 }
 
-// keepsSets checks that no MachineSet goes that has Machines, or may get some.
+// keepsSets checks that no MachineSet is deleted that has Machines or may get some.
 func keepsSets(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) []string {
 	broken := keepsDesired(req, rsp, slices.Collect(maps.Keys(req.GetObserved().GetResources()))...)
 	for name, c := range children(req, "machine-sets", machinev1alpha1.MachineSetGroupVersionKind.Kind) {
@@ -315,12 +314,13 @@ func empty(set *structpb.Struct) bool {
 
 // A child of the XR.
 type child struct {
-	// versions of it: as observed, and as required.
+	// versions of the child: the observed one and the required one.
 	versions []*structpb.Struct
 }
 
-// children of a kind that the XR controls in any version, and that are being deleted in
-// none, by their own names. What was required is of the kind, whatever it says.
+// children returns the objects of a kind, by their own names, that the XR controls in any version and
+// that are being deleted in none. A required object counts as one of the kind, whatever its own
+// fields are.
 func children(req *fnv1.RunFunctionRequest, requirement, kind string) map[string]child {
 	all, ours := map[string]child{}, map[string]bool{}
 	look := func(r *fnv1.Resource) {
@@ -355,7 +355,7 @@ func controls(req *fnv1.RunFunctionRequest, o *structpb.Struct) bool {
 	})
 }
 
-// at is what lies at a path, nil if there is nothing.
+// at returns the value at a path, nil if there is none.
 func at(s *structpb.Struct, path ...string) *structpb.Value {
 	var v *structpb.Value
 	for _, p := range path {
@@ -373,7 +373,7 @@ func textsIn(v *structpb.Value) []string {
 	return out
 }
 
-// texts of a map whose values all are.
+// texts returns a map if all of its values are strings.
 func texts(v *structpb.Value) (map[string]string, bool) {
 	out := map[string]string{}
 	for k, e := range v.GetStructValue().GetFields() {

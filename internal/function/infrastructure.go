@@ -28,13 +28,13 @@ const (
 	requirementSchema = "virtual-machine-schema"
 	requirementVM     = "virtual-machine"
 
-	// Those of companions have their names before them.
+	// Requirements of companions start with the companion's name.
 	suffixSchema    = "-schema"
 	suffixCompanion = "-companion"
 )
 
-// runInfrastructure runs the step. An error means that nothing can be said of the Machine, and that
-// all shall stay as it is.
+// runInfrastructure runs the step. An error means that nothing can be decided on the Machine, and
+// that everything stays as it is.
 func runInfrastructure(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 	input := &fn.Infrastructure{}
 	if err := step.Input(req, input); err != nil {
@@ -78,9 +78,9 @@ func runInfrastructure(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFu
 	return rsp.RunFunctionResponse, rsp.SetContext(step.ContextVM, d.Word)
 }
 
-// lookUp what is needed to create a VM: the class, the schema of the VM, and the
-// VM itself, which a stale write of the Machine may have forgotten. It is false
-// while Crossplane has not looked for all of it yet.
+// lookUp requires the objects that are needed to create a VM: the class, the schema of the VM, and
+// the VM itself, which a stale write may have removed from the Machine's references. It returns false
+// while Crossplane has not looked for all of them yet.
 func lookUp(req *fnv1.RunFunctionRequest, rsp step.Response, b *vm.Binding, o *vm.Observed) (invalid *plan.Problem, complete bool) {
 	class, problem, looked := rsp.Class(req, o.Machine, "spec.classRef.name")
 	installation, unknown, looked2 := rsp.Installation(req)
@@ -90,7 +90,7 @@ func lookUp(req *fnv1.RunFunctionRequest, rsp step.Response, b *vm.Binding, o *v
 	o.Class, o.ClassProblem = class, problem
 	o.Installation, o.InstallationProblem = installation, unknown
 
-	// To look for a VM of a kind that is not there is an error of the whole pipeline.
+	// Requiring a VM of a kind that does not exist is an error of the whole pipeline.
 	if problem, complete := requireSchemas(req, rsp, b, o); problem != nil || !complete {
 		return problem, complete
 	}
@@ -105,15 +105,16 @@ func lookUp(req *fnv1.RunFunctionRequest, rsp step.Response, b *vm.Binding, o *v
 	return nil, complete
 }
 
-// lookUpForgotten looks for companions of a VM that is there: nobody deletes those that
-// the Machine does not refer to. It is false while Crossplane has not looked for them.
+// lookUpForgotten looks for further companions of a VM that exists: a companion without a reference
+// from the Machine would never be deleted. It returns false while Crossplane has not looked for them
+// yet.
 func lookUpForgotten(req *fnv1.RunFunctionRequest, rsp step.Response, b *vm.Binding, o *vm.Observed) bool {
 	complete := true
 	for _, c := range b.CompanionsMade(*o.VM) {
 		if _, ok := o.Companions[c.Name]; ok {
 			continue
 		}
-		// The API server may have lost the kind since.
+		// The kind may have been removed from the API server since.
 		there, looked := hasKind(req, rsp, c.Name+suffixSchema, c.Template)
 		if !looked {
 			complete = false
@@ -137,7 +138,8 @@ func lookForCompanion(req *fnv1.RunFunctionRequest, rsp step.Response, c vm.Comp
 	return looked
 }
 
-// lookFor a resource of the Machine, by its name. It is false while Crossplane has not.
+// lookFor returns a resource of the Machine by its name. It returns false while Crossplane has not
+// looked for it yet.
 func lookFor(req *fnv1.RunFunctionRequest, rsp step.Response, requirement string, t vm.Template, name string, m *machinev1alpha1.Machine) (*plan.Object, bool) {
 	apiVersion, kind := t.GVK.ToAPIVersionAndKind()
 	rsp.RequireByName(requirement, apiVersion, kind, m.Namespace, name)
@@ -148,8 +150,8 @@ func lookFor(req *fnv1.RunFunctionRequest, rsp step.Response, requirement string
 	return nil, looked
 }
 
-// requireSchemas of the VM's kind and of its companions', if Crossplane shows any. It is
-// false while it has not looked for them.
+// requireSchemas requires the schemas of the VM's kind and of the kinds of its companions, if
+// Crossplane supports that. It returns false while Crossplane has not looked for them yet.
 func requireSchemas(req *fnv1.RunFunctionRequest, rsp step.Response, b *vm.Binding, o *vm.Observed) (missing *plan.Problem, complete bool) {
 	if !request.HasCapability(req, fnv1.Capability_CAPABILITY_REQUIRED_SCHEMAS) {
 		return nil, true
@@ -166,7 +168,7 @@ func requireSchemas(req *fnv1.RunFunctionRequest, rsp step.Response, b *vm.Bindi
 		case schema == nil && missing == nil:
 			missing = t.NotInstalled()
 		case schema != nil:
-			// A schema that is not understood is left to the API server.
+			// A schema that cannot be parsed is left to the API server.
 			v, _ := validatorOf(schema)
 			return v
 		}
@@ -182,8 +184,8 @@ func requireSchemas(req *fnv1.RunFunctionRequest, rsp step.Response, b *vm.Bindi
 	return missing, true
 }
 
-// hasKind says whether the API server has a kind, and is false while Crossplane has not
-// looked for it. Without the capability nobody knows, and it is taken to have it.
+// hasKind reports whether the API server has a kind. Without the capability, it is assumed to have
+// it. The last result is false while Crossplane has not looked for it yet.
 func hasKind(req *fnv1.RunFunctionRequest, rsp step.Response, requirement string, t vm.Template) (has, looked bool) {
 	if !request.HasCapability(req, fnv1.Capability_CAPABILITY_REQUIRED_SCHEMAS) {
 		return true, true
@@ -238,7 +240,7 @@ func observeVM(now time.Time, req *fnv1.RunFunctionRequest) (vm.Observed, error)
 	return o, nil
 }
 
-// secretsOf user data are its join token, and the half of it that is secret.
+// secretsOf returns the secrets of user data: its join token, and the secret half of the token.
 func secretsOf(userData plan.Object) []string {
 	token := string(userData.Connection[clusterv1alpha1.ConnectionToken])
 	if _, secret, found := strings.Cut(token, "."); found {
@@ -247,11 +249,11 @@ func secretsOf(userData plan.Object) []string {
 	return nil
 }
 
-// checkClass says what is wrong with the VMs that Machines of a class and a template would
-// get, before there is any: it renders one by the Composition's input Infrastructure, and
-// goes by the schema of its kind. It is false while Crossplane has not looked for that.
+// checkClass returns the problem with the VMs that Machines of a class and a template would get,
+// before there is any. It renders one with the Composition's input Infrastructure, and validates it
+// by the schema of its kind. The last result is false while Crossplane has not looked for that yet.
 //
-// A schema that Crossplane does not show is left to the API server.
+// If Crossplane does not show the schema, the check is left to the API server.
 func checkClass(req *fnv1.RunFunctionRequest, rsp step.Response, composition plan.Object, class *machinev1alpha1.MachineClass, template *machinev1alpha1.Machine) (problem *plan.Problem, complete bool) {
 	b, problem := vm.BindingOf(composition, class)
 	if b == nil {
@@ -262,8 +264,8 @@ func checkClass(req *fnv1.RunFunctionRequest, rsp step.Response, composition pla
 	if problem != nil {
 		return problem, true
 	}
-	// Schemas are required in the same call as the profile: each further call has all
-	// requirements in its request once more, and Crossplane makes six at most.
+	// Schemas are required in the same call as the profile: each further call repeats all
+	// requirements in its request, and Crossplane makes at most six.
 	if problem, complete := requireSchemas(req, rsp, b, &o); problem != nil || !complete || !looked {
 		return problem, complete && looked
 	}
@@ -273,10 +275,12 @@ func checkClass(req *fnv1.RunFunctionRequest, rsp step.Response, composition pla
 	return bootstrap.Check(composition, bootstrap.Observed{Machine: o.Machine, Class: class, Profile: profile}), true
 }
 
-// validators by the hash of their schema: reading one costs more than using it.
+// validators caches validators by the hash of their schema: parsing a schema costs more than
+// validating with it.
 var validators = lru.New(32)
 
-// validatorOf a kind's published OpenAPI schema. Only its spec is looked at.
+// validatorOf returns the validator of a kind's published OpenAPI schema. It only reads the schema of
+// the spec.
 func validatorOf(schema *structpb.Struct) (*vm.Validator, error) {
 	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(schema)
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/drover-dev/drover/internal/workernode"
 )
 
-// runLifecycle runs the step. An error means that nothing can be said of the Machine, and that
-// all shall stay as it is.
+// runLifecycle runs the step. An error means that nothing can be decided on the Machine, and that
+// everything stays as it is.
 func runLifecycle(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 	input := &fn.Lifecycle{}
 	if err := step.Input(req, input); err != nil {
@@ -76,10 +76,10 @@ func observeMachine(req *fnv1.RunFunctionRequest) (machine.Observed, error) {
 	return o, err
 }
 
-// holdVM gives the VM, and its companions, the finalizer that keeps it until its Node
-// is drained, and them until it is gone. What no step desires, although it is there, is
-// kept: only the deletion of its Machine deletes it. Of the VM it also says whether its console
-// is to be read.
+// holdVM adds finalizers to the VM and its companions: the VM stays until its Node is drained, and
+// the companions until the VM is gone. A resource that exists is kept even if no step desires it:
+// only the deletion of its Machine deletes it. On the VM, holdVM also sets whether its console is to
+// be read.
 func holdVM(req *fnv1.RunFunctionRequest, rsp step.Response, m *machinev1alpha1.Machine, readConsole bool) error {
 	all := step.Observed(req)
 	names := map[string]bool{}
@@ -105,7 +105,7 @@ func holdVM(req *fnv1.RunFunctionRequest, rsp step.Response, m *machinev1alpha1.
 	return nil
 }
 
-// heldOf a resource is what an earlier step desires of it, or what is observed.
+// heldOf returns the resource as an earlier step desires it, or else as it is observed.
 func heldOf(req *fnv1.RunFunctionRequest, m *machinev1alpha1.Machine, name string, observed plan.Object) plan.Object {
 	held, ok := step.Desired(req, name)
 	if !ok {
@@ -114,8 +114,8 @@ func heldOf(req *fnv1.RunFunctionRequest, m *machinev1alpha1.Machine, name strin
 	return held
 }
 
-// requestConsole of a VM. A request is called off by another value: nothing is applied for an
-// annotation that is only missing.
+// requestConsole sets the annotation that requests the console of a VM. To cancel the request, it
+// sets another value: an annotation that is only absent from the desired resource is not removed.
 func requestConsole(held, observed plan.Object, readConsole bool) {
 	if !readConsole && (observed.Unstructured == nil || observed.GetAnnotations()[machinev1alpha1.AnnotationReadConsole] == "") {
 		return
@@ -129,8 +129,8 @@ func requestConsole(held, observed plan.Object, readConsole bool) {
 	held.SetAnnotations(annotations)
 }
 
-// finalizersOf a resource that exists: what it was created with is kept, and nothing is
-// added while it is being deleted.
+// finalizersOf returns the finalizers for a resource that exists: those that it was created with are
+// kept, and none is added while it is being deleted.
 func finalizersOf(observed plan.Object) []string {
 	var out []string
 	for _, f := range []string{machinev1alpha1.FinalizerDrain, plan.FinalizerManaged} {

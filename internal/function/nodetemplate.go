@@ -14,9 +14,9 @@ import (
 
 const requirementNodeTemplate = "node-template"
 
-// requireNodeTemplate of the owner's name, if its template asks for one: another object may have
-// it, and must not stop this one. It returns nil if there is none, and false while Crossplane has
-// not looked for it yet.
+// requireNodeTemplate requires the NodeTemplate of the owner's name, if its template requests one.
+// Another object may own it, and must not block this one. It returns nil if there is none, and false
+// while Crossplane has not looked for it yet.
 func requireNodeTemplate(req *fnv1.RunFunctionRequest, rsp step.Response, owner metav1.Object, ref *machinev1alpha1.InfrastructureReference) (*machinev1alpha1.NodeTemplate, bool) {
 	if !nodetemplate.Asks(ref, owner.GetName()) {
 		return nil, true
@@ -26,14 +26,14 @@ func requireNodeTemplate(req *fnv1.RunFunctionRequest, rsp step.Response, owner 
 	if !looked || len(found) == 0 {
 		return nil, looked
 	}
-	// One that cannot be read is written again.
+	// A NodeTemplate that cannot be decoded is rewritten.
 	t, _ := step.As[machinev1alpha1.NodeTemplate](found[0])
 	return t, true
 }
 
-// deriveCapacity of the Nodes from what the class asks of the cloud, if the class does not tell it
-// itself and the autoscaler wants to know. It returns false while Crossplane has not looked for
-// the Composition of the class yet.
+// deriveCapacity derives the capacity of the Nodes from the fields of the cloud's VM in the class, if
+// the class itself does not state it and the autoscaler needs it. It returns false while Crossplane
+// has not looked for the Composition of the class yet.
 func deriveCapacity(req *fnv1.RunFunctionRequest, rsp step.Response, o *nodetemplate.Observed) bool {
 	if o.Class == nil || !nodetemplate.Asks(o.Ref, o.Owner.GetName()) || !nodetemplate.Lacks(o.Class) {
 		return true
@@ -57,7 +57,7 @@ func deriveCapacity(req *fnv1.RunFunctionRequest, rsp step.Response, o *nodetemp
 	return true
 }
 
-// respondNodeTemplate composes it, and reports whether the autoscaler can use it.
+// respondNodeTemplate composes the NodeTemplate, and reports whether the autoscaler can use it.
 func respondNodeTemplate(rsp step.Response, o nodetemplate.Observed) error {
 	d := nodetemplate.Plan(o)
 	if d.Condition != nil {

@@ -19,7 +19,7 @@ const capableClassJSON = `{
 	"spec": {"provider": "local", "nodeCapacity": {"capacity": {"cpu": 4, "memory": "16Gi"}, "architecture": "arm64", "operatingSystem": "linux"}}
 }`
 
-// asking is a request of a set whose template names a NodeTemplate.
+// asking returns a request of a set whose template names a NodeTemplate.
 func asking(name string) *fnv1.RunFunctionRequest {
 	req := setRequest(0, 0)
 	spec := req.GetObserved().GetComposite().GetResource().GetFields()["spec"].GetStructValue().GetFields()["template"].GetStructValue().GetFields()["spec"].GetStructValue()
@@ -49,7 +49,7 @@ func TestASetComposesItsNodeTemplateWithItsStatus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// All values are text: the autoscaler reads no numbers.
+	// All values are strings: the autoscaler reads no numbers.
 	want := resource.MustStructJSON(`{"capacity": {"cpu": "4", "memory": "16Gi"}, "nodeInfo": {"architecture": "arm64", "operatingSystem": "linux"}}`)
 	if is := resource.MustStructJSON(string(got)); is.String() != want.String() {
 		t.Errorf("got %s", got)
@@ -59,8 +59,8 @@ func TestASetComposesItsNodeTemplateWithItsStatus(t *testing.T) {
 	}
 }
 
-// TestANodeTemplateOfAnotherDoesNotStopASet has one that another object controls: to compose it
-// would fail the whole pipeline.
+// TestANodeTemplateOfAnotherDoesNotStopASet has a NodeTemplate that another object controls:
+// composing it would fail the whole pipeline.
 func TestANodeTemplateOfAnotherDoesNotStopASet(t *testing.T) {
 	req := asking("workers-x7k2p")
 	req.RequiredResources["node-template"] = &fnv1.Resources{Items: []*fnv1.Resource{{Resource: resource.MustStructJSON(`{
@@ -76,7 +76,8 @@ func TestANodeTemplateOfAnotherDoesNotStopASet(t *testing.T) {
 	}
 }
 
-// TestAMachineHasNoInfrastructureRef since a write of each Machine would be for nothing.
+// TestAMachineHasNoInfrastructureRef, because the reference would only cause a useless write per
+// Machine.
 func TestAMachineHasNoInfrastructureRef(t *testing.T) {
 	req := asking("of-another")
 	req.GetObserved().GetComposite().GetResource().GetFields()["spec"].GetStructValue().Fields["replicas"] = resource.MustStructJSON(`{"n": 1}`).Fields["n"]
@@ -93,7 +94,7 @@ func TestAMachineHasNoInfrastructureRef(t *testing.T) {
 	}
 }
 
-// TestTheCapacityOfAClassIsDerivedByItsComposition has a class that tells nothing of its Nodes.
+// TestTheCapacityOfAClassIsDerivedByItsComposition has a class without a capacity of its Nodes.
 func TestTheCapacityOfAClassIsDerivedByItsComposition(t *testing.T) {
 	req := asking("workers-x7k2p")
 	req.RequiredResources["node-template"] = &fnv1.Resources{}

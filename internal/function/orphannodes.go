@@ -11,7 +11,7 @@ import (
 	"github.com/drover-dev/drover/internal/plan/orphans"
 )
 
-// readNodes reads what is known of the Nodes of VMs.
+// readNodes adds the answers of the NodeInventory about the Nodes of the VMs.
 func readNodes(observed map[string]plan.Object, o *orphans.Observed) error {
 	composed, ok := observed[machinev1alpha1.ResourceNodeInventory]
 	if !ok {
@@ -21,7 +21,7 @@ func readNodes(observed map[string]plan.Object, o *orphans.Observed) error {
 	if err != nil {
 		return err
 	}
-	// An answer to an older question may be of before the last pass.
+	// An answer to an older query may be older than the last pass.
 	looked := n.Status.ObservedGeneration == n.GetGeneration()
 	answers := map[string]orphans.Node{}
 	for _, a := range n.Status.VirtualMachines {
@@ -36,7 +36,7 @@ func readNodes(observed map[string]plan.Object, o *orphans.Observed) error {
 	return nil
 }
 
-// newNodeInventory is nil if no Node is looked for.
+// newNodeInventory returns nil if no Node is looked for.
 func newNodeInventory(c *machinev1alpha1.OrphanCollector, searches []orphans.Search) *unstructured.Unstructured {
 	if len(searches) == 0 {
 		return nil
@@ -72,8 +72,8 @@ func stageOf(s orphans.Search) clusterv1alpha1.NodeQueryStage {
 	return clusterv1alpha1.NodeQueryFound
 }
 
-// nodeNameOf the VM of a Machine, which is the name of the VM and of its resource, empty if
-// nothing identifies the Machine.
+// nodeNameOf returns the Node name of a Machine, which is also the name of its VM and of its VM
+// resource. It is empty if the Machine cannot be identified.
 func nodeNameOf(o orphans.Owner) string {
 	switch {
 	case o.VMName != "":

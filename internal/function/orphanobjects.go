@@ -73,8 +73,8 @@ func readInventory(req *fnv1.RunFunctionRequest) (orphans.Inventory, error) {
 	return out, nil
 }
 
-// ownerOf is the Owner that the tags and the name of a VM identify, none if they identify no
-// Machine that could exist.
+// ownerOf returns the Owner that the tags and the name of a VM identify. It is empty if they identify
+// no Machine that could exist.
 func ownerOf(namespace, machine, uid, vmName string) orphans.Owner {
 	if len(validation.IsDNS1123Label(namespace)) > 0 {
 		return orphans.Owner{}
@@ -93,8 +93,7 @@ func ownerOf(namespace, machine, uid, vmName string) orphans.Owner {
 	return o
 }
 
-// readAdopted reads a VM resource of the collector. It is false for one that is about no
-// VM.
+// readAdopted reads a VM resource of the collector. It returns false for one without a VM.
 func readAdopted(c plan.Child) (orphans.Adopted, bool) {
 	a := c.GetAnnotations()
 	out := orphans.Adopted{
@@ -109,7 +108,7 @@ func readAdopted(c plan.Child) (orphans.Adopted, bool) {
 		Terminating: c.Terminating,
 	}
 	if out.ExternalName == "" {
-		return out, false // It has no VM that it could delete.
+		return out, false // The resource has no VM that it could delete.
 	}
 	policies, _, _ := unstructured.NestedStringSlice(c.Unstructured.Object, "spec", "managementPolicies")
 	out.MayDelete = slices.Contains(policies, "Delete") || slices.Contains(policies, "*")
@@ -117,8 +116,8 @@ func readAdopted(c plan.Child) (orphans.Adopted, bool) {
 	return out, true
 }
 
-// readObserved reads the version that is observed of a VM resource, where the other one is
-// about no VM: the resource must not go without anybody having judged its VM.
+// readObserved reads the observed version of a VM resource if the required version has no VM: the
+// resource must not be deleted before its VM was judged.
 func readObserved(c plan.Child, observed map[string]plan.Object) (orphans.Adopted, bool) {
 	for _, o := range observed {
 		if o.GetName() == c.GetName() && o.GetKind() == c.GetKind() {
@@ -129,10 +128,11 @@ func readObserved(c plan.Child, observed map[string]plan.Object) (orphans.Adopte
 	return orphans.Adopted{}, false
 }
 
-// maxUnused is how many resources beside VMs are judged: for each its Machine is looked up.
+// maxUnused is the maximum number of unused resources other than VMs: for each, its Machine is looked
+// up.
 const maxUnused = 20
 
-// place of the VMs that a collector's inventory lists: its parameters, and the paths of the
+// place returns the parameters that select the VMs of a collector's inventory, and the paths of the
 // fields that have them.
 func place(in *fn.Orphans, c *machinev1alpha1.OrphanCollector) (parameters, paths map[string]any, err error) {
 	parameters, paths = map[string]any{}, map[string]any{}
@@ -164,7 +164,7 @@ func forProviderOf(c *machinev1alpha1.OrphanCollector) (map[string]any, error) {
 	return forProvider, nil
 }
 
-// newInventory is nil while it is not known whose VMs to look for.
+// newInventory returns nil while the ID of the installation is unknown.
 func newInventory(in *fn.Orphans, o orphans.Observed, ignored []string) (*unstructured.Unstructured, error) {
 	c := o.Collector
 	if o.InstallationProblem != nil {
@@ -209,7 +209,7 @@ func newInventory(in *fn.Orphans, o orphans.Observed, ignored []string) (*unstru
 	return u, nil
 }
 
-// newVM is a VM resource that has a VM already.
+// newVM returns a VM resource for an existing VM.
 func newVM(in *fn.Orphans, c *machinev1alpha1.OrphanCollector, r orphans.Resource) (*unstructured.Unstructured, error) {
 	forProvider, err := forProviderOf(c)
 	if err != nil {
@@ -248,15 +248,13 @@ func newVM(in *fn.Orphans, c *machinev1alpha1.OrphanCollector, r orphans.Resourc
 		annotations[machinev1alpha1.AnnotationOrphanProviderID] = r.ProviderID
 	}
 	u.SetAnnotations(annotations)
-	if path := in.VirtualMachine.NamePath; path != "" {
-		if err := fieldpath.Pave(u.Object).SetString(path, r.ExternalName); err != nil {
-			return nil, fmt.Errorf("spec.forProvider: has no room for the name of a VM at %s: %w", path, err)
-		}
+	if err := setFields(u, in.VirtualMachine.Fields, r); err != nil {
+		return nil, err
 	}
 	return u, nil
 }
 
-// asObserved is a composed resource as it was asked for.
+// asObserved returns a composed resource with its present spec.
 func asObserved(o plan.Object) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{}}
 	u.SetGroupVersionKind(o.GroupVersionKind())
@@ -268,12 +266,14 @@ func asObserved(o plan.Object) *unstructured.Unstructured {
 	return u
 }
 
-// labels of what a collector composes. Its inventory's name is short enough for one.
+// labels of the resources that a collector composes. The name of its inventory is short enough for a
+// label value.
 func labels(c *machinev1alpha1.OrphanCollector) map[string]string {
 	return map[string]string{machinev1alpha1.LabelOrphanCollector: names.Inventory(c.Name, c.UID)}
 }
 
-// namespaceOf what a collector composes. The schema has the same default.
+// namespaceOf returns the namespace of the resources that a collector composes. The schema has the
+// same default.
 func namespaceOf(c *machinev1alpha1.OrphanCollector) string {
 	return cmp.Or(c.Spec.Namespace, machinev1alpha1.NamespaceOfInstallations)
 }

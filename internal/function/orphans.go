@@ -27,8 +27,8 @@ const (
 	requirementInstallations = "installations"
 )
 
-// runOrphans runs the step. An error means that nothing can be said of the collector, and that all
-// shall stay as it is.
+// runOrphans runs the step. An error means that nothing can be decided on the collector, and that
+// everything stays as it is.
 func runOrphans(_ time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 	in := &fn.Orphans{}
 	if err := step.Input(req, in); err != nil {
@@ -80,8 +80,8 @@ func runOrphans(_ time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionRes
 	return rsp.RunFunctionResponse, respondOrphans(req, rsp, in, o, orphans.Plan(o))
 }
 
-// readGone reads which former installations are proven to be gone, if the collector looks
-// for VMs of any. It is false while Crossplane has not looked for the record yet.
+// readGone returns which former installations are proven to be gone, if the collector looks for VMs
+// of any. The last result is false while Crossplane has not looked for the record yet.
 func readGone(req *fnv1.RunFunctionRequest, rsp step.Response, c *machinev1alpha1.OrphanCollector, present string) (map[string]bool, bool) {
 	if len(c.Spec.FormerInstallations) == 0 {
 		return nil, true
@@ -93,7 +93,7 @@ func readGone(req *fnv1.RunFunctionRequest, rsp step.Response, c *machinev1alpha
 	}
 	record, _, err := unstructured.NestedStringMap(found[0].Object, "data")
 	if err != nil {
-		return nil, true // What cannot be read proves nothing.
+		return nil, true // A record that cannot be read proves nothing.
 	}
 	return installations.Gone(record, present), true
 }
@@ -109,16 +109,16 @@ func validateOrphans(in *fn.Orphans) error {
 			return fmt.Errorf("the Composition's input Orphans: %s is required", field[0])
 		}
 	}
-	return nil
+	return validateFields(in.VirtualMachine.Fields)
 }
 
-// lookUpOwners looks for the Machine and the VM resource of each VM in question. It is
-// false while Crossplane has not looked for all of them yet.
+// lookUpOwners looks for the Machine and the VM resource of each VM in question. It returns false
+// while Crossplane has not looked for all of them yet.
 func lookUpOwners(req *fnv1.RunFunctionRequest, rsp step.Response, in *fn.Orphans, o *orphans.Observed) bool {
 	complete := true
 	stand := func(of orphans.Owner) orphans.Standing {
 		if of == (orphans.Owner{}) {
-			return orphans.Standing{Machine: true} // Nobody can say that it is not.
+			return orphans.Standing{Machine: true} // An unidentified Machine counts as existing: nothing proves that it is gone.
 		}
 		key := names.Hash(of.Namespace, of.Machine, string(of.UID))
 		if of.VMName != "" {
@@ -152,8 +152,8 @@ func lookUpOwners(req *fnv1.RunFunctionRequest, rsp step.Response, in *fn.Orphan
 	return lookUpMachines(req, rsp, o) && complete
 }
 
-// lookUpMachines that resources beside VMs were made for. It is false while Crossplane has not
-// looked for all of them yet.
+// lookUpMachines looks for the Machines of unused resources other than VMs. It returns false while
+// Crossplane has not looked for all of them yet.
 func lookUpMachines(req *fnv1.RunFunctionRequest, rsp step.Response, o *orphans.Observed) bool {
 	complete := true
 	for i := range o.Inventory.Unused {
@@ -205,8 +205,8 @@ func respondOrphans(req *fnv1.RunFunctionRequest, rsp step.Response, in *fn.Orph
 	return nil
 }
 
-// syncedAt is the Synced condition of a managed resource of whatever kind, and whether
-// it is about the resource's present spec.
+// syncedAt returns the Synced condition of a managed resource of any kind, and whether it is about
+// the resource's present spec.
 func syncedAt(o plan.Object) (c xpv2.Condition, current bool) {
 	var status xpv2.ManagedResourceStatus
 	s, err := step.As[struct {

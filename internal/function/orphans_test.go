@@ -1,16 +1,18 @@
 package function
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"github.com/crossplane/function-sdk-go/resource"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
 
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
@@ -46,11 +48,11 @@ const (
 		"status": {"conditions": [{"type": "Synced", "status": "True", "observedGeneration": 1}]}}`
 )
 
-// noNode is an answer that the VM has no Node.
+// noNode answers that the VM has no Node.
 var noNode = fmt.Sprintf(nodesJSON, 2, `{"externalName": "vm-1"}`)
 
-// call the step as Crossplane does, until its requirements come to rest. There is
-// nothing but the definition, and what is given by kind and name.
+// callOrphans calls the step as Crossplane does, until its requirements are stable. Only the
+// definition exists, and the objects that are given by kind and name.
 func callOrphans(t *testing.T, observed map[string]string, there map[string]string) *fnv1.RunFunctionResponse {
 	t.Helper()
 	req := &fnv1.RunFunctionRequest{
@@ -88,7 +90,7 @@ func callOrphans(t *testing.T, observed map[string]string, there map[string]stri
 	return nil
 }
 
-// servers that are desired, with their rights.
+// servers returns the desired servers with their management policies.
 func servers(rsp *fnv1.RunFunctionResponse) string {
 	var out []string
 	for name, r := range rsp.GetDesired().GetResources() {
@@ -168,8 +170,8 @@ func TestWhoStandsForAVM(t *testing.T) {
 	}
 }
 
-// TestAResourceThatLostItsAnnotationsIsGivenBack: without them nobody can tell whether its
-// VM is in use, and to drop it as it is would delete the VM.
+// TestAResourceThatLostItsAnnotationsIsGivenBack: without them nothing proves that its VM is unused,
+// and to delete the resource as it is would delete the VM.
 func TestAResourceThatLostItsAnnotationsIsGivenBack(t *testing.T) {
 	name := "orphan-" + names.Hash("vm-1")
 	inventory := fmt.Sprintf(inventoryJSON, "True", 2, "", "", "")
@@ -229,8 +231,8 @@ func TestABadInputIsNamed(t *testing.T) {
 	}
 }
 
-// TestAVMWhoseTagsNameNoMachineIsKnownByItsName: at DigitalOcean a tag is an object of the
-// account, so that none is of one Machine.
+// TestAVMWhoseTagsNameNoMachineIsKnownByItsName: at DigitalOcean a tag is an object of the account,
+// so there is no tag per Machine.
 func TestAVMWhoseTagsNameNoMachineIsKnownByItsName(t *testing.T) {
 	const vmName = "web-0-x7k2p"
 	controlled := `{"apiVersion": "cloud.example.org/v1", "kind": "Server", "metadata": {"namespace": "fleet", "name": "web-0-x7k2p",
@@ -277,7 +279,8 @@ func TestAVMWhoseTagsNameNoMachineIsKnownByItsName(t *testing.T) {
 	}
 }
 
-// TestAnAdoptedVMThatIsKnownByItsNameIsJudgedByIt, from the annotations of its resource.
+// TestAnAdoptedVMThatIsKnownByItsNameIsJudgedByIt: the name comes from the annotations of its
+// resource.
 func TestAnAdoptedVMThatIsKnownByItsNameIsJudgedByIt(t *testing.T) {
 	orphan := "orphan-" + names.Hash("vm-1")
 	server := strings.Replace(fmt.Sprintf(serverJSON, "vm-1"), `"crossplane.io/external-name"`,
@@ -367,22 +370,82 @@ func TestUnusedResourcesOfMachinesThatAreGoneAreReported(t *testing.T) {
 	}
 }
 
-// TestAnOrphanIsFoundByItsNameWhereItsKindNeedsIt: an Object of provider-kubernetes looks at its
-// manifest, and never at its external name.
-func TestAnOrphanIsFoundByItsNameWhereItsKindNeedsIt(t *testing.T) {
-	in := &fn.Orphans{VirtualMachine: fn.OrphanBinding{KindBinding: fn.KindBinding{APIVersion: "kubernetes.m.crossplane.io/v1alpha1", Kind: "Object"}, NamePath: "spec.forProvider.manifest.metadata.name"}}
+// TestAnOrphanIsFoundByMoreThanItsExternalName reads the Compositions: an Object of
+// provider-kubernetes looks at its manifest alone, and a VM of Azure or Google Cloud is named within
+// its resource group or zone.
+func TestAnOrphanIsFoundByMoreThanItsExternalName(t *testing.T) {
+	const ofAzure = "azure:///subscriptions/0b1f6471-1bf0-4dda-aec3-cb9272f09590/resourceGroups/other-nodes/providers/Microsoft.Compute/virtualMachines/web-0-x7k2p"
+	cases := map[string]struct {
+		provider, collector, providerID string
+		want                            string
+	}{
+		"AtKubeVirtByItsName": {
+			"kubevirt", `{"manifest": {"kind": "VirtualMachine", "metadata": {"namespace": "fleet"}}}`, "kubevirt://web-0-x7k2p",
+			`{"manifest":{"kind":"VirtualMachine","metadata":{"name":"web-0-x7k2p","namespace":"fleet"}}}`,
+		},
+		"AtAzureByItsResourceGroup":                {"azure", `{"resourceGroupName": "production-nodes"}`, ofAzure, `{"resourceGroupName":"other-nodes"}`},
+		"AtAzureWithoutAResourceGroupOfACollector": {"azure", `{}`, ofAzure, `{"resourceGroupName":"other-nodes"}`},
+		"AtAzureByThatOfTheCollectorIfNoneIsKnown": {"azure", `{"resourceGroupName": "production-nodes"}`, "", `{"resourceGroupName":"production-nodes"}`},
+		"AtGoogleCloudByItsZone":                   {"gcp", `{"zone": "europe-west4-a"}`, "gce://my-project/europe-west4-c/web-0-x7k2p", `{"zone":"europe-west4-c"}`},
+		"AtAWSByThoseOfTheCollectorAlone":          {"aws", `{"region": "eu-west-1"}`, "aws:///eu-west-1b/web-0-x7k2p", `{"region":"eu-west-1"}`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			in := inputOf(t, tc.provider)
+			if err := validateOrphans(in); err != nil {
+				t.Fatal(err)
+			}
+			c := &machinev1alpha1.OrphanCollector{}
+			c.Spec.ForProvider = &runtime.RawExtension{Raw: []byte(tc.collector)}
+			u, err := newVM(in, c, orphans.Resource{VM: orphans.VM{ExternalName: "web-0-x7k2p", ProviderID: tc.providerID}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := json.Marshal(u.Object["spec"].(map[string]any)["forProvider"])
+			if err != nil || string(got) != tc.want {
+				t.Errorf("forProvider %s, want %s; error %v", got, tc.want, err)
+			}
+		})
+	}
 	c := &machinev1alpha1.OrphanCollector{}
-	c.Spec.ForProvider = &runtime.RawExtension{Raw: []byte(`{"manifest": {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "metadata": {"namespace": "fleet"}}}`)}
-	u, err := newVM(in, c, orphans.Resource{VM: orphans.VM{ExternalName: "web-0-x7k2p"}})
+	c.Spec.ForProvider = &runtime.RawExtension{Raw: []byte(`{"manifest": "text"}`)}
+	if _, err := newVM(inputOf(t, "kubevirt"), c, orphans.Resource{}); err == nil || !strings.Contains(err.Error(), "spec.forProvider.manifest.metadata.name") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// inputOf the Composition of a provider's collectors.
+func inputOf(t *testing.T, provider string) *fn.Orphans {
+	t.Helper()
+	b, err := os.ReadFile("../../apis/machine/compositions/orphancollector-" + provider + ".yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	metadata, _, _ := unstructured.NestedMap(u.Object, "spec", "forProvider", "manifest", "metadata")
-	if metadata["name"] != "web-0-x7k2p" || metadata["namespace"] != "fleet" {
-		t.Errorf("metadata of the manifest: %v", metadata)
+	c := struct {
+		Spec struct {
+			Pipeline []struct{ Input fn.Orphans }
+		}
+	}{}
+	if err := yaml.Unmarshal(b, &c); err != nil || len(c.Spec.Pipeline) != 1 {
+		t.Fatalf("%d steps, %v", len(c.Spec.Pipeline), err)
 	}
-	c.Spec.ForProvider = &runtime.RawExtension{Raw: []byte(`{"manifest": "text"}`)}
-	if _, err := newVM(in, c, orphans.Resource{}); err == nil || !strings.Contains(err.Error(), "spec.forProvider.manifest.metadata.name") {
-		t.Errorf("error %v", err)
+	return &c.Spec.Pipeline[0].Input
+}
+
+func TestFieldsThatCannotBeSetAreRefusedBeforeThereIsAnOrphan(t *testing.T) {
+	for name, tc := range map[string]struct{ path, value, want string }{
+		"OutsideOfForProvider": {"spec.managementPolicies", `["*"]`, `virtualMachine.fields[0].path: invalid value "spec.managementPolicies": must name one field below spec.forProvider`},
+		"ForProviderItself":    {"spec.forProvider", `{}`, `virtualMachine.fields[0].path: invalid value "spec.forProvider"`},
+		"OfSeveral":            {"spec.forProvider.a[*]", `""`, `virtualMachine.fields[0].path: invalid value "spec.forProvider.a[*]"`},
+		"WithAWrongExpression": {"spec.forProvider.zone", "providerID +", "virtualMachine.fields[0].value (of spec.forProvider.zone)"},
+		"OfAnUnknownVariable":  {"spec.forProvider.zone", "machine.name", "undeclared reference to 'machine'"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := inputOf(t, "aws")
+			in.VirtualMachine.Fields = []fn.OrphanField{{Path: tc.path, Value: tc.value}}
+			if err := validateOrphans(in); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("error %v, want %q", err, tc.want)
+			}
+		})
 	}
 }

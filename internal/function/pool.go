@@ -13,8 +13,8 @@ import (
 
 const requirementDeployments = "machine-deployments"
 
-// runPool runs the step. An error means that nothing can be said of the pool, and that all shall
-// stay as it is.
+// runPool runs the step. An error means that nothing can be decided on the pool, and that everything
+// stays as it is.
 func runPool(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 	o := pool.Observed{Pool: &machinev1alpha1.NodePool{}}
 	if err := step.Input(req, &o.Offer); err != nil {
@@ -26,7 +26,7 @@ func runPool(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResp
 	if err := step.Composite(req, o.Pool); err != nil {
 		return nil, err
 	}
-	// A claim gives its name and namespace to a composite resource that has none.
+	// A composite resource without a namespace gets the name and the namespace of its claim.
 	if claim := step.Claim(req); o.Pool.Namespace == "" && claim.Name != "" {
 		o.Pool.Namespace, o.Pool.Name = claim.Namespace, claim.Name
 	}
@@ -44,8 +44,8 @@ func runPool(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResp
 	return rsp.RunFunctionResponse, respondPool(req, rsp, pool.Plan(now, o))
 }
 
-// observePool finds the MachineDeployments that the pool controls, and those with its label that
-// nobody does: they were restored, or moved.
+// observePool adds the MachineDeployments that the pool controls, and those with its label that have
+// no controller, because they were restored or moved.
 func observePool(req *fnv1.RunFunctionRequest, o *pool.Observed) (bool, error) {
 	children, looked := step.Children(req, requirementDeployments, machinev1alpha1.MachineDeploymentGroupVersionKind.Kind, o.Pool.UID)
 	if !looked {
@@ -81,7 +81,7 @@ func respondPool(req *fnv1.RunFunctionRequest, rsp step.Response, d pool.Decisio
 			rsp.Omit(c.Name, "spec", "replicas")
 		}
 	}
-	// The kind is that of a platform of its own where the pool is claimed.
+	// If the pool is claimed, its kind is the platform's own.
 	if err := rsp.Report(step.CompositeKind(req), &d.Status, d.Report); err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ const poolInput = `{
 	"classes": [{"name": "small", "classRef": {"name": "small"}, "failureDomains": ["a"]}]
 }`
 
-// poolXR of two Machines, or of an autoscaler, after the numbers were recorded.
+// poolXR is a pool of two Machines, or with an autoscaler, after the numbers were recorded.
 const poolXR = `{
 	"apiVersion": "machine.drover.dev/v1alpha1", "kind": "NodePool",
 	"metadata": {"name": "web", "namespace": "team", "uid": "uid", "generation": 1, "resourceVersion": "5"},
@@ -41,7 +41,7 @@ func poolRequest(t *testing.T, xr string, deployments ...string) *fnv1.RunFuncti
 // poolName of the MachineDeployment.
 var poolName = names.MachineDeployment("web", "uid", "a")
 
-// poolDeployment has replicas that managers own.
+// poolDeployment returns a MachineDeployment whose replicas these managers own.
 func poolDeployment(managers ...string) string {
 	var fields []string
 	for _, m := range managers {

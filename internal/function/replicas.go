@@ -18,12 +18,12 @@ import (
 
 const (
 	requirementMachines = "machines"
-	// requirementSetAside finds Machines that the selector does not match any more.
+	// requirementSetAside finds Machines that the selector no longer matches.
 	requirementSetAside = "set-aside"
 )
 
-// runReplicas runs the step. An error means that nothing can be said of the set, and that all
-// shall stay as it is.
+// runReplicas runs the step. An error means that nothing can be decided on the set, and that
+// everything stays as it is.
 func runReplicas(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 	if err := step.Input(req, &fn.Replicas{}); err != nil {
 		return nil, err
@@ -36,7 +36,7 @@ func runReplicas(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunction
 		return nil, err
 	}
 
-	// The class is that of a Machine that would be created now.
+	// The class is the one that a Machine created now would have.
 	next := &machinev1alpha1.Machine{ObjectMeta: s.ObjectMeta, Spec: s.Spec.Template.Spec}
 	rsp := step.NewResponse(req)
 	rsp.RequireByLabels(requirementMachines, machinev1alpha1.SchemeGroupVersion.String(), machinev1alpha1.MachineGroupVersionKind.Kind,
@@ -67,11 +67,11 @@ func runReplicas(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunction
 	if err := respondNodeTemplate(rsp, nodes); err != nil {
 		return nil, err
 	}
-	// The set is woken by its MachineGroup, which tells of Machines in batches.
+	// The MachineGroup enqueues the set, with the changes of Machines in batches.
 	return rsp.RunFunctionResponse, rsp.Decided(requirementMachines, requirementSetAside)
 }
 
-// expectGroup adds what the set's MachineGroup says of its Machines.
+// expectGroup adds the status of the set's MachineGroup.
 func expectGroup(req *fnv1.RunFunctionRequest, rsp step.Response, o *set.Observed) error {
 	for _, composed := range step.Observed(req) {
 		if composed.GetKind() != machinev1alpha1.MachineGroupGroupVersionKind.Kind {
@@ -105,7 +105,7 @@ func observeSet(req *fnv1.RunFunctionRequest, rsp step.Response, s *machinev1alp
 		if c, problem, looked = rsp.Composition(req, class); !looked {
 			return o, false, nil
 		}
-		// A MachineDeployment has looked before it made the set.
+		// A MachineDeployment has checked the class before it made the set.
 		if problem == nil && metav1.GetControllerOfNoCopy(s) == nil {
 			if problem, looked = checkClass(req, rsp, c, class, next); !looked {
 				return o, false, nil
@@ -123,7 +123,8 @@ func observeSet(req *fnv1.RunFunctionRequest, rsp step.Response, s *machinev1alp
 	}
 	orphans, foreign := step.Others(req, requirementMachines, s.UID)
 	for _, orphan := range orphans {
-		// What cannot be read is not the set's yet, and nothing it has to keep.
+		// An orphan that cannot be decoded does not belong to the set yet, so the set need not keep
+		// it.
 		if m, err := machineOf(orphan); err == nil {
 			o.Orphans = append(o.Orphans, m)
 		}
@@ -149,8 +150,8 @@ func respondSet(req *fnv1.RunFunctionRequest, rsp step.Response, s *machinev1alp
 	return nil
 }
 
-// machinesOf the set, those that it set aside included. It is false while Crossplane has not
-// looked for them yet.
+// machinesOf returns the Machines of the set, including those that it set aside. It returns false
+// while Crossplane has not looked for them yet.
 func machinesOf(req *fnv1.RunFunctionRequest, s *machinev1alpha1.MachineSet) ([]plan.Child, bool) {
 	children, looked := step.Children(req, requirementMachines, machinev1alpha1.MachineGroupVersionKind.Kind, s.UID)
 	if !looked || len(s.Status.SetAside) == 0 {

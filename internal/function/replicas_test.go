@@ -123,7 +123,8 @@ func TestRunAsksForWhatItNeedsFirst(t *testing.T) {
 	}
 }
 
-// groupOf returns the MachineGroup that a response composes, and nothing else.
+// groupOf returns the MachineGroup that a response composes. It fails if the response composes
+// anything else.
 func groupOf(t *testing.T, rsp *fnv1.RunFunctionResponse) *machinev1alpha1.MachineGroup {
 	t.Helper()
 	all := rsp.GetDesired().GetResources()
@@ -138,7 +139,7 @@ func groupOf(t *testing.T, rsp *fnv1.RunFunctionResponse) *machinev1alpha1.Machi
 	return g
 }
 
-// membersOf a group, those that it creates with a plus.
+// membersOf returns the members of a group. Those that the group creates have a plus.
 func membersOf(g *machinev1alpha1.MachineGroup) []string {
 	var out []string
 	for _, m := range g.Spec.Machines {
@@ -150,7 +151,7 @@ func membersOf(g *machinev1alpha1.MachineGroup) []string {
 	return out
 }
 
-// templateOf a member of a group.
+// templateOf returns the template of a member of a group.
 func templateOf(t *testing.T, g *machinev1alpha1.MachineGroup, name string) map[string]any {
 	t.Helper()
 	for _, m := range g.Spec.Machines {
@@ -238,8 +239,8 @@ func TestRunHeedsAFreeze(t *testing.T) {
 	}
 }
 
-// standalone is a request of a set that no MachineDeployment made, beside a Machine that
-// nobody controls and one that another set does.
+// standalone returns a request of a set without a MachineDeployment. Besides its own Machine there is
+// one without a controller, and one of another set.
 func standalone(adopting ...any) *fnv1.RunFunctionRequest {
 	req := setRequest(2, 5, "own")
 	set := req.GetObserved().GetComposite().GetResource()
@@ -391,7 +392,7 @@ func TestRunReturnsAnErrorForAMachineThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// large is a request with n Machines of names as long as they come.
+// large returns a request with n Machines of the longest possible names.
 func large(tb testing.TB, n int) *fnv1.RunFunctionRequest {
 	var machines []string
 	for i := range n {
@@ -415,7 +416,7 @@ func large(tb testing.TB, n int) *fnv1.RunFunctionRequest {
 	return req
 }
 
-// fieldSet is how the API server writes down who manages all fields of s.
+// fieldSet returns the managed fields of s as the API server encodes them.
 func fieldSet(s *structpb.Struct) map[string]any {
 	set := map[string]any{}
 	for name, v := range s.GetFields() {
@@ -433,7 +434,7 @@ func TestAResponseForAThousandMachinesIsFarBelowCrossplanesLimit(t *testing.T) {
 	if n := len(g.Spec.Machines); n != 1000 || len(g.Spec.Templates) != 1 {
 		t.Fatalf("got %d Machines of %d templates", n, len(g.Spec.Templates))
 	}
-	// Crossplane takes 4 MiB, and etcd 1.5 MiB an object.
+	// Crossplane accepts 4 MiB, and etcd 1.5 MiB per object.
 	if size := proto.Size(rsp); size > 1<<18 {
 		t.Errorf("%d bytes are more than 256 KiB", size)
 	}

@@ -15,8 +15,8 @@ import (
 
 const requirementSets = "machine-sets"
 
-// runRollout runs the step. An error means that nothing can be said of the deployment, and that
-// all shall stay as it is.
+// runRollout runs the step. An error means that nothing can be decided on the deployment, and that
+// everything stays as it is.
 func runRollout(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 	if err := step.Input(req, &fn.Rollout{}); err != nil {
 		return nil, err
@@ -26,7 +26,7 @@ func runRollout(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionR
 		return nil, err
 	}
 
-	// The class is that of a Machine that would be created now.
+	// The class is the one that a Machine created now would have.
 	template := deployment.Template(d)
 	next := &machinev1alpha1.Machine{ObjectMeta: d.ObjectMeta, Spec: template.Spec}
 	rsp := step.NewResponse(req)
@@ -91,8 +91,8 @@ func observeDeployment(req *fnv1.RunFunctionRequest, rsp step.Response, d *machi
 	return o, looked, nil
 }
 
-// proven says whether there are Nodes of the class, which nobody can change: what there
-// is to say of it is said then.
+// proven reports whether Nodes of the class are Ready. A class is immutable, so its problems were
+// reported before.
 func proven(sets []deployment.Set, next *machinev1alpha1.Machine) bool {
 	return slices.ContainsFunc(sets, func(s deployment.Set) bool {
 		return s.Spec.Template.Spec.ClassRef.Equal(next.Spec.ClassRef) && s.Spec.InPlaceUpdate == nil && s.Status.ReadyReplicas > 0

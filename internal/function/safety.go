@@ -24,12 +24,12 @@ type subject struct {
 	cluster machinev1alpha1.ClusterReference
 }
 
-// status is the part of the XR's that is this step's.
+// status is the part of the XR's status that this step owns.
 type status struct {
 	Safety *machinev1alpha1.SafetyStatus `json:"safety"`
 }
 
-// runSafety runs the step. An error means that all shall stay as it is.
+// runSafety runs the step. An error means that everything stays as it is.
 func runSafety(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 	input := &fn.Safety{}
 	if err := step.Input(req, input); err != nil {
@@ -98,8 +98,8 @@ func subjectOf(req *fnv1.RunFunctionRequest) (subject, error) {
 	}
 }
 
-// clusterOf what its configuration says of itself. One that was not measured yet is not
-// unreachable.
+// clusterOf converts the status of a cluster's configuration. A cluster without a measurement counts
+// as reachable.
 func clusterOf(ref machinev1alpha1.ClusterReference, status clusterv1alpha1.ProviderConfigStatus) *freeze.Cluster {
 	c := status.GetCondition(clusterv1alpha1.ConditionReachable)
 	return &freeze.Cluster{

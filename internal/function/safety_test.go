@@ -42,7 +42,8 @@ func safetyRequest(t *testing.T, xr string) *fnv1.RunFunctionRequest {
 	return req
 }
 
-// run the step as Crossplane does: with what it requires, until it requires no other.
+// callSafety calls the step as Crossplane does: with the resources that it requires, until its
+// requirements are stable.
 func callSafety(t *testing.T, req *fnv1.RunFunctionRequest, config string) (*fnv1.RunFunctionResponse, plan.Safety) {
 	t.Helper()
 	rsp, err := runSafety(time.Time{}, req)

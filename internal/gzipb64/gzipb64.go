@@ -1,4 +1,4 @@
-// Package gzipb64 packs bytes into text: what cloud-init calls gzip+base64.
+// Package gzipb64 packs bytes into text, in the encoding that cloud-init calls gzip+base64.
 package gzipb64
 
 import (
@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// maxPlain bounds what a few bytes may expand to.
+// maxPlain bounds the size after decompression, which a small input could make arbitrarily large.
 const maxPlain = 16 << 20
 
-// Encode without a time, so that the same bytes give the same text.
+// Encode compresses without a time, so that the same bytes give the same text.
 func Encode(plain []byte) (string, error) {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
@@ -25,7 +25,7 @@ func Encode(plain []byte) (string, error) {
 	return base64.StdEncoding.EncodeToString(b.Bytes()), nil
 }
 
-// Decode what Encode made. Of more than 16 MiB it returns the first, and no error.
+// Decode decodes the output of Encode. If it is longer than 16 MiB, the rest is cut off without an error.
 func Decode(text string) ([]byte, error) {
 	z, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, strings.NewReader(text)))
 	if err != nil {

@@ -1,11 +1,9 @@
-// Package identity returns the UID and names by which the VM and the Node of a Machine are known. A Machine that
-// made its VM is known by its own UID. One that took over a VM is known by the UID of the
-// Machine that the VM was made for: the Node registered with it, and bears the name that it is
-// part of.
+// Package identity returns the UID and names by which the VM and the Node of a Machine are known. A Machine
+// that created its VM is known by its own UID. A Machine that took over a VM is known by the UID of the Machine
+// that the VM was created for: the Node registered with that UID, and its name contains it.
 //
-// The identity of a Machine that took over a VM is in its status. A status can be forged, so
-// that it counts only where the controller of the Machine has held it against the VM resource
-// that the Machine controls.
+// The identity of a Machine that took over a VM is in its status. A status can be forged, so that it counts
+// only after the controller of the Machine has compared it with the VM resource that the Machine controls.
 package identity
 
 import (
@@ -15,7 +13,7 @@ import (
 	"github.com/drover-dev/drover/internal/names"
 )
 
-// UID that the Node of a Machine registers with, as the identity of the join token.
+// UID returns the UID that the Node of a Machine registers with, as the identity of the join token.
 func UID(m *machinev1alpha1.Machine) types.UID {
 	if id := m.Status.Identity; id != nil {
 		return id.UID
@@ -23,7 +21,7 @@ func UID(m *machinev1alpha1.Machine) types.UID {
 	return m.GetUID()
 }
 
-// Own identity of a Machine, by which it is known if it made its VM.
+// Own returns the identity of a Machine that created its VM.
 func Own(m *machinev1alpha1.Machine) machinev1alpha1.MachineIdentity {
 	return machinev1alpha1.MachineIdentity{UID: m.GetUID(), NodeName: names.OfMachine(m.GetName(), m.GetUID())}
 }
@@ -35,7 +33,7 @@ func IsImported(m *machinev1alpha1.Machine) bool {
 	return id != nil && id.UID == m.GetUID()
 }
 
-// NodeName that the VM of a Machine was given. A cloud that names Nodes may give another one.
+// NodeName returns the name that the VM of a Machine was given. A cloud that names Nodes may give another one.
 func NodeName(m *machinev1alpha1.Machine) string {
 	if id := m.Status.Identity; id != nil {
 		return id.NodeName
@@ -43,7 +41,7 @@ func NodeName(m *machinev1alpha1.Machine) string {
 	return Own(m).NodeName
 }
 
-// TokenID is the public half of the join token of a Machine.
+// TokenID returns the public half of the join token of a Machine.
 func TokenID(m *machinev1alpha1.Machine) string { return names.TokenID(UID(m)) }
 
 // Without returns the Machine without the identity that its status claims.

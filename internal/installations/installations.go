@@ -33,8 +33,8 @@ const (
 	elsewhere = "Elsewhere"
 )
 
-// Gone returns the installations that the record proves to be gone. The present one is that
-// of the cluster that the record was read in.
+// Gone returns the installations that the record proves to be gone. The present installation is that of the
+// cluster from which the record was read.
 func Gone(record map[string]string, present string) map[string]bool {
 	if present == "" || state(record[present]) != current {
 		return nil
@@ -48,8 +48,8 @@ func Gone(record map[string]string, present string) map[string]bool {
 	return gone
 }
 
-// Next returns the record as it has to be in the control cluster with the present
-// installation, and whether that differs from what it is. What an operator wrote stays.
+// Next returns the record for the control cluster with the present installation, and whether it differs from
+// the given one. Entries of operators are kept.
 func Next(record map[string]string, present, controlCluster string, now time.Time) (map[string]string, bool) {
 	next := maps.Clone(record)
 	if next == nil {
@@ -73,7 +73,7 @@ func Next(record map[string]string, present, controlCluster string, now time.Tim
 	return next, !maps.Equal(record, next)
 }
 
-// state is the first word of an entry.
+// state returns the first word of an entry.
 func state(value string) string {
 	words := strings.FieldsFunc(value, func(r rune) bool { return r == ' ' || r == ',' || r == ':' || r == '\n' || r == '\t' })
 	if len(words) == 0 {

@@ -21,9 +21,9 @@ import (
 // page is how many managed resources are read at once.
 const page = 500
 
-// claims are the managed resources of a kind that have a controller, by external name, as the
-// API server has them now: a cache may lack the newest. One without a controller, such as a
-// backup brings back, stands for a VM that nobody looks after.
+// claims returns the managed resources of a kind that have a controller, by external name. It reads
+// them from the API server, because a cache may lack the newest. A managed resource without a
+// controller, such as one that a backup restored, is no claim: no Machine takes care of its VM.
 func claims(ctx context.Context, live client.Reader, kind v1alpha1.VirtualMachineKind) (map[string]v1alpha1.Claim, error) {
 	gvk, err := gvkOf(kind)
 	if err != nil {
@@ -38,7 +38,7 @@ func claims(ctx context.Context, live client.Reader, kind v1alpha1.VirtualMachin
 		}
 		for i := range list.Items {
 			c := claimOf(&list.Items[i])
-			// One that a Machine controls stands before others with the same name.
+			// If several have the same name, the claim of a Machine takes precedence.
 			if c.ExternalName != "" && found[c.ExternalName].Machine == "" && metav1.GetControllerOfNoCopy(&list.Items[i]) != nil {
 				found[c.ExternalName] = c
 			}
@@ -69,7 +69,7 @@ func claimOf(o metav1.Object) v1alpha1.Claim {
 	return c
 }
 
-// ours are the claims that name the configuration and the place of an inventory. Only their VMs
+// ours returns which claims name the configuration and the place of an inventory. Only their VMs
 // are in the account that it lists.
 func ours(ctx context.Context, live client.Reader, i Inventory, some []v1alpha1.Claim) (map[string]bool, error) {
 	p := i.Asked()

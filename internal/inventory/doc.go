@@ -1,11 +1,10 @@
-// Package inventory looks for the VMs of an installation of Drover that no managed
-// resource claims. It is what the inventories of all clouds share: a provider fills a
-// [Lister], and has in its group a kind with the parameters and the status of
-// apis/inventory. It decides nothing: whether such a VM is an orphan, and what becomes
-// of it, is up to the function.
+// Package inventory finds the VMs of an installation of Drover that no managed resource claims.
+// The inventories of all clouds share it: a provider implements [Lister], and has in its group a
+// kind with the parameters and the status of apis/inventory. The package decides nothing: the
+// function decides whether such a VM is an orphan, and whether it is deleted.
 //
-// What an inventory says is what one complete look saw. A look that fails, or tells
-// only a part, changes nothing of it, and makes the resource not Synced. It says the
-// same as long as the VMs are the same: a VM costs two writes, when it is first seen
-// and when that is confirmed.
+// The observation of an inventory is the result of one complete look. A look that fails, or that
+// gets only a part of the list, changes nothing of it, and makes the resource not Synced. As long
+// as the VMs are the same, the observation is the same: a VM causes two writes, when it is first
+// seen and when that is confirmed.
 package inventory

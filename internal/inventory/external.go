@@ -22,7 +22,7 @@ type Inventory interface {
 	resource.ModernManaged
 	client.Object
 
-	// Asked returns the parameters, and Seen what is said, to be read and set.
+	// Asked returns the parameters. Seen returns the observation, to be read and set.
 	Asked() v1alpha1.InventoryParameters
 	Seen() *v1alpha1.InventoryObservation
 }
@@ -35,6 +35,7 @@ var errIncomplete = errors.New("the cloud listed only a part of its VMs: nothing
 
 type connector[T Inventory] struct {
 	connect Connect[T]
+	failed  func(T, error)
 	live    client.Reader
 	now     func() time.Time
 }
@@ -53,7 +54,7 @@ type external[T Inventory] struct {
 	lister Lister
 }
 
-// Observe looks once.
+// Observe looks once, and sets the observation.
 func (x *external[T]) Observe(ctx context.Context, i T) (managed.ExternalObservation, error) {
 	if meta.WasDeleted(i) {
 		return managed.ExternalObservation{}, nil
@@ -72,7 +73,7 @@ func (x *external[T]) look(ctx context.Context, i T) (Look, error) {
 	for _, installation := range p.Installations {
 		vms, complete, err := x.lister.List(ctx, installation)
 		if err != nil {
-			return l, fmt.Errorf("cannot list VMs: %w", steadyError{err})
+			return l, x.fail(i, "cannot list VMs", err)
 		}
 		if !complete {
 			return l, errIncomplete
@@ -90,7 +91,15 @@ func (x *external[T]) look(ctx context.Context, i T) (Look, error) {
 	return l, nil
 }
 
-// prove which claims are the account's, and which VMs that the list lacks are there all the same.
+// fail reports an error of the cloud to failed, and returns it as the error of the look.
+func (x *external[T]) fail(i T, what string, err error) error {
+	if x.failed != nil {
+		x.failed(i, err)
+	}
+	return fmt.Errorf("%s: %w", what, steadyError{err})
+}
+
+// prove reads which claims belong to the account, and which VMs exist although the list lacks them.
 func (x *external[T]) prove(ctx context.Context, i T, l *Look) error {
 	listed, unlisted := l.toProve(*i.Seen(), i.Asked())
 	var err error
@@ -107,7 +116,7 @@ func (x *external[T]) prove(ctx context.Context, i T, l *Look) error {
 	}
 	vms, complete, err := finder.Find(ctx, names)
 	if err != nil {
-		return fmt.Errorf("cannot find VMs by their names: %w", steadyError{err})
+		return x.fail(i, "cannot find VMs by their names", err)
 	}
 	if !complete {
 		return errIncomplete
@@ -119,7 +128,8 @@ func (x *external[T]) prove(ctx context.Context, i T, l *Look) error {
 	return nil
 }
 
-// lookBeside the VMs. An error says nothing of the VMs, so it is reported beside them.
+// lookBeside lists the resources beside the VMs. The result for the VMs stays valid if that fails,
+// so the error is a part of the Look and does not end it.
 func (x *external[T]) lookBeside(ctx context.Context, p v1alpha1.InventoryParameters, l *Look) {
 	lister, ok := x.lister.(ResourceLister)
 	if !ok {
@@ -139,11 +149,12 @@ func (x *external[T]) lookBeside(ctx context.Context, p v1alpha1.InventoryParame
 	}
 }
 
-// requestID is in the errors of AWS and others, and different in each.
+// requestID matches the ID of a request, which AWS and other clouds add to their errors. It differs
+// in each error.
 var requestID = regexp.MustCompile(`(?i)\b(request ?id|requestid)[:=] ?"?[0-9A-Za-z-]+"?`)
 
-// steady is a message that is the same as long as its cause is: a status that has it is written
-// once, and not after each look.
+// steady returns a message that stays the same as long as its cause does: a status with it is
+// written once, and not after each look.
 func steady(message string) string { return requestID.ReplaceAllString(message, "request ID") }
 
 // A steadyError has a steady message.
@@ -153,8 +164,8 @@ func (e steadyError) Error() string { return steady(e.error.Error()) }
 
 func (e steadyError) Unwrap() error { return e.error }
 
-// Create, Update and Delete are never called: an inventory is there as soon as it is
-// asked for, and gone when it is deleted.
+// Create, Update and Delete are never called: Observe reports that an inventory exists until it is
+// deleted.
 func (x *external[T]) Create(context.Context, T) (managed.ExternalCreation, error) {
 	return managed.ExternalCreation{}, nil
 }

@@ -21,7 +21,7 @@ import (
 	localv1alpha1 "github.com/drover-dev/drover/apis/local/v1alpha1"
 )
 
-// cloud answers with one page an installation.
+// cloud has one page per installation.
 type cloud map[string]answer
 
 type answer struct {
@@ -44,7 +44,7 @@ func claimant(namespace, name, externalName string) client.Object {
 	return r
 }
 
-// unowned is what a backup brings back without its Machine.
+// unowned removes the owner of an object, as in a backup that was restored without the Machine.
 func unowned(o client.Object) client.Object {
 	o.SetOwnerReferences(nil)
 	return o

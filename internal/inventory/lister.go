@@ -7,17 +7,17 @@ import (
 
 // A VM, as its cloud lists it.
 type VM struct {
-	// ExternalName is what a managed resource of the VM's kind has in its annotation
-	// crossplane.io/external-name, byte for byte.
+	// ExternalName is the value of the annotation crossplane.io/external-name of a managed resource
+	// of the VM's kind, byte for byte.
 	ExternalName string
-	// ProviderID is that of the VM's Node, "" if the list does not tell.
+	// ProviderID is the providerID of the VM's Node, "" if the list does not contain it.
 	ProviderID string
-	// Name that the VM was given, which is that of its Machine's VM resource, "" if the list
-	// does not contain it. At a cloud whose tags do not name the Machine it is required.
+	// Name that the VM was given, which is the name of its Machine's VM resource, "" if the list
+	// does not contain it. It is required at a cloud whose tags do not name the Machine.
 	Name string
 	// Tags of the VM.
 	Tags map[string]string
-	// CreatedAt is zero if the cloud does not tell.
+	// CreatedAt is zero if the list does not contain it.
 	CreatedAt time.Time
 	// State of the VM, StateUnknown if the list does not contain it.
 	State State
@@ -26,7 +26,7 @@ type VM struct {
 	StateText string
 }
 
-// A State is what a cloud's many states of a VM mean for its Machine.
+// A State is the state of a VM in the terms of its Machine. A cloud has many more.
 type State string
 
 // States of a VM.
@@ -45,8 +45,8 @@ const (
 	StateFailed State = "Failed"
 )
 
-// A Resource is something beside the VMs that costs money and that a cloud may leave behind
-// when a VM is deleted: a network interface, an address, a disk.
+// A Resource is a resource beside the VMs that costs money and that a cloud may leave behind when a
+// VM is deleted: a network interface, an address, a disk.
 type Resource struct {
 	// Type in the cloud's own words, such as NetworkInterface.
 	Type string
@@ -56,7 +56,7 @@ type Resource struct {
 	Tags map[string]string
 	// CreatedAt is zero if the list does not contain it.
 	CreatedAt time.Time
-	// AttachedTo is the ID of what uses the resource, "" if it is not in use.
+	// AttachedTo is the ID of the VM or other resource that uses it, "" if it is not in use.
 	AttachedTo string
 }
 
@@ -74,17 +74,16 @@ type ResourceLister interface {
 type Finder interface {
 	Lister
 
-	// Find the VMs that exist, whatever their tags. A VM that the cloud does not have is left
-	// out. Complete has the same meaning as in List.
+	// Find returns the VMs that exist, regardless of their tags. A VM that the cloud does not have
+	// is left out. Complete has the same meaning as in List.
 	Find(ctx context.Context, externalNames []string) (vms []VM, complete bool, err error)
 }
 
 // A Lister lists the VMs of one account.
 type Lister interface {
-	// List the VMs whose tag drover-installation has the value, in all places of the
-	// account that the provider may create VMs in, whatever their state. It leaves out
-	// what the cloud still shows although it is gone and costs nothing, such as a
-	// terminated instance. Complete is false if a page, a zone or anything else is
-	// missing: the VMs then count for nothing.
+	// List lists the VMs whose tag drover-installation has the value, in any state and in all
+	// places of the account in which the provider may create VMs. It leaves out VMs that the cloud
+	// still shows although they are gone and cost nothing, such as terminated instances. Complete
+	// is false if a page, a zone or another part is missing: the inventory then ignores the list.
 	List(ctx context.Context, installation string) (vms []VM, complete bool, err error)
 }

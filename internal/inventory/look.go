@@ -11,12 +11,12 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// soonest is the least time between two looks, so that one that is due is not repeated
-// in a loop by a clock that is read too early.
+// soonest is the shortest pause between two looks. If a clock reads slightly too early, a look that
+// is due would otherwise repeat in a loop.
 const soonest = time.Second
 
-// A Look is what was seen at once: a complete list of VMs, and then the external names
-// of all managed resources. In this order a VM that is claimed meanwhile is claimed.
+// A Look is the result of one look: a complete list of VMs, and then the external names of all
+// managed resources. Because of this order, a VM that is claimed meanwhile counts as claimed.
 type Look struct {
 	At     time.Time
 	VMs    []VM
@@ -34,7 +34,7 @@ type Look struct {
 	lists bool
 }
 
-// After tells what an inventory says after a look, from what it said before.
+// After returns the observation of an inventory after a look, given the one before it.
 func (l Look) After(before v1alpha1.InventoryObservation, p v1alpha1.InventoryParameters) v1alpha1.InventoryObservation {
 	was := make(map[string]v1alpha1.UnclaimedVirtualMachine, len(before.Unclaimed))
 	for _, u := range before.Unclaimed {
@@ -42,8 +42,8 @@ func (l Look) After(before v1alpha1.InventoryObservation, p v1alpha1.InventoryPa
 	}
 	now, claimed := map[string]v1alpha1.UnclaimedVirtualMachine{}, map[string]VM{}
 	for _, vm := range l.VMs {
-		// A cloud that takes no filter, or passes over one that it does not know, must
-		// not make the VMs of others ours.
+		// A cloud may ignore the filter of the list. The VMs of another installation must not count
+		// as those of this one.
 		ours := slices.Contains(p.Installations, vm.Tags[machinev1alpha1.TagInstallation])
 		if vm.ExternalName == "" || !ours || slices.Contains(p.Ignore, vm.ExternalName) {
 			continue
@@ -73,7 +73,7 @@ func (l Look) After(before v1alpha1.InventoryObservation, p v1alpha1.InventoryPa
 	return out
 }
 
-// note down an unclaimed VM. Was is zero if it was not noted before.
+// note returns the entry of an unclaimed VM. Was is its entry before, which is zero if it had none.
 func (l Look) note(vm VM, was v1alpha1.UnclaimedVirtualMachine, confirmAfter time.Duration) v1alpha1.UnclaimedVirtualMachine {
 	at := l.at()
 	u := v1alpha1.UnclaimedVirtualMachine{
@@ -105,14 +105,14 @@ func (l Look) note(vm VM, was v1alpha1.UnclaimedVirtualMachine, confirmAfter tim
 	return u
 }
 
-// at is as much as the API server keeps of a time. Rounded up, so that nothing was seen earlier
-// than it was.
+// at returns the time of the look in the precision of the API server, a second. It is rounded up,
+// so that no entry is older than its look.
 func (l Look) at() metav1.Time {
 	return metav1.NewTime(l.At.Add(time.Second - time.Nanosecond).Truncate(time.Second).UTC())
 }
 
-// next is when to look again after a look at now: after the interval, or sooner when
-// something is due to be confirmed.
+// next returns the time until the next look: the interval, or less if an entry is due to be
+// confirmed.
 func next(now time.Time, o v1alpha1.InventoryObservation, p v1alpha1.InventoryParameters) time.Duration {
 	d := p.Interval.Duration
 	for _, u := range o.Unclaimed {

@@ -31,7 +31,8 @@ func vm(id, installation string) VM {
 	}}
 }
 
-// unclaimed since a minute, and confirmed at another, if that is not negative.
+// unclaimed returns the entry of a VM that was first seen at a minute, and confirmed at another one
+// if that is not negative.
 func unclaimed(id string, since, confirmed int) v1alpha1.UnclaimedVirtualMachine {
 	created := metav1.NewTime(noon)
 	u := v1alpha1.UnclaimedVirtualMachine{
@@ -45,13 +46,13 @@ func unclaimed(id string, since, confirmed int) v1alpha1.UnclaimedVirtualMachine
 	return u
 }
 
-// of another installation than ours.
+// of returns an entry with another installation.
 func of(installation string, u v1alpha1.UnclaimedVirtualMachine) v1alpha1.UnclaimedVirtualMachine {
 	u.Installation = installation
 	return u
 }
 
-// with so many VMs that are claimed.
+// with returns an observation with a number of claimed VMs.
 func with(claimed int32, o v1alpha1.InventoryObservation) v1alpha1.InventoryObservation {
 	o.ClaimedCount = claimed
 	return o
@@ -150,9 +151,9 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// TestWhatIsSaidFollowsFromCompleteLooksAlone: a VM is confirmed only if it was seen
-// unclaimed at two looks, the time apart, and at every look between; and looks that see
-// the same say the same.
+// TestWhatIsSaidFollowsFromCompleteLooksAlone checks random looks. A VM is confirmed only if two
+// looks at a sufficient distance, and all looks between them, saw it unclaimed. Looks that see the
+// same VMs return the same observation.
 func TestWhatIsSaidFollowsFromCompleteLooksAlone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := parameters()

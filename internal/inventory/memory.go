@@ -10,9 +10,9 @@ import (
 	"github.com/drover-dev/drover/apis/inventory/v1alpha1"
 )
 
-// hashSize is so much of a hash that two of some thousand names have the same by chance in one of
-// ten million inventories. Such a VM is missed without having been listed before; all other
-// conditions of a loss still hold for it.
+// hashSize is the length of a hash in bytes. With it, two of some thousand names have the same hash
+// by chance in one of ten million inventories. Such a VM can be missed without having been listed
+// before, but all other conditions of a loss still hold for it.
 const hashSize = 6
 
 type hash [hashSize]byte
@@ -25,7 +25,8 @@ func hashOf(externalName string) hash {
 // A memory is the set of claimed VMs that an inventory has listed.
 type memory map[hash]bool
 
-// recall a memory that String wrote. What cannot be read is forgotten: nothing is missing then.
+// recall returns the memory that String wrote. If the text cannot be read, the memory is empty:
+// then no VM is missing.
 func recall(s string) memory {
 	m := memory{}
 	b, err := base64.StdEncoding.DecodeString(s)
@@ -40,14 +41,14 @@ func recall(s string) memory {
 
 func (m memory) has(externalName string) bool { return m[hashOf(externalName)] }
 
-// add a VM, if there is room.
+// add adds a VM, if there is room.
 func (m memory) add(externalName string) {
 	if len(m) < v1alpha1.MaxRemembered {
 		m[hashOf(externalName)] = true
 	}
 }
 
-// String is the same for the same set.
+// String returns the same text for the same set.
 func (m memory) String() string {
 	hashes := slices.SortedFunc(maps.Keys(m), func(a, b hash) int { return bytes.Compare(a[:], b[:]) })
 	b := make([]byte, 0, len(hashes)*hashSize)

@@ -15,15 +15,15 @@ import (
 )
 
 const (
-	// maxProven is how many newly listed claims one look reads. The others are remembered by the
-	// looks after it.
+	// maxProven is the maximum number of newly listed claims that one look reads. Later looks read
+	// and remember the remaining ones.
 	maxProven = 200
-	// maxText is as much as is kept of a text of the cloud.
+	// maxText is the length in bytes to which texts of the cloud are shortened.
 	maxText = 256
 )
 
-// toProve are the claims that the look has to read: those that would be remembered, and those
-// that would be missing.
+// toProve returns the claims that the look has to read: listed would be remembered, unlisted would
+// be missing.
 func (l Look) toProve(before v1alpha1.InventoryObservation, p v1alpha1.InventoryParameters) (listed, unlisted []v1alpha1.Claim) {
 	was, there := recall(before.Remembered), l.listed()
 	for _, name := range slices.Sorted(maps.Keys(l.Claims)) {
@@ -35,7 +35,7 @@ func (l Look) toProve(before v1alpha1.InventoryObservation, p v1alpha1.Inventory
 			unlisted = append(unlisted, l.Claims[name])
 		}
 	}
-	// Those that are missing already come first, so that the bound never takes one out.
+	// Claims that are missing already come first, so that the limit never removes one.
 	missing := map[string]bool{}
 	for _, m := range before.Missing {
 		missing[m.ExternalName] = true
@@ -54,7 +54,7 @@ func (l Look) listed() map[string]bool {
 	return there
 }
 
-// remember the claimed VMs that were listed, as long as they are claimed.
+// remember returns the listed VMs that a VM resource still claims.
 func (l Look) remember(before v1alpha1.InventoryObservation, claimed map[string]VM) memory {
 	was, now := recall(before.Remembered), memory{}
 	for name := range l.Claims {
@@ -71,8 +71,8 @@ func (l Look) remember(before v1alpha1.InventoryObservation, claimed map[string]
 }
 
 // miss sets which VMs are missing: claimed, listed before by this inventory, not listed now, not
-// found by their names, and in this account and place. A list that lacks more of them than it has
-// is rather that of another account, or a part: then none is.
+// found by their names, and in this account and place. A list that lacks more such VMs than it has
+// is probably incomplete, or from another account: then no VM is missing.
 func (l Look) miss(out *v1alpha1.InventoryObservation, before v1alpha1.InventoryObservation, p v1alpha1.InventoryParameters, claimed map[string]VM, remembered memory) {
 	was, there := recall(before.Remembered), l.listed()
 	seen, unlisted := 0, 0
@@ -81,7 +81,7 @@ func (l Look) miss(out *v1alpha1.InventoryObservation, before v1alpha1.Inventory
 		switch {
 		case read && !ours || slices.Contains(p.Ignore, name):
 		case there[name]:
-			// One that is listed for the first time counts, as it does for the next look.
+			// A VM that is listed for the first time counts, as it does for the next look.
 			if _, is := claimed[name]; is && remembered.has(name) {
 				seen++
 			}
@@ -113,7 +113,7 @@ func (l Look) miss(out *v1alpha1.InventoryObservation, before v1alpha1.Inventory
 	out.Missing = out.Missing[:min(len(out.Missing), v1alpha1.MaxListed)]
 }
 
-// confirm what was seen first at a time, if that is long enough ago.
+// confirm returns when an observation was confirmed, nil if it was made first too short a time ago.
 func (l Look) confirm(first metav1.Time, was *metav1.Time, after time.Duration) *metav1.Time {
 	due := first.Add(after)
 	switch at := l.at(); {
@@ -125,7 +125,7 @@ func (l Look) confirm(first metav1.Time, was *metav1.Time, after time.Duration) 
 	return nil
 }
 
-// states of claimed VMs that do not run.
+// states returns the states of claimed VMs that do not run.
 func (l Look) states(before []v1alpha1.VirtualMachineState, p v1alpha1.InventoryParameters, claimed map[string]VM, remembered memory) []v1alpha1.VirtualMachineState {
 	since := map[string]v1alpha1.VirtualMachineState{}
 	for _, s := range before {
@@ -148,8 +148,8 @@ func (l Look) states(before []v1alpha1.VirtualMachineState, p v1alpha1.Inventory
 	return out[:min(len(out), v1alpha1.MaxListed)]
 }
 
-// listResources sets which resources beside VMs nothing uses. A list that fails changes nothing
-// of them.
+// listResources sets which resources beside the VMs are not in use. If their list failed, they stay
+// as before.
 func (l Look) listResources(out *v1alpha1.InventoryObservation, before v1alpha1.InventoryObservation, p v1alpha1.InventoryParameters) {
 	if !l.lists {
 		return

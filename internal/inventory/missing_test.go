@@ -22,7 +22,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// account is a cloud with VMs of the installation "ours", that finds VMs by their names.
+// account is a cloud with VMs of the installation "ours". It finds VMs by their names.
 type account struct {
 	vms []VM
 	// untagged VMs are found by their names, and not listed.
@@ -31,7 +31,7 @@ type account struct {
 	listErr    error
 	incomplete bool
 	besideErr  error
-	// asked are the names that were looked for.
+	// asked are the names that Find got, per call.
 	asked [][]string
 }
 
@@ -48,10 +48,10 @@ func (a *account) ListResources(context.Context, string) ([]Resource, bool, erro
 	return a.resources, true, a.besideErr
 }
 
-// onlyLister hides that an account finds VMs by their names.
+// onlyLister hides that an account can find VMs by their names.
 type onlyLister struct{ Lister }
 
-// claim of a VM by a Machine, in the account of the inventory unless changed.
+// claim returns the claim of a Machine to a VM in the account of the inventory, with changes.
 func claim(name string, change ...func(*localv1alpha1.VirtualMachine)) client.Object {
 	r := &localv1alpha1.VirtualMachine{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name}}
 	r.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: machinev1alpha1.SchemeGroupVersion.String(), Kind: "Machine", Name: "of-" + name, Controller: ptr.To(true)}})
@@ -74,7 +74,7 @@ func inRegion(region string) func(*localv1alpha1.VirtualMachine) {
 	return func(r *localv1alpha1.VirtualMachine) { r.Spec.ForProvider.Zone = &region }
 }
 
-// a scene is an inventory that looks again and again.
+// A scene is an inventory that looks repeatedly.
 type scene struct {
 	t         *testing.T
 	inventory *localv1alpha1.VirtualMachineInventory
@@ -96,7 +96,7 @@ func newScene(t *testing.T, vms ...string) *scene {
 	return s
 }
 
-// look at a cloud that has these VMs and no other.
+// look lets the inventory look at a cloud with these VMs only.
 func (s *scene) look(after time.Duration, vms ...string) error {
 	s.t.Helper()
 	s.cloud.vms = nil
@@ -122,7 +122,7 @@ func (s *scene) again(after time.Duration) error {
 	return err
 }
 
-// missing VMs, with a + for those that are confirmed.
+// missing returns the missing VMs, with a + after those that are confirmed.
 func (s *scene) missing() string {
 	out := ""
 	for _, m := range s.inventory.Status.AtProvider.Missing {
@@ -164,7 +164,7 @@ func TestAMissingVMIsConfirmedByTwoLooksAnIntervalApart(t *testing.T) {
 func TestNoVMIsMissing(t *testing.T) {
 	cases := map[string]struct {
 		reason string
-		// first look, before the others. Default a, b and c.
+		// first are the VMs of the first look. Default: a, b and c.
 		first []string
 		then  func(*scene)
 		there []string
@@ -407,8 +407,8 @@ func TestAClaimIsOursByItsConfigurationAndPlace(t *testing.T) {
 	}
 }
 
-// TestNoVMThatIsThereIsEverConfirmedMissing runs random histories of VMs that are there all the
-// time, of lists that lack some of them, and of accounts that are mixed up.
+// TestNoVMThatIsThereIsEverConfirmedMissing runs random histories of VMs that exist all the time,
+// of lists that lack some of them, and of lists of another account.
 func TestNoVMThatIsThereIsEverConfirmedMissing(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := newScene(t, "a", "b", "c", "d")

@@ -11,7 +11,7 @@ import (
 	"github.com/drover-dev/drover/internal/target"
 )
 
-// A Cluster is what this package needs of a target cluster.
+// A Cluster is the access to a target cluster that this package needs.
 type Cluster struct {
 	// Kube is a client of the target cluster.
 	Kube kubernetes.Interface
@@ -25,11 +25,11 @@ type Cluster struct {
 	APIServer *clusterv1alpha1.APIServer
 	// ConfigUID is the UID of the configuration.
 	ConfigUID types.UID
-	// Version returns that of the API server, empty if the cluster does not say. Nil means that
-	// it is not known.
+	// Version returns the version of the API server, empty if the cluster does not report it. If Version is nil,
+	// it is unknown.
 	Version func(context.Context) (string, error)
-	// CheckNode returns an error if the Machine wants on its Node what the configuration does
-	// not allow. Nil allows all.
+	// CheckNode returns an error if the configuration does not allow the labels or taints that the Machine desires
+	// on its Node. Nil allows all.
 	CheckNode func(*machinev1alpha1.Machine) error
 }
 

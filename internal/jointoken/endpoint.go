@@ -21,8 +21,8 @@ type endpoint struct {
 	ca     []byte
 }
 
-// endpoint of the cluster for kubelets. If the configuration has server and CA,
-// nothing is read from the cluster.
+// endpoint returns the endpoint of the cluster for kubelets. If the configuration has server and CA, nothing is
+// read from the cluster.
 func (c Cluster) endpoint(ctx context.Context) (endpoint, error) {
 	var configured, published endpoint
 	if o := c.APIServer; o != nil {
@@ -94,7 +94,7 @@ func (c Cluster) clusterInfo(ctx context.Context) (endpoint, error) {
 func parseClusterInfo(kubeconfig string) (endpoint, error) {
 	kc, err := clientcmd.Load([]byte(kubeconfig))
 	if err != nil {
-		// The parser's error quotes what it could not parse.
+		// The parser's error quotes the text that it could not parse.
 		return endpoint{}, errors.New("ConfigMap kube-public/cluster-info of the target cluster: key kubeconfig: must be a kubeconfig")
 	}
 	// kubeadm writes one cluster, with an empty name.

@@ -102,7 +102,7 @@ func newFixture(t *testing.T) *fixture {
 	return f
 }
 
-// call carries out a call, and loses or fails it as asked for.
+// call carries out a call, and loses its response or fails it if set.
 func (f *fixture) call(name string, do func() error) error {
 	f.calls = append(f.calls, name)
 	if name == f.fail {
@@ -115,7 +115,7 @@ func (f *fixture) call(name string, do func() error) error {
 	return err
 }
 
-// react does what fakes leave out: UIDs, preconditions, lost answers.
+// react does what fakes do not: UIDs, preconditions, lost responses.
 func (f *fixture) react(action clienttesting.Action) (bool, runtime.Object, error) {
 	resource := strings.TrimSuffix(action.GetResource().Resource, "s")
 	name := "target " + action.GetVerb() + " " + resource
@@ -157,7 +157,7 @@ func (f *fixture) deleteIf(a clienttesting.DeleteActionImpl) error {
 	return f.target.Tracker().Delete(a.GetResource(), a.GetNamespace(), a.GetName())
 }
 
-// restart loses all that is in memory.
+// restart replaces the Keeper by one without entries.
 func (f *fixture) restart() { f.Keeper = NewKeeper(f.Options) }
 
 func (f *fixture) after(d time.Duration) { f.now = start.Add(d) }
@@ -184,7 +184,7 @@ func (f *fixture) apply(changes ...func(*Request)) State {
 	return s
 }
 
-// expectCalls since the last time.
+// expectCalls compares the calls since the last comparison.
 func (f *fixture) expectCalls(want ...string) {
 	f.Helper()
 	if !slices.Equal(f.calls, want) {

@@ -54,9 +54,8 @@ func NewKeeper(o Options) *Keeper {
 	return &Keeper{Options: o, entries: map[types.UID]entry{}}
 }
 
-// Observe returns what is known of a Machine's token and user data. In a process, the
-// first call and each call after an error read the Secret beside the Machine. The target
-// cluster is never called.
+// Observe returns the state of a Machine's token and user data. In a process, the first call and each call
+// after an error read the Secret beside the Machine. The target cluster is never called.
 func (k *Keeper) Observe(ctx context.Context, m *machinev1alpha1.Machine) (State, error) {
 	e, err := k.entry(ctx, m)
 	if err != nil {
@@ -65,10 +64,9 @@ func (k *Keeper) Observe(ctx context.Context, m *machinev1alpha1.Machine) (State
 	return e.state(m, k.Now()), nil
 }
 
-// Apply carries out a Request: it mints, renews or revokes the token, and publishes the
-// user data. If nothing has to be done, nothing is called or written. After an error, the
-// State is what was known before. A token that was revoked in this process is not minted
-// again.
+// Apply carries out a Request: it mints, renews or revokes the token, and publishes the user data. If nothing
+// has to be done, nothing is called or written. After an error, it returns the State from before the call. A
+// token that was revoked in this process is not minted again.
 func (k *Keeper) Apply(ctx context.Context, m *machinev1alpha1.Machine, r Request) (State, error) {
 	e, err := k.entry(ctx, m)
 	if err != nil {
@@ -84,7 +82,7 @@ func (k *Keeper) Apply(ctx context.Context, m *machinev1alpha1.Machine, r Reques
 	return next.state(m, now), nil
 }
 
-// Forget a Machine that no longer exists, or whose Secret was changed or deleted.
+// Forget removes the entry of a Machine that no longer exists, or whose Secret was changed or deleted.
 func (k *Keeper) Forget(uid types.UID) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -97,7 +95,7 @@ func (k *Keeper) remember(uid types.UID, e entry) {
 	k.entries[uid] = e
 }
 
-// entry of a Machine, from memory if it is there.
+// entry returns the entry of a Machine, from memory if possible.
 func (k *Keeper) entry(ctx context.Context, m *machinev1alpha1.Machine) (entry, error) {
 	k.mu.Lock()
 	e, ok := k.entries[m.GetUID()]
@@ -114,7 +112,7 @@ func (k *Keeper) entry(ctx context.Context, m *machinev1alpha1.Machine) (entry, 
 	return e, nil
 }
 
-// carryOut a Request, and return what is known then.
+// carryOut carries out a Request, and returns the new entry.
 func (k *Keeper) carryOut(ctx context.Context, m *machinev1alpha1.Machine, r Request, e entry, now time.Time) (entry, error) {
 	e.frozen = r.Frozen
 	switch {
@@ -145,9 +143,9 @@ func (k *Keeper) carryOut(ctx context.Context, m *machinev1alpha1.Machine, r Req
 	return e, nil
 }
 
-// keep a token, and the user data with it. The Machine's Node, its version and the endpoint come
-// first: with a Node that is not allowed, a kubelet that the API server does not support, or a
-// configuration that is invalid, no token is minted.
+// keep keeps a token, and the user data with it. It checks the Node of the Machine, its version and the
+// endpoint first. If the Node is not allowed, the API server does not support the kubelet, or the configuration
+// is invalid, no token is minted.
 func (k *Keeper) keep(ctx context.Context, m *machinev1alpha1.Machine, r Request, own *source, e entry, now time.Time) (entry, error) {
 	c, err := k.Connect(ctx, m)
 	if err != nil {
@@ -186,12 +184,10 @@ func (k *Keeper) keep(ctx context.Context, m *machinev1alpha1.Machine, r Request
 	return e, err
 }
 
-// keepToken in the target cluster as requested, with the secret half that is published
-// if possible.
+// keepToken creates or updates the token in the target cluster, with the published secret half if possible.
 func (k *Keeper) keepToken(ctx context.Context, m *machinev1alpha1.Machine, c Cluster, r Request, published credential, now time.Time) (credential, lease, error) {
 	if published.secret == "" {
-		// A Machine without a Secret has no token yet, as a rule: looking for one would
-		// be one more call per Machine.
+		// A Machine without a Secret usually has no token yet: a read of it would be an additional call per Machine.
 		half, l, err := k.createToken(ctx, m, c, r, credential{}, now)
 		if !kerrors.IsAlreadyExists(err) {
 			return half, l, err
@@ -211,7 +207,7 @@ func (k *Keeper) keepToken(ctx context.Context, m *machinev1alpha1.Machine, c Cl
 	return k.updateToken(ctx, m, c, r, half, existing, now)
 }
 
-// createToken with the secret half, or with a new one if that is empty.
+// createToken creates the token with the secret half, or with a new one if that is empty.
 func (k *Keeper) createToken(ctx context.Context, m *machinev1alpha1.Machine, c Cluster, r Request, half credential, now time.Time) (credential, lease, error) {
 	if half.secret == "" {
 		var err error
@@ -227,7 +223,7 @@ func (k *Keeper) createToken(ctx context.Context, m *machinev1alpha1.Machine, c 
 	return half, leaseOf(s, half.minted), nil
 }
 
-// updateToken that exists to have the secret half, or a new one if that is empty.
+// updateToken updates the token to the secret half, or to a new one if that is empty.
 func (k *Keeper) updateToken(ctx context.Context, m *machinev1alpha1.Machine, c Cluster, r Request, half credential, existing *corev1.Secret, now time.Time) (credential, lease, error) {
 	isNew := half.secret == ""
 	if isNew {
@@ -254,8 +250,8 @@ func (k *Keeper) updateToken(ctx context.Context, m *machinev1alpha1.Machine, c 
 	return half, l, nil
 }
 
-// revoke the token. The Secret beside the Machine stays, for a VM that reads its user
-// data at every start.
+// revoke deletes the token. The Secret beside the Machine stays, for a VM that reads its user data at every
+// start.
 func (k *Keeper) revoke(ctx context.Context, m *machinev1alpha1.Machine, e entry) (entry, error) {
 	c, err := k.Connect(ctx, m)
 	if err != nil {
@@ -270,7 +266,7 @@ func (k *Keeper) revoke(ctx context.Context, m *machinev1alpha1.Machine, e entry
 		if err != nil && !errors.Is(err, errForeign) {
 			return e, err
 		}
-		if existing == nil { // A token of another object takes the place of ours.
+		if existing == nil { // The token belongs to another object.
 			return e.withoutToken(), nil
 		}
 		uid = existing.GetUID()
@@ -281,15 +277,15 @@ func (k *Keeper) revoke(ctx context.Context, m *machinev1alpha1.Machine, e entry
 	return e.withoutToken(), nil
 }
 
-// An entry is what is known of a Machine. It is never changed in place.
+// An entry is the process-local memory of a Machine. It is never changed in place.
 type entry struct {
 	// secret beside the Machine, nil if there is none.
 	secret *corev1.Secret
 	// lease of the token, nil if this process has not read or written the token.
 	lease *lease
-	// renew is when the last Request wants the lease renewed.
+	// renew is when the lease has to be renewed for the last Request.
 	renew time.Time
-	// frozen as the last Request was.
+	// frozen is that of the last Request.
 	frozen bool
 	// revoked means that the token is known to be gone.
 	revoked bool

@@ -46,9 +46,8 @@ func (k *Keeper) readOwn(ctx context.Context, m *machinev1alpha1.Machine, r Requ
 	}
 	namespace, label := m.GetNamespace(), machinev1alpha1.UserDataOfNamespace
 	if m.Spec.ClassRef.IsCluster() {
-		// Never the Machine's namespace by default: whoever writes there would choose what the VMs
-		// of the class run. A Secret that is meant for MachineClasses of its own namespace is not
-		// meant for the Machines of others.
+		// The Machine's namespace is never the default: users who may write there would choose the user data of the
+		// class's VMs. A Secret for MachineClasses of its own namespace is not for Machines of other namespaces.
 		namespace, label = o.SecretNamespace, machinev1alpha1.UserDataOfCluster
 	}
 	s := &corev1.Secret{}
@@ -59,7 +58,7 @@ func (k *Keeper) readOwn(ctx context.Context, m *machinev1alpha1.Machine, r Requ
 	case err != nil:
 		return nil, fmt.Errorf("cannot read Secret %q: %w", o.SecretName, err)
 	case s.GetLabels()[machinev1alpha1.LabelUserData] != label:
-		// Before anything of its content is reported.
+		// This check comes before any part of the content is reported.
 		return nil, problem(machinev1alpha1.ReasonUserDataNotAllowed, ": must have the label %s: %q, because its content is brought onto VMs", machinev1alpha1.LabelUserData, label)
 	}
 	key, err := keyOf(s, o.Key)
@@ -83,7 +82,7 @@ func (k *Keeper) readOwn(ctx context.Context, m *machinev1alpha1.Machine, r Requ
 	}, nil
 }
 
-// keyOf a Secret that has user data.
+// keyOf returns the key of the user data in a Secret.
 func keyOf(s *corev1.Secret, wanted string) (string, error) {
 	for _, key := range []string{machinev1alpha1.UserDataKey, machinev1alpha1.UserDataKeyClusterAPI} {
 		if wanted != "" {
@@ -99,15 +98,15 @@ func keyOf(s *corev1.Secret, wanted string) (string, error) {
 	return "", fmt.Errorf(": has neither the key %s nor the key %s", machinev1alpha1.UserDataKey, machinev1alpha1.UserDataKeyClusterAPI)
 }
 
-// hashOf content that only clients know who may read its Secret. The UID of the Secret is as
-// secret as its content: without it, a client could confirm guesses.
+// hashOf returns a hash of the content that only clients with access to the Secret can compute. The UID of the
+// Secret is as secret as its content: without it, a client could confirm guesses.
 func hashOf(content []byte, uid types.UID) string {
 	h := hmac.New(sha256.New, []byte(uid))
 	h.Write(content)
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// annotation of what user data was filled from, empty for a template of Drover.
+// annotation describes the source of user data, empty for a template of Drover.
 func (s *source) annotation() (string, error) {
 	if s == nil {
 		return "", nil
@@ -116,8 +115,8 @@ func (s *source) annotation() (string, error) {
 	return string(b), err
 }
 
-// ownIn the Secret beside a Machine, nil if Drover wrote the user data. What cannot be read was
-// changed by a user: it informs, and decides nothing.
+// ownIn returns the description in the Secret beside a Machine, nil if Drover wrote the user data. A
+// description that cannot be read was changed by a user: it only informs, and no decision depends on it.
 func ownIn(s *corev1.Secret) *OwnUserData {
 	text := s.GetAnnotations()[annotationOwn]
 	if text == "" {

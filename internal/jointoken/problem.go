@@ -6,12 +6,12 @@ import (
 	"github.com/drover-dev/drover/internal/plan"
 )
 
-// A ProblemError is an error that a user can mend.
+// A ProblemError is an error that a user can fix.
 type ProblemError struct{ plan.Problem }
 
 func (e *ProblemError) Error() string { return e.Message }
 
-// ProblemOf returns what a user can mend of an error, nil if there is nothing.
+// ProblemOf returns the problem in an error that a user can fix, nil if there is none.
 func ProblemOf(err error) *plan.Problem {
 	var p *ProblemError
 	if errors.As(err, &p) {

@@ -13,9 +13,9 @@ import (
 // minTTL keeps renewals rare.
 const minTTL = time.Minute
 
-// A Request is what the bootstrap step of a Machine's pipeline asks for. A lease is renewed
-// when half of it is over. If Frozen, the Secret must not change, no other secret half is
-// minted, and the token is renewed until the end of its total life.
+// A Request is the join request of the bootstrap step in a Machine's pipeline. A lease is renewed after half of
+// its duration. If Frozen, the Secret must not change, no other secret half is minted, and the token is renewed
+// until the end of its total life.
 type Request plan.JoinRequest
 
 // Hash of the template and its encoding.
@@ -78,7 +78,7 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// A State is what is known of a Machine's token and user data.
+// A State is the state of a Machine's token and user data.
 type State struct {
 	// Published means that the Secret holds all that a kubelet needs to join, with user
 	// data made from the template with the Hash, and that the token in it is valid, or
@@ -90,7 +90,7 @@ type State struct {
 	Hash string
 	// Details are the data of the Secret, nil if there is none. They must not be changed.
 	Details map[string][]byte
-	// OwnUserData is what the Secret was filled from if Drover did not write it, nil otherwise.
+	// OwnUserData describes the user's Secret that the Secret was filled from, nil if Drover wrote the user data.
 	OwnUserData *OwnUserData
 	// Revoked means that the token is known to be gone.
 	Revoked bool

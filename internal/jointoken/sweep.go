@@ -21,17 +21,16 @@ import (
 	"github.com/drover-dev/drover/internal/target"
 )
 
-// SetupSweeper adds a sweeper to the manager. It sweeps at the start and then each time
-// that the duration is over. The cached reader lists Machines. Before a deletion, the live
-// reader lists their metadata from the API server. Events are those of configurations,
-// which the client of the manager lists.
+// SetupSweeper adds a sweeper to the manager. It sweeps at the start, and then at the given interval. The
+// cached reader lists Machines. Before a deletion, the live reader lists their metadata from the API server.
+// Events are recorded at the configurations, which the client of the manager lists.
 func SetupSweeper(mgr ctrl.Manager, every time.Duration, connect Connect, cached, live client.Reader, record event.Recorder, log logging.Logger) error {
 	return mgr.Add(&sweeper{every: every, connect: connect, configs: mgr.GetClient(), cached: cached, live: live, record: record, log: log})
 }
 
-// A sweeper deletes what is left in target clusters although its Machine no longer
-// exists: tokens, which would expire, but are keys to the cluster; and Nodes that joined
-// too late. It deletes what two sweeps in a row find.
+// A sweeper deletes objects in target clusters whose Machine no longer exists: tokens, which would expire, but
+// are keys to the cluster, and Nodes that joined too late. It deletes an object only after two consecutive
+// sweeps found it.
 type sweeper struct {
 	every        time.Duration
 	connect      Connect
@@ -70,7 +69,7 @@ type pass struct {
 	found            map[types.UID]bool
 }
 
-// sweep all target clusters once.
+// sweep sweeps all target clusters once.
 func (s *sweeper) sweep(ctx context.Context) error {
 	configs, err := listConfigs(ctx, s.configs)
 	if err != nil {
@@ -96,7 +95,7 @@ func (s *sweeper) sweep(ctx context.Context) error {
 	return nil
 }
 
-// sweepTokens of one cluster.
+// sweepTokens sweeps the tokens of one cluster.
 func (p *pass) sweepTokens(ctx context.Context, c Cluster, config config) {
 	tokens, err := c.Kube.CoreV1().Secrets(metav1.NamespaceSystem).List(ctx, mintedThrough(c))
 	if err != nil {
@@ -126,8 +125,8 @@ func (p *pass) deleteToken(ctx context.Context, c Cluster, config config, t *cor
 	return nil
 }
 
-// isDue reports whether the last sweep found the object already. If not, the next one
-// will know that this one did.
+// isDue reports whether the last sweep found the object already. If not, it records the object for the next
+// one.
 func (p *pass) isDue(uid types.UID) bool {
 	if p.seen[uid] {
 		return true

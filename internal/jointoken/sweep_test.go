@@ -28,7 +28,7 @@ func named(name string) *machinev1alpha1.Machine {
 	return machine(func(m *machinev1alpha1.Machine) { m.Name, m.UID = name, types.UID(name) })
 }
 
-// tokenFor a Machine in the target cluster. Fakes make no UIDs.
+// tokenFor returns the token of a Machine in the target cluster. Fakes create no UIDs.
 func tokenFor(id string, m, config types.UID) *corev1.Secret {
 	s := tokenSecret(named(string(m)), Cluster{ConfigUID: config}, request(), credential{secret: "0123456789abcdef", minted: start}, nil, start)
 	s.Name, s.UID = "bootstrap-token-"+id, types.UID("uid-of-"+id)
@@ -59,8 +59,8 @@ type sweeping struct {
 	listsOfMachines int
 }
 
-// newSweeping has Machines that the cache and the API server know, and some that only the
-// API server knows.
+// newSweeping has Machines that are in the cache and in the API server, and some that are only in the API
+// server.
 func newSweeping(t *testing.T, known, unseen []*machinev1alpha1.Machine, inTarget ...runtime.Object) *sweeping {
 	t.Helper()
 	scheme := runtime.NewScheme()

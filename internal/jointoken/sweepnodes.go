@@ -15,8 +15,8 @@ import (
 	"github.com/drover-dev/drover/internal/workernode"
 )
 
-// sweepNodes of one cluster that joined too late: the Machine was deleted while its VM
-// booted, or another VM booted with its user data.
+// sweepNodes sweeps the Nodes of one cluster that joined too late: the Machine was deleted while its VM booted,
+// or another VM booted with its user data.
 func (p *pass) sweepNodes(ctx context.Context, c Cluster, config config) {
 	nodes, err := c.Kube.CoreV1().Nodes().List(ctx, mintedThrough(c))
 	if err != nil {
@@ -34,9 +34,9 @@ func (p *pass) sweepNodes(ctx context.Context, c Cluster, config config) {
 	}
 }
 
-// isTooLate reports whether a Node was never used, and never will be: its Machine is not
-// alive, its kubelet is not Ready, and it has the taint that Drover removes when a Machine
-// claims its Node. Without that taint, pods may run on the Node: it is never touched.
+// isTooLate reports whether a Node was never used, and never will be: its Machine does not exist, its kubelet
+// is not Ready, and it has the taint that Drover removes when a Machine claims its Node. Without that taint,
+// pods may run on the Node, and it is never touched.
 func isTooLate(n *corev1.Node, alive map[types.UID]bool) bool {
 	uid := types.UID(n.GetLabels()[clusterv1alpha1.LabelJoinToken])
 	return uid != "" && !alive[uid] && workernode.IsUninitialized(n) && !workernode.IsReady(n)

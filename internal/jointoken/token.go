@@ -19,8 +19,8 @@ import (
 	"github.com/drover-dev/drover/internal/identity"
 )
 
-// annotationMinted on the token and on the Secret beside the Machine is when the secret
-// half was minted. Of two times the earlier one counts.
+// annotationMinted on the token and on the Secret beside the Machine is when the secret half was minted. If the
+// two times differ, the earlier one counts.
 const annotationMinted = clusterv1alpha1.AnnotationMinted
 
 // errForeign is the cause of errors about a token that belongs to another object.
@@ -32,8 +32,10 @@ type credential struct {
 	minted time.Time
 }
 
-// A lease is what is known of the token in the target cluster. A token that is left to
-// expire may be gone already.
+// A lease is the state of the token in the target cluster. It is renewed after half of its duration, until the
+// total life of the secret half ends: see Request. A Machine without a VM gets another secret half before that,
+// and user data with it. If there may be a VM, the token is left to expire, and may be gone already: a VM that
+// has not joined by then cannot join any more.
 type lease struct {
 	uid             types.UID
 	groups          string
@@ -54,9 +56,9 @@ func leaseOf(s *corev1.Secret, minted time.Time) lease {
 	return lease{uid: s.GetUID(), groups: string(s.Data[bootstrapapi.BootstrapTokenExtraGroupsKey]), minted: minted, expires: expiration(s)}
 }
 
-// choose the secret half of the token: the published one, which a VM may have, as long
-// as its total life lasts; then that of a token whose Secret was not written before a
-// crash. It is empty if another one has to be minted.
+// choose returns the secret half of the token. That is the published one, which a VM may have, while its total
+// life lasts, or else that of a token whose Secret was not written before a crash. It is empty if a new one has
+// to be minted.
 func (r Request) choose(published, inTarget credential, now time.Time) credential {
 	if published.secret == inTarget.secret {
 		published.minted = earlierKnown(published.minted, inTarget.minted)
@@ -124,7 +126,7 @@ func tokenSecret(m *machinev1alpha1.Machine, c Cluster, r Request, half credenti
 	return s
 }
 
-// nextExpiration keeps the lease of a token with the same secret half until it has to be
+// nextExpiration returns the current expiration of a token with the same secret half until it has to be
 // renewed.
 func nextExpiration(r Request, half credential, existing *corev1.Secret, now time.Time) time.Time {
 	next := r.expiration(half.minted, now)
@@ -149,8 +151,8 @@ func setData(s *corev1.Secret, key, value string) {
 	s.Data[key] = []byte(value)
 }
 
-// expiration of a token; zero if it has none that can be read, which the API server
-// takes for expired.
+// expiration returns the expiration of a token; zero if it has none that can be read, which the API server
+// treats as expired.
 func expiration(s *corev1.Secret) time.Time {
 	return parseTime(string(s.Data[bootstrapapi.BootstrapTokenExpirationKey]))
 }
@@ -166,7 +168,7 @@ func parseTime(text string) time.Time {
 	return t
 }
 
-// earlierKnown of two times, of which any may be zero.
+// earlierKnown returns the earlier one of two times, either of which may be zero.
 func earlierKnown(a, b time.Time) time.Time {
 	switch {
 	case a.IsZero():
@@ -177,8 +179,8 @@ func earlierKnown(a, b time.Time) time.Time {
 	return earlier(a, b)
 }
 
-// token of a Machine in the target cluster, nil if there is none. One of another object
-// is an error.
+// token returns the token of a Machine in the target cluster, nil if there is none. If it belongs to another
+// object, that is an error.
 func (c Cluster) token(ctx context.Context, m *machinev1alpha1.Machine) (*corev1.Secret, error) {
 	id := identity.TokenID(m)
 	s, err := c.Kube.CoreV1().Secrets(metav1.NamespaceSystem).Get(ctx, bootstraputil.BootstrapTokenSecretName(id), metav1.GetOptions{})

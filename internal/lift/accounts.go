@@ -5,13 +5,11 @@ import (
 	"time"
 )
 
-// idleAfter so long without use an account is forgotten: credentials that were rotated
-// leave one behind.
+// idleAfter is how long an account is kept without use: rotated credentials leave an account behind.
 const idleAfter = time.Hour
 
-// Accounts have one client for each account of a cloud, so that what is known of an
-// account, like how many calls it has left, is known to all who use it. K is what tells
-// accounts apart: where and who.
+// Accounts have one client for each account of a cloud, so that facts about an account, such as the calls that
+// it has left, are shared by all users of it. K identifies an account: the endpoint and the credentials.
 type Accounts[K comparable, C any] struct {
 	mu    sync.Mutex
 	known map[K]*account[C]
@@ -22,7 +20,7 @@ type account[C any] struct {
 	used   time.Time
 }
 
-// Get returns the client of an account, made by make if there is none.
+// Get returns the client of an account. If there is none, it is created by make.
 func (a *Accounts[K, C]) Get(key K, make func() (C, error)) (C, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

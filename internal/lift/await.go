@@ -10,19 +10,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// secretPatience is how long a Secret may be missing before its absence is reported: a
-// Secret that is created together with its VM takes some seconds when many are.
+// secretPatience is how long a Secret may be missing before its absence is reported: a Secret that is created
+// together with its VM takes some seconds if many are created.
 const secretPatience = 30 * time.Second
 
-// secretMinPoll and secretMaxPoll bound how often it is looked for one.
+// secretMinPoll and secretMaxPoll bound the interval of the reads.
 const (
 	secretMinPoll = 500 * time.Millisecond
 	secretMaxPoll = 10 * time.Second
 )
 
-// awaitSecrets lets what may be created wait for the Secrets that it refers to, which
-// may come after it. It holds no worker meanwhile and writes nothing: an attempt to
-// create it would be put down as one that failed.
+// awaitSecrets delays the creation of a resource until the Secrets that it refers to exist, which may be
+// created after it. It blocks no worker and writes nothing: an attempt to create the resource would be recorded
+// as a failed one.
 func awaitSecrets(inner reconcile.Reconciler, kube client.Reader, fresh func() ujresource.Terraformed, now func() time.Time) reconcile.Reconciler {
 	return reconcile.Func(func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 		tr := fresh()
@@ -34,7 +34,7 @@ func awaitSecrets(inner reconcile.Reconciler, kube client.Reader, fresh func() u
 		if age < secretPatience {
 			return again, nil
 		}
-		// It says what is missing.
+		// The inner reconciler reports the missing Secret.
 		if _, err := inner.Reconcile(ctx, req); err != nil {
 			return reconcile.Result{}, err
 		}
@@ -42,7 +42,7 @@ func awaitSecrets(inner reconcile.Reconciler, kube client.Reader, fresh func() u
 	})
 }
 
-// mayBeCreated says whether the reconciler would create it, and so read its Secrets.
+// mayBeCreated reports whether the reconciler would create the resource, and so read its Secrets.
 func mayBeCreated(tr ujresource.Terraformed) bool {
 	return meta.GetExternalName(tr) == "" && !meta.WasDeleted(tr) && !meta.IsPaused(tr)
 }

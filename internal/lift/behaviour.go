@@ -10,39 +10,34 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// Behaviour is what upjet cannot know of a Terraform resource.
+// Behaviour has the facts about a Terraform resource that upjet cannot know.
 type Behaviour struct {
-	// Ready tells from the state, in Terraform's names, whether the resource
-	// does its service. With [xpv2.ReasonCreating] it is looked at often, until
-	// it is Ready.
+	// Ready returns the condition for a state, in Terraform's names. With [xpv2.ReasonCreating] the resource is
+	// polled often, until it is Ready.
 	Ready func(state map[string]any) xpv2.Condition
 
-	// CreationUnknown says whether a creation that ended with the error may
-	// have made something. Then it is not tried again. It is not asked if there is
-	// Find.
+	// CreationUnknown reports whether a creation that ended with the error may have created something. Then it is
+	// not retried. It is not called if there is Find.
 	CreationUnknown func(error) bool
 
-	// Find looks for what an earlier creation made whose answer was lost, and
-	// returns its external name, or "". Only a cloud that gives no name twice has
-	// it: there a creation may be tried again without making a second VM.
+	// Find looks for the resource of an earlier creation whose response was lost, and returns its external name,
+	// or "". Only a cloud with unique names has it: there a creation can be retried without a second VM.
 	Find func(context.Context, resource.ModernManaged) (string, error)
 
-	// Gone doubts that what the cloud does not show any more is gone, and says why:
-	// the credentials may be those of another account. nil: it is gone. Default:
-	// no doubts.
+	// Gone returns a reason to doubt that a resource is gone although the cloud does not show it: the credentials
+	// may be those of another account. nil: it is gone. Default: no doubts.
 	Gone func(context.Context, resource.ModernManaged) error
 
-	// Immutable resources are never changed, whatever Terraform finds to differ from
-	// the spec: a field that only looks different could cost a machine its network.
+	// Immutable resources are never changed, whatever difference from the spec Terraform finds: a field that only
+	// looks different could cost a VM its network.
 	Immutable bool
 
-	// Console returns the end of what the VM with the external name wrote to its console. It is
-	// called for a VM with the annotation machine.drover.dev/read-console. nil: the resource
-	// has no attribute [ConsoleAttribute].
+	// Console returns the end of the console output of the VM with the external name. It is called for a VM with
+	// the annotation machine.drover.dev/read-console. nil: the resource has no attribute [ConsoleAttribute].
 	Console func(ctx context.Context, mg resource.ModernManaged, name string) (string, error)
 
-	// CreationGrace is how long the cloud may deny a resource that it has
-	// created. Default 0: never.
+	// CreationGrace is how long the cloud may report a resource that it has created as not found. Default 0:
+	// never.
 	CreationGrace time.Duration
 }
 

@@ -10,13 +10,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// secretsFor is how long a Secret counts as it was read. A VM is looked at often while it
-// starts, and all that share a provider config read the same credentials; no client
-// here holds Secrets by a watch, which would take the right to list them all.
+// secretsFor is how long a Secret is cached. A VM is polled often while it starts, and all VMs of a provider
+// config read the same credentials. No client here caches Secrets by a watch, which would need the right to
+// list them all.
 const secretsFor = 5 * time.Second
 
-// briefly returns a client that asks the API server for the same Secret only so often.
-// One that could not be read is read again at once.
+// briefly returns a client that reads the same Secret from the API server at most once per secretsFor. A failed
+// read is not cached.
 func briefly(c client.Client, now clock.Clock) client.Client {
 	return brief{Client: c, secrets: cache.NewExpiringWithClock(now)}
 }

@@ -33,7 +33,7 @@ func TestASecretIsReadAgainWhenItIsOld(t *testing.T) {
 		if string(is.Data["key"]) != want || gets != wantGets {
 			t.Errorf("read %q with %d requests, want %q with %d", is.Data["key"], gets, want, wantGets)
 		}
-		is.Data["key"][0] = 'X' // What is handed out is the reader's own.
+		is.Data["key"][0] = 'X' // The reader owns its copy.
 	}
 
 	for range 2 {

@@ -50,9 +50,9 @@ func (e *external) lastConsole(mg resource.Managed) any {
 	return state[ConsoleAttribute]
 }
 
-// observeConsole puts the console into the status while it is requested, and removes it when it
-// is not. What was known stays if it cannot be read now: clouds refuse that for a VM that is
-// being built, and no VM is in error for it.
+// observeConsole puts the console into the status while it is requested, and removes it afterwards. If it
+// cannot be read, the previous value stays: clouds refuse a read for a VM that is being created, and that is no
+// error of the VM.
 func (e *external) observeConsole(ctx context.Context, tr ujresource.Terraformed, state map[string]any, before any) error {
 	read := e.behaviour.Console
 	if read == nil {

@@ -28,17 +28,17 @@ import (
 	"github.com/drover-dev/drover/internal/operator"
 )
 
-// A conflict, which is usual right after a creation, is not worth the second that
-// crossplane-runtime's rate limiter begins with.
+// A conflict, which is usual right after a creation, does not deserve the second with which
+// crossplane-runtime's rate limiter begins.
 const (
 	minBackoff = 100 * time.Millisecond
 	maxBackoff = time.Minute
 )
 
-// reconcileTimeout is for one look at the cloud with what follows from it.
+// reconcileTimeout bounds one observation with the actions that follow from it.
 const reconcileTimeout = 3 * time.Minute
 
-// Setup adds a controller for each resource of o.Provider, once its CRD is there.
+// Setup adds a controller for each resource of o.Provider, once its CRD exists.
 func Setup(mgr ctrl.Manager, o tjcontroller.Options, behaviours map[string]Behaviour) error {
 	for name, r := range o.Provider.Resources {
 		b, ok := behaviours[name]
@@ -97,7 +97,8 @@ func setup(mgr ctrl.Manager, o tjcontroller.Options, resourceName string, kind s
 		}, time.Now), o.GlobalRateLimiter))
 }
 
-// Reconciler of a lifted resource. Requeue asks for a reconcile after some time.
+// Reconciler returns the reconciler of a lifted resource. The function requeue requests a reconcile after a
+// delay.
 func Reconciler(mgr ctrl.Manager, o tjcontroller.Options, resourceName string, kind schema.GroupVersionKind, b Behaviour,
 	recorder event.Recorder, requeue func(mg resource.Managed, after time.Duration)) reconcile.Reconciler {
 	log := o.Logger.WithValues("controller", managed.ControllerName(kind.String()))
@@ -139,7 +140,7 @@ func Reconciler(mgr ctrl.Manager, o tjcontroller.Options, resourceName string, k
 	return managed.NewReconciler(mr.Quiet(mgr), resource.ManagedKind(kind), opts...)
 }
 
-// newConnector is upjet's, for the library that the Terraform provider is written with.
+// newConnector returns upjet's connector for the library that the Terraform provider is written with.
 func newConnector(c client.Client, o tjcontroller.Options, resourceName string, log logging.Logger, m *metrics.MetricRecorder) managed.ExternalConnector {
 	r := o.Provider.Resources[resourceName]
 	if r.ShouldUseTerraformPluginSDKClient() {
@@ -154,7 +155,7 @@ func newConnector(c client.Client, o tjcontroller.Options, resourceName string, 
 		tjcontroller.WithTerraformPluginFrameworkManagementPolicies(true))
 }
 
-// pollInterval is short for what is becoming Ready, and interval for the rest.
+// pollInterval is short for a resource that is becoming Ready, and interval for any other.
 func pollInterval(now time.Time, mg resource.Managed, interval time.Duration) time.Duration {
 	if mg.GetCondition(xpv2.TypeReady).Reason != xpv2.ReasonCreating {
 		if wantsConsole(mg) {

@@ -1,5 +1,4 @@
-// Package lift runs resources of Terraform providers, which upjet has lifted, as
-// managed resources that behave as machines need it: a VM is created at most
-// once, is Ready when it runs and not merely when it exists, and its loss shows
-// in its status.
+// Package lift runs resources of Terraform providers, for which upjet has generated managed resources, as
+// Machines need them: a VM is created at most once, is Ready when it runs and not as soon as it exists, and its
+// loss is visible in its status.
 package lift

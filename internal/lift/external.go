@@ -18,30 +18,29 @@ import (
 // VM need it.
 const createTimeout = 20 * time.Minute
 
-// looksAfterCreation are when to look at what was created, however long it had been
-// refused: the first look may still be of an old view.
+// looksAfterCreation are the delays of the observations after a creation, whatever failures preceded it: the
+// first observation may still be stale.
 var looksAfterCreation = []time.Duration{minPoll, 4 * minPoll, 16 * minPoll}
 
-// connector makes upjet's clients behave.
+// connector adapts upjet's clients to the Behaviour.
 type connector struct {
 	managed.ExternalConnector
-	// existing connects for what was created, or is deleted: what Secrets say may be a
-	// little old for it.
+	// existing connects for a resource that exists, or is being deleted: the content of Secrets may be slightly
+	// stale for it.
 	existing  managed.ExternalConnector
 	kube      client.Client
 	behaviour Behaviour
 	creations *creation.Records
-	// forgetDeletion makes upjet look at the cloud again after a deletion.
+	// forgetDeletion makes upjet observe the resource again after a deletion.
 	forgetDeletion func(ujresource.Terraformed)
-	// created is the ID of what a creation made that ended with an error, "" if Terraform
-	// knows of nothing.
+	// created is the ID of the resource of a creation that ended with an error, "" if Terraform knows none.
 	created func(ujresource.Terraformed) string
-	// requeue asks for a reconcile of mg after some time.
+	// requeue requests a reconcile of mg after a delay.
 	requeue func(mg resource.Managed, after time.Duration)
 }
 
-// Connect fails for what may be created while its Secrets are missing: upjet reads them
-// here, and for good. One that is missing now and there when Create looks would be an
+// Connect fails if a resource that may be created refers to a missing Secret: upjet reads the Secrets here, and
+// not again. If a Secret is missing now and exists when Create checks, the resource would be created with an
 // empty one.
 func (c *connector) Connect(ctx context.Context, mg resource.Managed) (managed.ExternalClient, error) {
 	if err := c.findLost(ctx, mg); err != nil {
@@ -61,8 +60,8 @@ func (c *connector) Connect(ctx context.Context, mg resource.Managed) (managed.E
 	return &external{ExternalClient: e, connector: c}, nil
 }
 
-// findLost looks for what a creation made that nobody saw end, because the provider
-// was killed in the middle of it for example.
+// findLost looks for the resource of a creation whose end was not recorded, for example because the provider
+// was killed.
 func (c *connector) findLost(ctx context.Context, mg resource.Managed) error {
 	if c.behaviour.Find == nil || meta.GetExternalName(mg) != "" || !meta.ExternalCreateIncomplete(mg) {
 		return nil
@@ -77,8 +76,8 @@ func (c *connector) findLost(ctx context.Context, mg resource.Managed) error {
 	return c.creations.Succeeded(ctx, mg, name)
 }
 
-// ofConfig says with which provider config err came about: who reads of wrong
-// credentials wants to know where they stand.
+// ofConfig adds the provider config to an error: a user who reads about wrong credentials needs to know which
+// ones.
 func ofConfig(mg resource.Managed, err error) error {
 	m, ok := mg.(resource.ModernManaged)
 	if err == nil || !ok || m.GetProviderConfigReference() == nil {
@@ -94,8 +93,7 @@ type external struct {
 
 func (e *external) Disconnect(ctx context.Context) error { return e.ExternalClient.Disconnect(ctx) }
 
-// Observe sets the Ready condition, which upjet has True as soon as there is
-// something.
+// Observe sets the Ready condition, which upjet sets to True as soon as the resource exists.
 func (e *external) Observe(ctx context.Context, mg resource.Managed) (managed.ExternalObservation, error) {
 	name := meta.GetExternalName(mg)
 	before := e.lastConsole(mg)
@@ -128,8 +126,8 @@ func (e *external) Observe(ctx context.Context, mg resource.Managed) (managed.Ex
 	return o, nil
 }
 
-// Create is not interrupted when the provider is stopped: the manager waits for
-// it, and so the cloud's answer is not lost.
+// Create is not interrupted when the provider is stopped: the manager waits for it, so that the cloud's
+// response is not lost.
 func (e *external) Create(ctx context.Context, mg resource.Managed) (managed.ExternalCreation, error) {
 	if err := checkSecrets(ctx, e.kube, mg.(ujresource.Terraformed)); err != nil {
 		return managed.ExternalCreation{}, err
@@ -139,13 +137,13 @@ func (e *external) Create(ctx context.Context, mg resource.Managed) (managed.Ext
 	c, err := e.ExternalClient.Create(ctx, mg)
 	switch {
 	case err == nil:
-		// The managed reconciler asks to be called again by the rate limiter, which
-		// knows of all the failures before and nothing of their end.
+		// The managed reconciler is requeued by the rate limiter, which counts all failures before the creation, and
+		// not their end.
 		for _, d := range looksAfterCreation {
 			e.requeue(mg, d)
 		}
 	case e.created(mg.(ujresource.Terraformed)) != "":
-		// It is there, and what was done with it then failed.
+		// The resource exists, and a later action on it failed.
 		meta.SetExternalName(mg, e.created(mg.(ujresource.Terraformed)))
 	case e.behaviour.Find != nil:
 		e.findCreated(ctx, mg)
@@ -155,20 +153,20 @@ func (e *external) Create(ctx context.Context, mg resource.Managed) (managed.Ext
 	return c, ofConfig(mg, err)
 }
 
-// findCreated looks for what a creation made although it ended with an error: its
-// name is recorded with the error.
+// findCreated looks for the resource of a creation that ended with an error: its name is recorded with the
+// error.
 func (e *external) findCreated(ctx context.Context, mg resource.Managed) {
 	name, err := e.behaviour.Find(ctx, mg.(resource.ModernManaged))
 	switch {
 	case err != nil:
-		e.creations.MarkUnknown(mg) // Connect looks again.
+		e.creations.MarkUnknown(mg) // Connect repeats the search.
 	case name != "":
 		meta.SetExternalName(mg, name)
 	}
 }
 
-// Delete asks for the deletion. Terraform takes it for done then; whether it is,
-// only a look at the cloud tells.
+// Delete requests the deletion. Terraform then treats the resource as deleted; only an observation shows
+// whether it is.
 func (e *external) Delete(ctx context.Context, mg resource.Managed) (managed.ExternalDelete, error) {
 	d, err := e.ExternalClient.Delete(ctx, mg)
 	if err != nil {

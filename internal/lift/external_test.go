@@ -217,7 +217,7 @@ type apiServer struct{}
 
 func (*apiServer) UpdateCriticalAnnotations(context.Context, client.Object) error { return nil }
 
-// pendingVM is one whose creation was just started.
+// pendingVM is a VM whose creation was just started.
 func pendingVM() *v1alpha1.VirtualMachine {
 	vm := &v1alpha1.VirtualMachine{ObjectMeta: metav1.ObjectMeta{UID: "uid"}}
 	meta.SetExternalCreatePending(vm, time.Now())

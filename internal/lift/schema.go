@@ -18,8 +18,8 @@ import (
 // "terraform providers schema -json".
 const schemaFormat = "1.0"
 
-// SchemaJSON is what "terraform providers schema -json" says of a provider's
-// resources, without Terraform. Address is the provider's.
+// SchemaJSON returns the output of "terraform providers schema -json" for a provider's resources, without
+// Terraform. Address is the provider's.
 func SchemaJSON(ctx context.Context, address string, p provider.Provider) ([]byte, error) {
 	resp, err := providerserver.NewProtocol6(p)().GetProviderSchema(ctx, &tfprotov6.GetProviderSchemaRequest{})
 	if err != nil {
@@ -103,7 +103,7 @@ func nested(o *tfprotov6.SchemaObject) (*tfjson.SchemaNestedAttributeType, error
 	return &tfjson.SchemaNestedAttributeType{Attributes: attrs, NestingMode: objectNesting[o.Nesting]}, nil
 }
 
-// ctyType goes by JSON, the form that both libraries share.
+// ctyType converts a type through JSON, the form that both libraries share.
 func ctyType(t tftypes.Type) (cty.Type, error) {
 	//lint:ignore SA1019 Nothing else exports the type.
 	b, err := t.MarshalJSON()

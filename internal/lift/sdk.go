@@ -17,10 +17,10 @@ type SDKProvider struct {
 	Prefix string
 	// Group of the managed resources, and the short name by which kubectl has them all.
 	Group, ShortName string
-	// Provider itself. What is configured of a resource changes its schema.
+	// Provider itself. The configuration of a resource changes its schema.
 	Provider *schema.Provider
-	// Descriptions of the resources that are lifted, by their names in Terraform. The
-	// cloud gives them their external names.
+	// Descriptions of the lifted resources, by their names in Terraform. The cloud gives them their external
+	// names.
 	Descriptions map[string]string
 }
 
@@ -72,8 +72,8 @@ func (p SDKProvider) documents() (schemaJSON, metadata []byte, include []string,
 	return schemaJSON, metadata, include, err
 }
 
-// Hide fields of a resource from its users: Terraform then takes its own defaults. They
-// are still told in the status.
+// Hide hides fields of a resource from its users: Terraform then uses its own defaults. They are still shown in
+// the status.
 func Hide(r *ujconfig.Resource, fields ...string) {
 	for _, f := range fields {
 		r.TerraformResource.Schema[f].Default = nil

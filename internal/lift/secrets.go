@@ -14,16 +14,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// checkSecrets says which Secret, that tr's parameters refer to, is not there. upjet
-// takes it for empty, which is right when tr is deleted, and makes a VM without
-// user data when it is created.
+// checkSecrets returns an error that names a missing Secret to which tr's parameters refer. upjet treats it as
+// empty. That is right when tr is deleted, but creates a VM without user data when tr is created.
 func checkSecrets(ctx context.Context, c client.Reader, tr ujresource.Terraformed) error {
 	paved, err := fieldpath.PaveObject(tr)
 	if err != nil {
 		return fmt.Errorf("cannot read the parameters: %w", err)
 	}
 	for _, field := range slices.Sorted(maps.Values(tr.GetConnectionDetailsMapping())) {
-		if strings.HasPrefix(field, "status.") { // Goes out, not in.
+		if strings.HasPrefix(field, "status.") { // It is written, not read.
 			continue
 		}
 		field = strings.TrimPrefix(field, "spec.forProvider.")

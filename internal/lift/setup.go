@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Namespaced makes upjet's setup function of one for namespaced managed resources, which
-// are all that Drover has: those have a kind of ProviderConfig beside its name.
+// Namespaced returns upjet's setup function for namespaced managed resources, which are the only ones that
+// Drover has: their reference to a ProviderConfig has a kind beside the name.
 func Namespaced(setup func(context.Context, client.Reader, resource.ModernManaged) (terraform.Setup, error)) terraform.SetupFn {
 	return func(ctx context.Context, c client.Client, mg resource.Managed) (terraform.Setup, error) {
 		m, ok := mg.(resource.ModernManaged)

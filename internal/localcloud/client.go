@@ -17,11 +17,11 @@ import (
 // context's.
 const DefaultTimeout = 30 * time.Second
 
-// maxErrorBody bounds what is read of an answer that is not the API's.
+// maxErrorBody bounds how much is read of a response that is not the API's.
 const maxErrorBody = 4 << 10
 
-// Client calls the API. It is safe for concurrent use. It never repeats a call:
-// whether a creation may be tried again is the caller's to know.
+// Client calls the API. It is safe for concurrent use. It never repeats a call: only the caller knows whether a
+// creation may be retried.
 type Client struct {
 	base  *url.URL
 	token string
@@ -51,9 +51,8 @@ func NewClient(endpoint, token string, opts ...Option) (*Client, error) {
 	return c, nil
 }
 
-// CreateVM creates a VM and returns it as it was accepted, usually Pending. Made
-// twice it creates two VMs. An error that is not an *Error leaves open whether
-// one was created; find it by a tag.
+// CreateVM creates a VM and returns it as it was accepted, usually Pending. Two calls create two VMs. An error
+// that is not an *Error leaves open whether a VM was created; find it by a tag.
 func (c *Client) CreateVM(ctx context.Context, r CreateVMRequest) (*VM, error) {
 	return call[VM](ctx, c, http.MethodPost, c.url(nil, "vms"), r)
 }
@@ -63,8 +62,7 @@ func (c *Client) GetVM(ctx context.Context, id string) (*VM, error) {
 	return call[VM](ctx, c, http.MethodGet, c.url(nil, "vms", id), nil)
 }
 
-// ListVMs returns the VMs that match, oldest first. That not all zones could be
-// asked is an error.
+// ListVMs returns the VMs that match, oldest first. It fails if a zone is unreachable.
 func (c *Client) ListVMs(ctx context.Context, o ListVMsOptions) ([]VM, error) {
 	l, err := c.FindVMs(ctx, o)
 	if err != nil {
@@ -76,7 +74,7 @@ func (c *Client) ListVMs(ctx context.Context, o ListVMsOptions) ([]VM, error) {
 	return l.Items, nil
 }
 
-// FindVMs returns the VMs that match, oldest first, and which zones could not be asked.
+// FindVMs returns the VMs that match, oldest first, and the zones that were unreachable.
 func (c *Client) FindVMs(ctx context.Context, o ListVMsOptions) (*VMList, error) {
 	q := url.Values{}
 	if o.Name != "" {
@@ -93,19 +91,18 @@ func (c *Client) UpdateVM(ctx context.Context, id string, r UpdateVMRequest) (*V
 	return call[VM](ctx, c, http.MethodPatch, c.url(nil, "vms", id), r)
 }
 
-// DeleteVM starts the deletion of a VM. It is complete when GetVM answers
-// CodeNotFound. Deleting a VM that is Terminating is no error.
+// DeleteVM starts the deletion of a VM. It is complete when GetVM returns CodeNotFound. Deleting a VM that is
+// Terminating is no error.
 func (c *Client) DeleteVM(ctx context.Context, id string) error {
 	return c.do(ctx, http.MethodDelete, c.url(nil, "vms", id), nil, nil)
 }
 
-// RebootVM pulls the plug of a VM that runs, and boots it again. What it wrote to its disk
-// stays.
+// RebootVM cuts the power of a VM that runs, and boots it again. Its disk is kept.
 func (c *Client) RebootVM(ctx context.Context, id string) error {
 	return c.do(ctx, http.MethodPost, c.url(nil, "vms", id, "reboot"), nil, nil)
 }
 
-// Console returns what the VM wrote to its console.
+// Console returns the console output of the VM.
 func (c *Client) Console(ctx context.Context, id string) (string, error) {
 	var b bytes.Buffer
 	err := c.do(ctx, http.MethodGet, c.url(nil, "vms", id, "console"), nil, func(r io.Reader) error {
@@ -115,7 +112,7 @@ func (c *Client) Console(ctx context.Context, id string) (string, error) {
 	return b.String(), err
 }
 
-// History returns what happened to all VMs that there ever were, oldest first.
+// History returns the changes of all VMs that ever existed, oldest first.
 func (c *Client) History(ctx context.Context) ([]Change, error) {
 	h, err := call[History](ctx, c, http.MethodGet, c.url(nil, "history"), nil)
 	if err != nil {
@@ -153,12 +150,12 @@ func (c *Client) SetSettings(ctx context.Context, s Settings) (*Settings, error)
 	return call[Settings](ctx, c, http.MethodPut, c.url(nil, "settings"), s)
 }
 
-// CreateFault makes something go wrong and returns the fault with its ID.
+// CreateFault injects a fault and returns it with its ID.
 func (c *Client) CreateFault(ctx context.Context, f Fault) (*Fault, error) {
 	return call[Fault](ctx, c, http.MethodPost, c.url(nil, "faults"), f)
 }
 
-// ListFaults returns the faults that are not used up.
+// ListFaults returns the faults that are still in effect.
 func (c *Client) ListFaults(ctx context.Context) ([]Fault, error) {
 	l, err := call[FaultList](ctx, c, http.MethodGet, c.url(nil, "faults"), nil)
 	if err != nil {
@@ -167,7 +164,7 @@ func (c *Client) ListFaults(ctx context.Context) ([]Fault, error) {
 	return l.Items, nil
 }
 
-// DeleteFault removes a fault. What it already did stays.
+// DeleteFault removes a fault. Its effects so far stay.
 func (c *Client) DeleteFault(ctx context.Context, id string) error {
 	return c.do(ctx, http.MethodDelete, c.url(nil, "faults", id), nil, nil)
 }
@@ -193,7 +190,7 @@ func call[T any](ctx context.Context, c *Client, method, url string, body any) (
 	return out, nil
 }
 
-// do makes one call, and gives the body of a good answer to read.
+// do makes one call, and passes the body of a successful response to read.
 func (c *Client) do(ctx context.Context, method, url string, body any, read func(io.Reader) error) error {
 	var payload io.Reader
 	if body != nil {
@@ -235,7 +232,7 @@ func readError(resp *http.Response) error {
 		e = &Error{Message: strings.TrimSpace(string(b))}
 	}
 	e.StatusCode = resp.StatusCode
-	// The API writes seconds; a date, which HTTP allows too, it never writes.
+	// The API only writes seconds, never a date, which HTTP also allows.
 	if s, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && s > 0 {
 		e.RetryAfter = time.Duration(s) * time.Second
 	}

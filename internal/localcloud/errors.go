@@ -32,23 +32,20 @@ var statusOfCode = map[string]int{
 	CodeUnavailable:       http.StatusServiceUnavailable,
 }
 
-// StatusOfCode is the HTTP status that goes with a code; ok is false for a code
-// that the API does not have.
+// StatusOfCode is the HTTP status of a code; ok is false for a code that the API does not have.
 func StatusOfCode(code string) (status int, ok bool) {
 	status, ok = statusOfCode[code]
 	return status, ok
 }
 
-// Error is an error that the API answered.
+// Error is an error that the API returned.
 type Error struct {
-	// Code is one of the Code constants, or empty when something other than
-	// the local cloud answered.
+	// Code is one of the Code constants, or empty when the response is not the local cloud's.
 	Code    string `json:"code"`
 	Message string `json:"message"`
 	// StatusCode is the HTTP status.
 	StatusCode int `json:"-"`
-	// RetryAfter is how long to wait before the call is made again; 0 when
-	// the API did not say.
+	// RetryAfter is how long to wait before the call is repeated; 0 if the API did not return a delay.
 	RetryAfter time.Duration `json:"-"`
 }
 
@@ -73,5 +70,5 @@ func CodeOf(err error) string {
 	return ""
 }
 
-// IsNotFound says whether err is an answer that what was asked for is not there.
+// IsNotFound reports whether the API returned err because the requested object does not exist.
 func IsNotFound(err error) bool { return CodeOf(err) == CodeNotFound }

@@ -1,33 +1,31 @@
 package localcloud
 
-// FaultKind is what goes wrong.
+// FaultKind is the kind of a fault.
 type FaultKind string
 
-// The kinds of faults. Vanish and KubeletStops act at once and on every VM that
-// matches; those of lists wait for the next Count lists whose own options match; MirrorFails
-// lasts until it is deleted; the others wait for the next Count creations that match.
+// The kinds of faults. Vanish and KubeletStops act at once and on every VM that matches. Those of lists apply
+// to the next Count lists whose own options match. MirrorFails lasts until it is deleted. The remaining ones
+// apply to the next Count creations that match.
 const (
-	// FaultCreateFails: the creation is answered with Code and Message. With
-	// Delay it is accepted, and the VM goes to StateFailed after Delay.
+	// FaultCreateFails: the creation fails with Code and Message. With Delay it is accepted, and the VM goes to
+	// StateFailed after Delay.
 	FaultCreateFails FaultKind = "CreateFails"
-	// FaultCreateAnswerLost: the VM is created, the connection breaks after
-	// Delay without an answer.
+	// FaultCreateAnswerLost: the VM is created, the connection breaks after Delay without a response.
 	FaultCreateAnswerLost FaultKind = "CreateAnswerLost"
-	// FaultNeverBoots: the VM is Running, its operating system never comes up.
+	// FaultNeverBoots: the VM is Running, its operating system never starts.
 	FaultNeverBoots FaultKind = "NeverBoots"
-	// FaultSlowBoot: the VM boots Delay later than it would.
+	// FaultSlowBoot: the boot of the VM takes Delay longer.
 	FaultSlowBoot FaultKind = "SlowBoot"
-	// FaultNoProviderID: the VM's Node registers without a provider ID, as where no
-	// cloud controller manager gives it one.
+	// FaultNoProviderID: the VM's Node registers without a provider ID, as without a cloud controller manager.
 	FaultNoProviderID FaultKind = "NoProviderID"
 	// FaultVanish: VMs are gone, without a trace in the API.
 	FaultVanish FaultKind = "Vanish"
-	// FaultKubeletStops: VMs stay Running, their kubelet ends for good.
+	// FaultKubeletStops: VMs stay Running, their kubelet stops and does not start again.
 	FaultKubeletStops FaultKind = "KubeletStops"
-	// FaultUnavailable: the creation is answered with CodeUnavailable, and
-	// Retry-After when Delay is set. Nothing is created.
+	// FaultUnavailable: the creation fails with CodeUnavailable, and Retry-After if Delay is set. Nothing is
+	// created.
 	FaultUnavailable FaultKind = "Unavailable"
-	// FaultListFails: the list is answered with Code and Message.
+	// FaultListFails: the list fails with Code and Message.
 	FaultListFails FaultKind = "ListFails"
 	// FaultListIncomplete: the zone of the oldest VM that is listed is unreachable,
 	// and the list lacks its VMs.
@@ -36,7 +34,7 @@ const (
 	FaultMirrorFails FaultKind = "MirrorFails"
 )
 
-// Fault is something to go wrong.
+// Fault is an injected failure.
 type Fault struct {
 	// ID is given by the cloud.
 	ID   string    `json:"id,omitempty"`
@@ -45,9 +43,8 @@ type Fault struct {
 	Code string `json:"code,omitempty"`
 	// Message of the error of these two and of FaultUnavailable.
 	Message string `json:"message,omitempty"`
-	// Count is how many creations or lists it hits before it is used up, default 1; in
-	// answers, how many are left. In the answer to Vanish and KubeletStops it is
-	// how many VMs were hit.
+	// Count is how many creations or lists it affects before it is used up, default 1; in responses, how many are
+	// left. In the response to Vanish and KubeletStops it is how many VMs were affected.
 	Count int `json:"count,omitempty"`
 	// Delay: see the kinds.
 	Delay Duration `json:"delay,omitempty"`
@@ -62,7 +59,7 @@ type FaultMatch struct {
 	Tags map[string]string `json:"tags,omitempty"`
 }
 
-// FaultList is the answer to ListFaults: those that are not used up.
+// FaultList is the response of ListFaults: the faults that are not used up.
 type FaultList struct {
 	Items []Fault `json:"items"`
 }

@@ -2,7 +2,7 @@ package localcloud
 
 import "time"
 
-// A ChangeKind is what happened to a VM.
+// A ChangeKind is the kind of a change of a VM.
 type ChangeKind string
 
 // The changes that the cloud records.
@@ -15,8 +15,8 @@ const (
 	ChangeGone ChangeKind = "Gone"
 )
 
-// A Change is an entry of the cloud's history. The history has every VM that was ever
-// created, also those that are gone.
+// A Change is an entry of the cloud's history. The history has every VM that was ever created, including
+// deleted ones.
 type Change struct {
 	At   time.Time  `json:"at"`
 	Kind ChangeKind `json:"kind"`
@@ -26,7 +26,7 @@ type Change struct {
 	Tags map[string]string `json:"tags,omitempty"`
 }
 
-// History answers the history, oldest first.
+// History is the response with the history, oldest first.
 type History struct {
 	Items []Change `json:"items"`
 }

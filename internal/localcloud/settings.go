@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// Quota limits what the account may have.
+// Quota limits the resources of the account.
 type Quota struct {
 	// VMs in any state. 0 means no limit.
 	VMs int `json:"vms"`
 }
 
-// Settings say how fast the cloud is. They hold for what happens after they
-// were set; a VM keeps the times with which it was created.
+// Settings are the delays and limits of the cloud. They apply to events after they were set; a VM keeps the
+// times with which it was created.
 type Settings struct {
 	// CreateTime is how long a VM is Pending. Default 0s.
 	CreateTime Duration `json:"createTime"`
@@ -21,9 +21,8 @@ type Settings struct {
 	BootTime Duration `json:"bootTime"`
 	// ShutdownTime is how long a VM is Terminating. Default 0s.
 	ShutdownTime Duration `json:"shutdownTime"`
-	// RateLimit is the number of requests a second beyond which calls are
-	// answered with CodeThrottled. 0, the default, means no limit. Only calls
-	// for VMs and images are throttled.
+	// RateLimit is the number of requests per second beyond which calls fail with CodeThrottled. 0, the default,
+	// means no limit. Only calls for VMs and images are throttled.
 	RateLimit int `json:"rateLimit"`
 }
 
@@ -36,7 +35,7 @@ func (d Duration) String() string { return time.Duration(d).String() }
 // MarshalJSON writes d as a string.
 func (d Duration) MarshalJSON() ([]byte, error) { return json.Marshal(d.String()) }
 
-// UnmarshalJSON reads what time.ParseDuration reads.
+// UnmarshalJSON parses d as time.ParseDuration does.
 func (d *Duration) UnmarshalJSON(b []byte) error {
 	var s string
 	if err := json.Unmarshal(b, &s); err != nil {

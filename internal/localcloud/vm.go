@@ -2,7 +2,7 @@ package localcloud
 
 import "time"
 
-// Limits of the API. A request beyond them is answered with CodeInvalidRequest.
+// Limits of the API. A request beyond them fails with CodeInvalidRequest.
 const (
 	// MaxUserDataBytes is the size limit of user data before base64 encoding.
 	MaxUserDataBytes = 64 << 10
@@ -15,10 +15,10 @@ const (
 	MaxTagValueLength = 256
 )
 
-// DefaultZone is the zone of a VM that asks for none.
+// DefaultZone is the zone of a VM that requests none.
 const DefaultZone = "zone-a"
 
-// Images that every local cloud has: simulated ones. ListImages answers with all there are.
+// Images that every local cloud has: simulated ones. ListImages returns all images.
 const (
 	ImageUbuntu2404 = "ubuntu-24.04"
 	ImageDebian12   = "debian-12"
@@ -38,8 +38,7 @@ const (
 
 // Addresses in the network of a real VM.
 const (
-	// GatewayAddress is the router, and answers with what the VM downloads: kubelets and
-	// container images.
+	// GatewayAddress is the router, which also serves the downloads of VMs: kubelets and container images.
 	GatewayAddress = "10.200.0.1"
 	// HostAddress is the loopback interface of the computer that the local cloud runs on.
 	HostAddress = "10.200.0.2"
@@ -55,21 +54,20 @@ const (
 	SizeLarge = "large"
 )
 
-// State says where a VM is in its life.
+// State is the stage of a VM's life.
 type State string
 
-// The states of a VM. A VM whose deletion is complete, or that vanished, has no
-// state: the API answers CodeNotFound for it.
+// The states of a VM. A VM whose deletion is complete, or that vanished, has no state: the API returns
+// CodeNotFound for it.
 const (
 	// StatePending: accepted, not yet powered on.
 	StatePending State = "Pending"
 	// StateRunning: powered on. The operating system may still be booting.
 	StateRunning State = "Running"
-	// StateTerminating: deletion was asked for, the VM is shutting down.
+	// StateTerminating: deletion was requested, the VM is shutting down.
 	StateTerminating State = "Terminating"
-	// StateFailed: the creation failed after it was accepted, or a VM of a real
-	// image ended by itself; VM.Error says why. The VM stays, and counts for the
-	// quota, until it is deleted.
+	// StateFailed: the creation failed after it was accepted, or a VM of a real image ended by itself; VM.Error
+	// has the reason. The VM stays, and counts for the quota, until it is deleted.
 	StateFailed State = "Failed"
 )
 
@@ -82,19 +80,19 @@ type VM struct {
 	Image string `json:"image"`
 	Size  string `json:"size"`
 	Zone  string `json:"zone"`
-	// Tags is never nil in an answer.
+	// Tags is never nil in a response.
 	Tags  map[string]string `json:"tags"`
 	State State             `json:"state"`
-	// ProviderID is what the kubelet registers: local:///<zone>/<id>.
+	// ProviderID is the one with which the kubelet registers: local:///<zone>/<id>.
 	ProviderID string `json:"providerID"`
 	// Addresses are known when the VM is Running.
 	Addresses []Address `json:"addresses,omitempty"`
 	// Error is set in StateFailed.
 	Error *VMError `json:"error,omitempty"`
-	// Console is the end of the VM's console, as console.Excerpt makes it: at most 40 lines and
-	// 4 KiB. What looks like a secret is masked. Only GetVM answers it, and only while it may say
-	// why the VM does not join: in StateFailed, and in StateRunning from 30 seconds to 30
-	// minutes after its boot. A simulated VM that registered its Node has none.
+	// Console is the end of the VM's console, as console.Excerpt returns it: at most 40 lines and 4 KiB. Texts
+	// that look like secrets are masked. Only GetVM returns it, and only while it may show why the VM does not
+	// join: in StateFailed, and in StateRunning from 30 seconds to 30 minutes after its boot. A simulated VM that
+	// registered its Node has none.
 	Console   string    `json:"console,omitempty"`
 	CreatedAt time.Time `json:"createdAt"`
 }
@@ -114,13 +112,13 @@ type Address struct {
 	Address string      `json:"address"`
 }
 
-// VMError says why a VM is in StateFailed. Code is one of the Code constants.
+// VMError is the reason why a VM is in StateFailed. Code is one of the Code constants.
 type VMError struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
 }
 
-// CreateVMRequest asks for a VM.
+// CreateVMRequest requests a VM.
 type CreateVMRequest struct {
 	// Name: lowercase letters, digits, "-" and ".", as a host name; required.
 	Name string `json:"name"`
@@ -135,7 +133,7 @@ type CreateVMRequest struct {
 	Tags     map[string]string `json:"tags,omitempty"`
 }
 
-// UpdateVMRequest changes what can change in a VM's life.
+// UpdateVMRequest changes the mutable fields of a VM.
 type UpdateVMRequest struct {
 	// Tags replaces all tags; nil and empty remove them.
 	Tags map[string]string `json:"tags"`
@@ -149,7 +147,7 @@ type ListVMsOptions struct {
 	Tags map[string]string
 }
 
-// VMList is the answer to a list call, oldest VM first.
+// VMList is the response of a list, oldest VM first.
 type VMList struct {
 	Items []VM `json:"items"`
 	// Unreachable are zones whose VMs are missing in Items.
@@ -161,22 +159,22 @@ type ImageKind string
 
 // The kinds of images.
 const (
-	// ImageSimulated: the cloud does what an operating system and a kubelet would do.
+	// ImageSimulated: the cloud simulates the operating system and the kubelet.
 	ImageSimulated ImageKind = "Simulated"
 	// ImageReal: a hypervisor boots an operating system.
 	ImageReal ImageKind = "Real"
 )
 
-// Image is what a VM can boot.
+// Image is the image of an operating system for VMs.
 type Image struct {
 	Name string    `json:"name"`
 	Kind ImageKind `json:"kind,omitempty"`
-	// KubernetesVersions that the image brings along. Others are downloaded
-	// at boot, so that every version can run on every image.
+	// KubernetesVersions that the image contains. Any other version is downloaded at boot, so that every version
+	// can run on every image.
 	KubernetesVersions []string `json:"kubernetesVersions,omitempty"`
 }
 
-// ImageList is the answer to ListImages.
+// ImageList is the response of ListImages.
 type ImageList struct {
 	Items []Image `json:"items"`
 }

@@ -16,10 +16,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Rights are the files, from the root of the repository, that are applied before the
-// packages to a cluster that Drover runs in and that Machines join: the rights that
-// provider-drover needs beyond those that Crossplane gives to every provider, the roles of
-// users, and the admission policies with the rights that these require.
+// Rights are the files, from the root of the repository, that are applied before the packages to a cluster that
+// Drover runs in and that Machines join: the rights that provider-drover needs beyond those that Crossplane
+// gives to every provider, the roles of users, and the admission policies with the rights that these require.
 var Rights = []string{
 	"package/provider-drover/rbac.yaml", TargetRights, "package/provider-drover/rbac-injected-identity.yaml",
 	"package/provider-drover/rbac-users.yaml", "package/provider-drover/rbac-policies.yaml", ControlPolicies, TargetPolicies,
@@ -35,7 +34,7 @@ const (
 // TargetRights is for a cluster that Machines join.
 const TargetRights = "package/provider-drover/rbac-target.yaml"
 
-// ClientCertificateRights is for one that approves no client certificates of kubelets.
+// ClientCertificateRights is for a cluster that approves no client certificates of kubelets.
 const ClientCertificateRights = "package/provider-drover/rbac-target-client-certificates.yaml"
 
 // runtimeFile has the DeploymentRuntimeConfig of provider-drover.
@@ -91,11 +90,11 @@ const Registry = "xpkg.drover.dev/drover"
 // Version of the packages that the Makefile builds by default.
 const Version = "v0.1.0"
 
-// Packages are what a user of the local cloud installs, by kind. The
-// configuration brings what it depends on.
+// Packages are the packages that a user of the local cloud installs, by kind. The Configuration installs its
+// dependencies.
 var Packages = PackagesOf(Version)
 
-// PackagesOf a version are the same of another one.
+// PackagesOf returns these packages in a version.
 func PackagesOf(version string) [][2]string {
 	return [][2]string{
 		{"configuration", Registry + "/drover:" + version},
@@ -109,7 +108,7 @@ func Install(ctx context.Context, bin, kubeconfig, kind, pkg string) error {
 	return Run(ctx, filepath.Join(bin, "xpkg"), "install", kind, pkg, "--kubeconfig", kubeconfig)
 }
 
-// Run a command whose output matters only when it fails.
+// Run runs a command whose output matters only if it fails.
 func Run(ctx context.Context, name string, args ...string) error {
 	out := &bytes.Buffer{}
 	cmd := exec.CommandContext(ctx, name, args...)
@@ -120,8 +119,8 @@ func Run(ctx context.Context, name string, args ...string) error {
 	return nil
 }
 
-// Account makes the Secret that the local cloud's ProviderConfig in the examples
-// names, as a user does with the credentials of a cloud.
+// Account creates the Secret that the local cloud's ProviderConfig in the examples names, as a user does with
+// the credentials of a cloud.
 func Account(ctx context.Context, c client.Client, l LocalCloud) error {
 	data, err := l.Credentials()
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package localplane reaches a local control plane that drover-cluster started:
-// its API servers and its local cloud.
+// Package localplane connects to a local control plane that drover-cluster started: its API servers and its
+// local cloud.
 package localplane
 
 import (
@@ -16,7 +16,10 @@ import (
 	"github.com/drover-dev/drover/internal/localcloud"
 )
 
-// Status is what "drover-cluster status -o json" says.
+// Limits are the flags of "drover-cluster up" with the limits of Crossplane that docs/install.md recommends.
+var Limits = []string{"--circuit-breaker-burst=1000", "--circuit-breaker-refill-rate=50", "--max-concurrent-reconciles=8"}
+
+// Status is the output of "drover-cluster status -o json".
 type Status struct {
 	Ready      bool `json:"ready"`
 	Control    Cluster
@@ -30,7 +33,7 @@ type Status struct {
 type Cluster struct {
 	Server     string `json:"server"`
 	Kubeconfig string `json:"kubeconfig"`
-	// AuditLog is empty unless the launcher was told to write one.
+	// AuditLog is empty unless the launcher writes one.
 	AuditLog string `json:"auditLog"`
 }
 
@@ -43,13 +46,13 @@ type Component struct {
 	Metrics string `json:"metrics"`
 }
 
-// LocalCloud is where the local cloud listens.
+// LocalCloud has the endpoint and the token of the local cloud.
 type LocalCloud struct {
 	Endpoint  string `json:"endpoint"`
 	TokenFile string `json:"tokenFile"`
 }
 
-// Read asks the launcher for the status of the instance in dir.
+// Read returns the status of the instance in dir, from the launcher.
 func Read(ctx context.Context, launcher, dir string) (*Status, error) {
 	cmd := exec.CommandContext(ctx, launcher, "status", "--dir", dir, "-o", "json")
 	cmd.Stderr = os.Stderr

@@ -1,10 +1,9 @@
-// Package metrics tells Prometheus how Drover's fleets are.
+// Package metrics reports the state of Drover's fleets to Prometheus.
 //
-// Gauges are computed from caches when they are asked for, so that nothing is left of an
-// object that is gone. Counters and histograms are fed by transitions that are seen live:
-// each happens once in the life of a Machine, and a restart of the process or a new list
-// after a lost watch does not repeat it. They are by the MachineDeployment or MachineSet
-// that Machines are of, and dropped when that is gone.
+// Gauges are computed from caches at each scrape, so that no series of a deleted object is left. Counters and
+// histograms count each transition when it is observed: it happens once in the life of a Machine, and is not
+// repeated by a restart of the process, or by a new list after a lost watch. They are labelled with the
+// MachineDeployment or MachineSet of the Machines, and removed when it is deleted.
 //
-// Only the elected instance tells anything: sums over all of them are right then.
+// Only the elected instance reports series, so that sums over all instances are correct.
 package metrics

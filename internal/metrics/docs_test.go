@@ -31,7 +31,7 @@ func described(t *testing.T) map[string]bool {
 	return out
 }
 
-// ofObjects are the names of what kube-state-metrics tells with the example of its configuration.
+// ofObjects are the names of the metrics of kube-state-metrics with the example of its configuration.
 func ofObjects(t *testing.T) map[string]bool {
 	t.Helper()
 	config := struct {
@@ -114,7 +114,7 @@ func TestTheExampleAlertsAreRulesAboutMetricsThatThereAre(t *testing.T) {
 	}
 	for _, r := range rules.Spec.Groups[0].Rules {
 		names := metricName.FindAllString(r.Expr, -1)
-		// Whether a controller answers at all, Prometheus itself tells.
+		// Prometheus itself reports whether a controller can be scraped.
 		if r.Alert == "" || len(names) == 0 && r.Alert != "DroverDown" || r.Labels["severity"] == "" || r.Annotations["summary"] == "" {
 			t.Errorf("rule %+v", r)
 		}

@@ -14,8 +14,8 @@ import (
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// stuckAfter is for how long a Machine may be in a stage until it counts as stuck: no
-// cloud takes as long, and who set a longer timeout wants to see that it is used.
+// stuckAfter is how long a Machine may be in a stage before it counts as stuck: no cloud takes as long, and a
+// user who set a longer timeout wants to see that it is used.
 const stuckAfter = 30 * time.Minute
 
 var (
@@ -104,8 +104,8 @@ func phaseOf(m *v1alpha1.Machine) v1alpha1.MachinePhase {
 	return m.Status.Phase
 }
 
-// stageOf what a Machine goes through, and since when; "" if it is where it shall be, or
-// if its phase alone tells.
+// stageOf returns the stage that a Machine is in, and its start; "" if the Machine is in its final state, or
+// its phase is the stage.
 func stageOf(m *v1alpha1.Machine, p v1alpha1.MachinePhase) (string, time.Time) {
 	switch {
 	case p.IsOnItsWay():

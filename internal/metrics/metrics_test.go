@@ -91,7 +91,7 @@ func config(o client.Object, status *xpv2.ConditionedStatus, name string, reacha
 	return o
 }
 
-// newCollector with a cluster that has these objects.
+// newCollector returns a collector of a cluster with these objects.
 func newCollector(t *testing.T, objects ...client.Object) (*collector, client.Client) {
 	t.Helper()
 	s := runtime.NewScheme()
@@ -307,7 +307,7 @@ func TestDrained(t *testing.T) {
 	}
 }
 
-// TestWhatOwnersHadGoesWithThem is about events too that come after the owner is gone.
+// TestWhatOwnersHadGoesWithThem includes events that arrive after the owner is gone.
 func TestWhatOwnersHadGoesWithThem(t *testing.T) {
 	md := &Deployment{ownerNamed("md", "")}
 	c, cl := newCollector(t, md, setOf("", "lone", ""), setOf("md", "md-1", ""))

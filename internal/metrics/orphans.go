@@ -15,10 +15,10 @@ import (
 )
 
 var orphansDesc = prometheus.NewDesc("drover_orphan_vms",
-	"VMs without a Machine, by the OrphanCollector that found them; none while it cannot tell.", []string{"name"}, nil)
+	"VMs without a Machine, by the OrphanCollector that found them; absent while the number is unknown.", []string{"name"}, nil)
 
-// SetupOrphans serves the metrics of OrphanCollectors. They are apart from the others, so
-// that those are told too where it may not watch these.
+// SetupOrphans serves the metrics of OrphanCollectors. They have a collector of their own, so that the
+// remaining metrics are served even if this process may not watch OrphanCollectors.
 func SetupOrphans(ctx context.Context, mgr ctrl.Manager, views cache.Cache) error {
 	i, err := views.GetInformer(ctx, &v1alpha1.OrphanCollector{}, cache.BlockUntilSynced(false))
 	if err != nil {
@@ -26,11 +26,11 @@ func SetupOrphans(ctx context.Context, mgr ctrl.Manager, views cache.Cache) erro
 	}
 	return metrics.Registry.Register(&orphans{
 		views: views, elected: mgr.Elected(), synced: i.HasSynced,
-		log: func(err error) { mgr.GetLogger().Error(err, "Cannot tell how many orphans there are") },
+		log: func(err error) { mgr.GetLogger().Error(err, "Cannot count orphans") },
 	})
 }
 
-// orphans are counted by their collectors.
+// orphans counts orphans by their OrphanCollector.
 type orphans struct {
 	views   client.Reader
 	elected <-chan struct{}
@@ -38,10 +38,10 @@ type orphans struct {
 	log     func(error)
 }
 
-// Describe and Collect make it a collector.
+// Describe implements prometheus.Collector.
 func (o *orphans) Describe(ch chan<- *prometheus.Desc) { ch <- orphansDesc }
 
-// Collect what the status of each says.
+// Collect sends the counts in the status of each OrphanCollector.
 func (o *orphans) Collect(ch chan<- prometheus.Metric) {
 	if !closed(o.elected) || !o.synced() {
 		return

@@ -24,7 +24,7 @@ func TestOrphans(t *testing.T) {
 	synced := true
 	o := &orphans{views: cl, elected: all.elected, synced: func() bool { return synced }, log: func(err error) { t.Error(err) }}
 	if err := testutil.CollectAndCompare(o, strings.NewReader(`
-# HELP drover_orphan_vms VMs without a Machine, by the OrphanCollector that found them; none while it cannot tell.
+# HELP drover_orphan_vms VMs without a Machine, by the OrphanCollector that found them; absent while the number is unknown.
 # TYPE drover_orphan_vms gauge
 drover_orphan_vms{name="none"} 0
 drover_orphan_vms{name="some"} 3

@@ -15,7 +15,7 @@ import (
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// collectTimeout bounds a scrape, whatever becomes of a cache.
+// collectTimeout bounds a scrape, whatever the state of the caches.
 const collectTimeout = 5 * time.Second
 
 // Setup serves the metrics with those of the manager. The views are a cache whose scheme
@@ -25,7 +25,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, views cache.Cache) error {
 		gauges:      gauges{views: views, manager: mgr.GetCache(), now: time.Now},
 		transitions: newTransitions(),
 		elected:     mgr.Elected(),
-		log:         func(err error) { mgr.GetLogger().Error(err, "Cannot tell all metrics") },
+		log:         func(err error) { mgr.GetLogger().Error(err, "Cannot collect all metrics") },
 	}
 	if err := c.watch(ctx, views, mgr.GetCache()); err != nil {
 		return err
@@ -33,24 +33,23 @@ func Setup(ctx context.Context, mgr ctrl.Manager, views cache.Cache) error {
 	return metrics.Registry.Register(c)
 }
 
-// collector of all there is.
+// collector of all metrics except those of orphans.
 type collector struct {
 	gauges
 	*transitions
 	elected <-chan struct{}
 	log     func(error)
-	// informers that must have seen all that there is.
+	// informers that must have synced.
 	informers []cache.Informer
 }
 
-// Describe and Collect make it a collector.
+// Describe implements prometheus.Collector.
 func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	c.gauges.describe(ch)
 	c.transitions.describe(ch)
 }
 
-// Collect tells nothing before all caches are there: half of the truth would look like
-// an incident.
+// Collect sends nothing before all caches have synced: incomplete numbers would look like an incident.
 func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	if !c.leads() {
 		return
@@ -113,7 +112,7 @@ func (c *collector) watch(ctx context.Context, views, manager cache.Cache) error
 				c.machine(was, is, time.Now())
 			}
 		},
-		// A Machine that a new list lacks was deleted at a time that is not known.
+		// If a new list lacks a Machine, the time of its deletion is unknown.
 		DeleteFunc: func(obj any) {
 			if m, ok := obj.(*v1alpha1.Machine); ok && c.leads() {
 				c.machineGone(m, time.Now())

@@ -9,22 +9,22 @@ import (
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// failureReasons that there are: a series that begins with its first failure hides it
-// from rate and increase.
+// failureReasons are all reasons: if a series started with its first failure, rate and increase would miss that
+// one.
 var failureReasons = []v1alpha1.FailureReason{
 	v1alpha1.FailureCreateFailed, v1alpha1.FailureCreateUnknown, v1alpha1.FailureCapacityTimeout, v1alpha1.FailureVMLost, v1alpha1.FailureVMFailed,
 	v1alpha1.FailureNodeDeleted, v1alpha1.FailureJoinTimeout, v1alpha1.FailureNodeUnhealthy,
 }
 
-// An owner is a MachineDeployment, or a MachineSet that stands alone: its sets come and
-// go with the rollouts of a MachineDeployment.
+// An owner is a MachineDeployment, or a MachineSet without one: the sets of a MachineDeployment are created and
+// deleted by its rollouts.
 type owner struct{ namespace, deployment, set string }
 
 func (o owner) labels() prometheus.Labels {
 	return prometheus.Labels{"namespace": o.namespace, "deployment": o.deployment, "set": o.set}
 }
 
-// ownerOf a Machine, false if it stands alone.
+// ownerOf returns the owner of a Machine, false if it has none.
 func ownerOf(m *v1alpha1.Machine) (owner, bool) {
 	o := owner{namespace: m.GetNamespace(), deployment: m.GetLabels()[v1alpha1.LabelDeployment]}
 	if o.deployment == "" {
@@ -33,7 +33,7 @@ func ownerOf(m *v1alpha1.Machine) (owner, bool) {
 	return o, o.deployment != "" || o.set != ""
 }
 
-// transitions counts what happens.
+// transitions counts the transitions of Machines.
 type transitions struct {
 	replacements *prometheus.CounterVec
 	ready, drain *prometheus.HistogramVec
@@ -69,7 +69,7 @@ func (t *transitions) describe(c chan<- *prometheus.Desc) {
 	}
 }
 
-// collect what owners have that are still there.
+// collect sends the series of the owners that still exist.
 func (t *transitions) collect(deployments []Deployment, sets []Set, c chan<- prometheus.Metric) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -98,7 +98,7 @@ func (t *transitions) collect(deployments []Deployment, sets []Set, c chan<- pro
 	}
 }
 
-// know an owner, with nothing to tell of it yet.
+// know adds the series of an owner, all zero.
 func (t *transitions) know(o owner) {
 	if t.known[o] {
 		return
@@ -117,8 +117,8 @@ func (t *transitions) replacement(o owner, reason v1alpha1.FailureReason) promet
 	return t.replacements.With(l)
 }
 
-// machine counts what an update of a Machine shows: that it runs for the first time, that a
-// Failed one was deleted, and that its Node is gone.
+// machine counts the transitions in an update of a Machine: that it runs for the first time, that a Failed one
+// was deleted, and that its Node is gone.
 func (t *transitions) machine(was, is *v1alpha1.Machine, now time.Time) {
 	o, ok := ownerOf(is)
 	if !ok {
@@ -139,8 +139,8 @@ func (t *transitions) machine(was, is *v1alpha1.Machine, now time.Time) {
 	}
 }
 
-// machineGone counts the drain of a Machine whose deletion never reported a stage after the
-// Node: it had no VM any more.
+// machineGone counts the drain of a Machine whose deletion never reported a stage after the Node, because it
+// had no VM any more.
 func (t *transitions) machineGone(m *v1alpha1.Machine, now time.Time) {
 	o, ok := ownerOf(m)
 	if !ok || hasLeftNode(m) {
@@ -169,7 +169,7 @@ func hasLeftNode(m *v1alpha1.Machine) bool {
 	return m.Status.Deletion != nil && m.Status.Deletion.Stage.IsPastNode()
 }
 
-// ranAt is when the Machine first ran: its operation Join was successful then.
+// ranAt returns when the Machine first ran, which is the time of its operation Join.
 func ranAt(m *v1alpha1.Machine) time.Time {
 	if op := m.Status.LastOperation; op != nil && op.Type == v1alpha1.OperationJoin && op.LastUpdateTime != nil {
 		return op.LastUpdateTime.Time

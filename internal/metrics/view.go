@@ -9,7 +9,7 @@ import (
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// An Owner is what is read of a MachineDeployment or MachineSet.
+// An Owner has the fields of a MachineDeployment or MachineSet that are read.
 type Owner struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -22,7 +22,7 @@ type OwnerStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// Go types for the two kinds: a scheme tells kinds apart by them.
+// Go types for the two kinds, since a scheme distinguishes kinds by types.
 type (
 	// A Deployment is a MachineDeployment.
 	Deployment struct{ Owner }
@@ -73,7 +73,7 @@ func (l *SetList) DeepCopyObject() runtime.Object {
 	return out
 }
 
-// AddToScheme registers the views as the kinds that they are views of.
+// AddToScheme registers the views with the kinds that they stand for.
 func AddToScheme(s *runtime.Scheme) error {
 	gv := v1alpha1.SchemeGroupVersion
 	s.AddKnownTypeWithName(v1alpha1.MachineDeploymentGroupVersionKind, &Deployment{})

@@ -35,7 +35,7 @@ func (r reference) String() string {
 	return fmt.Sprintf("%s %s/%s", r.kind.Kind, r.namespace, r.name)
 }
 
-// check that nothing stands against the move. It changes nothing.
+// check fails if there is an obstacle to the move. It changes nothing.
 func (m *Move) check(ctx context.Context) error {
 	o, err := m.objects(ctx)
 	if err != nil {
@@ -62,7 +62,7 @@ func (m *Move) check(ctx context.Context) error {
 	return errors.New("nothing was moved:\n  " + strings.Join(problems, "\n  "))
 }
 
-// unfit reports what an object of the source must not be.
+// unfit returns the obstacles in an object of the source.
 func unfit(obj *unstructured.Unstructured) []string {
 	var out []string
 	if xpmeta.IsPaused(obj) {
@@ -84,7 +84,7 @@ func hasVM(m *machinev1alpha1.Machine) bool {
 	return slices.ContainsFunc(m.Status.ResourceRefs, func(r machinev1alpha1.ComposedReference) bool { return r.Role == machinev1alpha1.ResourceVM })
 }
 
-// missing reports what the destination lacks.
+// missing returns the objects that the destination lacks.
 func (m *Move) missing(ctx context.Context, o Objects) ([]string, error) {
 	wanted := map[reference]bool{}
 	if len(o.All()) > 0 {
@@ -120,8 +120,8 @@ func (m *Move) missing(ctx context.Context, o Objects) ([]string, error) {
 	return out, nil
 }
 
-// find what is referred to in the destination. It returns the refusal of a ClusterMachineClass
-// that does not serve the namespace there.
+// find reads a referenced object in the destination. It returns the refusal of a ClusterMachineClass that does
+// not serve the namespace there.
 func (m *Move) find(ctx context.Context, ref reference) (refused string, err error) {
 	key := client.ObjectKey{Namespace: ref.namespace, Name: ref.name}
 	if ref.kind != machinev1alpha1.ClusterMachineClassGroupVersionKind {
@@ -146,7 +146,7 @@ func (m *Move) find(ctx context.Context, ref reference) (refused string, err err
 	return "", nil
 }
 
-// refer to what a Machine's spec names.
+// refer adds the references in a Machine's spec.
 func (m *Move) refer(wanted map[reference]bool, u *unstructured.Unstructured, path ...string) {
 	field := func(names ...string) string {
 		s, _, _ := unstructured.NestedString(u.Object, append(slices.Clone(path), names...)...)
@@ -170,7 +170,7 @@ func (m *Move) refer(wanted map[reference]bool, u *unstructured.Unstructured, pa
 	}
 }
 
-// taken reports names that objects in the destination have that are not of this move.
+// taken returns the names that other objects in the destination already have.
 func (m *Move) taken(ctx context.Context, o Objects) ([]string, error) {
 	var out []string
 	for _, obj := range o.All() {

@@ -12,8 +12,8 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// Save objects in a directory, each in a file of its own, as they are copied into another control
-// cluster. The directory must be empty, or not exist.
+// Save writes each object into a file of its own in a directory, in the form that another control cluster
+// gets. The directory must be empty, or not exist.
 func Save(dir string, o Objects) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -38,7 +38,7 @@ func Save(dir string, o Objects) error {
 	return nil
 }
 
-// Load what was saved of a namespace.
+// Load reads the saved objects of a namespace.
 func Load(dir, namespace string) (Objects, error) {
 	o := Objects{}
 	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))

@@ -25,7 +25,7 @@ import (
 	"github.com/drover-dev/drover/internal/plan"
 )
 
-// An Import makes orphans Machines of a MachineSet again.
+// An Import turns orphans into Machines of a MachineSet again.
 type Import struct {
 	Client    client.Client
 	Namespace string
@@ -33,11 +33,11 @@ type Import struct {
 	Set string
 	// VMs are the external names of the orphans, as an OrphanCollector reports them.
 	VMs []string
-	// Log is called with what is done.
+	// Log is called with each action.
 	Log func(format string, args ...any)
 }
 
-// Run the import. It changes nothing if one of the VMs is no orphan of the namespace.
+// Run runs the import. It changes nothing if one of the VMs is no orphan of the namespace.
 func (i *Import) Run(ctx context.Context) error {
 	set, class, err := i.setAndClass(ctx)
 	if err != nil {
@@ -79,8 +79,7 @@ func (i *Import) Run(ctx context.Context) error {
 	return nil
 }
 
-// hasRoom reports whether the set keeps all Machines that it will have: it deletes what is above its
-// replicas.
+// hasRoom reports whether the set keeps all Machines that it will have: it deletes those above its replicas.
 func (i *Import) hasRoom(ctx context.Context, set *machinev1alpha1.MachineSet, orphans map[string]inventoryv1alpha1.UnclaimedVirtualMachine) error {
 	machines, err := list(ctx, i.Client, machinev1alpha1.MachineGroupVersionKind, i.Namespace)
 	if err != nil {
@@ -141,7 +140,7 @@ func (i *Import) get(ctx context.Context, kind schema.GroupVersionKind, name str
 	return runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, into)
 }
 
-// vmKind that the Composition of a provider makes.
+// vmKind returns the kind of VM resource that the Composition of a provider creates.
 func (i *Import) vmKind(ctx context.Context, provider string) (schema.GroupVersionKind, error) {
 	l := &unstructured.UnstructuredList{}
 	l.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.crossplane.io", Version: "v1", Kind: "CompositionList"})
@@ -159,7 +158,7 @@ func (i *Import) vmKind(ctx context.Context, provider string) (schema.GroupVersi
 	return schema.GroupVersionKind{}, fmt.Errorf("there is no Composition of Machines with the label %s: %s", machinev1alpha1.LabelProvider, provider)
 }
 
-// orphans that the inventories of a cloud report, by their external names.
+// orphans returns the orphans that the inventories of a cloud report, by their external names.
 func (i *Import) orphans(ctx context.Context, kind schema.GroupVersionKind) (map[string]inventoryv1alpha1.UnclaimedVirtualMachine, error) {
 	l := &unstructured.UnstructuredList{}
 	l.SetGroupVersionKind(kind.GroupVersion().WithKind(inventoryv1alpha1.Kind + "List"))
@@ -183,7 +182,7 @@ func (i *Import) orphans(ctx context.Context, kind schema.GroupVersionKind) (map
 	return out, nil
 }
 
-// one orphan becomes a VM resource, and then a Machine.
+// one turns an orphan into a VM resource, and then into a Machine.
 func (i *Import) one(ctx context.Context, o inventoryv1alpha1.UnclaimedVirtualMachine, set *machinev1alpha1.MachineSet, class *machinev1alpha1.MachineClass, kind schema.GroupVersionKind) error {
 	forProvider := map[string]any{}
 	if raw := class.Spec.ForProvider; raw != nil && len(raw.Raw) > 0 {
@@ -235,8 +234,8 @@ func (i *Import) one(ctx context.Context, o inventoryv1alpha1.UnclaimedVirtualMa
 	return nil
 }
 
-// nameOf the Machine of an orphan: that of its former Machine, or, if there is another one of that
-// name meanwhile, that of its Node. It is taken if the orphan has a Machine already.
+// nameOf returns the name for the Machine of an orphan: that of its former Machine, or, if another Machine has
+// that name by now, that of its Node. It is taken if the orphan has a Machine already.
 func (i *Import) nameOf(ctx context.Context, o inventoryv1alpha1.UnclaimedVirtualMachine, node string) (name string, isTaken bool, err error) {
 	for _, name := range []string{o.Machine, node} {
 		m := &machinev1alpha1.Machine{}

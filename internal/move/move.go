@@ -27,7 +27,7 @@ const (
 	// that they go to, on their copies the one that they come from.
 	annotationMove = machinev1alpha1.Group + "/move"
 
-	// annotationFrom stays on what has moved: it is the installation that it came from.
+	// annotationFrom stays on moved objects: its value is the installation that they came from.
 	annotationFrom = machinev1alpha1.Group + "/moved-from"
 
 	// annotationKinds of the copy of a Machine are the kinds of all VMs and companions of the move.
@@ -36,7 +36,7 @@ const (
 	annotationPaused = xpmeta.AnnotationKeyReconciliationPaused
 )
 
-// interval between two looks at what a step waits for.
+// interval between two reads of the objects that a step waits for.
 const interval = time.Second
 
 var definitionKind = schema.GroupVersionKind{Group: "apiextensions.crossplane.io", Version: "v2", Kind: "CompositeResourceDefinition"}
@@ -45,24 +45,24 @@ var definitionKind = schema.GroupVersionKind{Group: "apiextensions.crossplane.io
 type Move struct {
 	// Source is nil for a move from a directory.
 	Source client.Client
-	// Saved objects take the place of those of the Source.
+	// Saved objects replace those of the Source.
 	Saved *Objects
-	// SourceIsGone means that nobody runs the Machines of the Saved objects any more.
+	// SourceIsGone means that no control cluster runs the Machines of the Saved objects any more.
 	SourceIsGone bool
 
 	Destination client.Client
 	Namespace   string
 	// Timeout of each step.
 	Timeout time.Duration
-	// Log is called with what is done.
+	// Log is called with each action.
 	Log func(format string, args ...any)
 
 	from, to string // installations
-	// every so often what a step waits for is looked at, interval if it is zero.
+	// every is the interval of the reads, the constant interval if it is zero.
 	every time.Duration
 }
 
-// Run the move. After an error it may be run again.
+// Run runs the move. After an error it may be run again.
 func (m *Move) Run(ctx context.Context) error {
 	if err := m.installations(ctx); err != nil {
 		return err
@@ -96,7 +96,7 @@ func (m *Move) installations(ctx context.Context) (err error) {
 	return nil
 }
 
-// installation of Drover in a control cluster.
+// installation returns the installation of Drover in a control cluster.
 func installation(ctx context.Context, c client.Reader) (string, error) {
 	d := &metav1.PartialObjectMetadata{}
 	d.SetGroupVersionKind(definitionKind)
@@ -106,7 +106,7 @@ func installation(ctx context.Context, c client.Reader) (string, error) {
 	return string(d.GetUID()), nil
 }
 
-// objects that are to be copied.
+// objects returns the objects to copy.
 func (m *Move) objects(ctx context.Context) (Objects, error) {
 	if m.Source == nil {
 		return *m.Saved, nil
@@ -114,7 +114,7 @@ func (m *Move) objects(ctx context.Context) (Objects, error) {
 	return Read(ctx, m.Source, m.Namespace)
 }
 
-// pause the objects of the source. What is being deleted goes first.
+// pause pauses the objects of the source. Objects that are being deleted must be gone first.
 func (m *Move) pause(ctx context.Context) error {
 	return m.await(ctx, "the source does not rest", func(ctx context.Context) (string, error) {
 		o, err := m.objects(ctx)
@@ -155,7 +155,7 @@ func rests(obj *unstructured.Unstructured) bool {
 	return s.Status.GetCondition(xpv2.TypeSynced).Reason == xpv2.ReasonReconcilePaused
 }
 
-// unsettled are the MachineGroups that are still carried out: Machines may come and go.
+// unsettled returns the MachineGroups that are still being carried out: Machines may be created or deleted.
 func (m *Move) unsettled(ctx context.Context) ([]string, error) {
 	groups, err := list(ctx, m.Source, machinev1alpha1.MachineGroupGroupVersionKind, m.Namespace)
 	if err != nil {
@@ -171,7 +171,7 @@ func (m *Move) unsettled(ctx context.Context) ([]string, error) {
 	return out, nil
 }
 
-// copy the objects into the destination, where nothing happens to them yet.
+// copy copies the objects into the destination, paused.
 func (m *Move) copy(ctx context.Context) error {
 	o, err := m.objects(ctx)
 	if err != nil {
@@ -205,7 +205,7 @@ func (m *Move) copy(ctx context.Context) error {
 	return nil
 }
 
-// origin of a copy, which is never empty.
+// origin returns the origin of a copy, which is never empty.
 func (m *Move) origin(obj *unstructured.Unstructured) string {
 	if m.from != "" {
 		return m.from
@@ -216,7 +216,7 @@ func (m *Move) origin(obj *unstructured.Unstructured) string {
 	return "saved"
 }
 
-// letGo of everything in the source. The right to delete VMs goes first.
+// letGo removes all objects in the source. The permission to delete VMs is removed first.
 func (m *Move) letGo(ctx context.Context) error {
 	o, err := m.objects(ctx)
 	if err != nil {
@@ -234,8 +234,8 @@ func (m *Move) letGo(ctx context.Context) error {
 			return err
 		}
 	}
-	// A VM resource goes while its Machine is there and paused: nobody makes it again, and a move
-	// that is started again finds its kind.
+	// A VM resource is deleted while its Machine exists and is paused: no controller recreates it, and a restarted
+	// move finds its kind.
 	for _, part := range []func(Objects) []*unstructured.Unstructured{
 		func(o Objects) []*unstructured.Unstructured { return o.Resources },
 		func(o Objects) []*unstructured.Unstructured {
@@ -249,7 +249,7 @@ func (m *Move) letGo(ctx context.Context) error {
 	return nil
 }
 
-// remove a part of the objects of the source, without their finalizers.
+// remove deletes a part of the objects of the source, without their finalizers.
 func (m *Move) remove(ctx context.Context, part func(Objects) []*unstructured.Unstructured) error {
 	return m.await(ctx, "the source keeps objects", func(ctx context.Context) (string, error) {
 		o, err := m.objects(ctx)
@@ -277,7 +277,7 @@ func (m *Move) remove(ctx context.Context, part func(Objects) []*unstructured.Un
 	})
 }
 
-// takeOn the copies, VMs first: each level goes on when the one below it does.
+// takeOn resumes the copies, VMs first: each level is resumed after the one below it is taken over.
 func (m *Move) takeOn(ctx context.Context) error {
 	return m.await(ctx, "the destination does not take over all", func(ctx context.Context) (string, error) {
 		o, err := m.copies(ctx)
@@ -317,7 +317,7 @@ func (m *Move) resume(is *unstructured.Unstructured) {
 	is.SetAnnotations(a)
 }
 
-// copies in the destination that are not taken on yet.
+// copies returns the copies in the destination that are not taken over yet.
 func (m *Move) copies(ctx context.Context) (Objects, error) {
 	kinds, err := m.resourceKinds(ctx)
 	if err != nil {
@@ -336,14 +336,14 @@ func (m *Move) copies(ctx context.Context) (Objects, error) {
 	return o, nil
 }
 
-// await what a step waits for. An error ends it.
+// await repeats a function until it reports nothing to wait for. An error ends it.
 func (m *Move) await(ctx context.Context, what string, done func(context.Context) (string, error)) error {
 	waiting := ""
 	err := wait.PollUntilContextTimeout(ctx, cmp.Or(m.every, interval), m.Timeout, true, func(ctx context.Context) (bool, error) {
 		var err error
 		waiting, err = done(ctx)
 		if kerrors.IsConflict(err) {
-			waiting, err = err.Error(), nil // Somebody else wrote: the next look sees it.
+			waiting, err = err.Error(), nil // Another client wrote: the next attempt reads it.
 		}
 		return waiting == "" && err == nil, err
 	})
@@ -353,7 +353,7 @@ func (m *Move) await(ctx context.Context, what string, done func(context.Context
 	return err
 }
 
-// patch an object, if it is as it was read.
+// patch patches an object, unless it changed since it was read.
 func (m *Move) patch(ctx context.Context, c client.Client, obj *unstructured.Unstructured, change func(*unstructured.Unstructured)) error {
 	is := obj.DeepCopy()
 	change(is)

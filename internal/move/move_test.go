@@ -28,7 +28,7 @@ import (
 
 var serverKind = schema.GroupVersionKind{Group: "cloud.example.org", Version: "v1", Kind: "Server"}
 
-// cluster is a control cluster whose controllers act at each look of a client.
+// cluster is a control cluster whose controllers act at each call of a client.
 type cluster struct {
 	t    *testing.T
 	name string
@@ -114,7 +114,7 @@ var kindsOfFleet = []schema.GroupVersionKind{
 	machinev1alpha1.MachineGroupVersionKind, serverKind,
 }
 
-// act as the controllers of the cluster do.
+// act carries out one round of the cluster's controllers.
 func (c *cluster) act() {
 	c.t.Helper()
 	for _, kind := range kindsOfFleet {
@@ -156,7 +156,7 @@ func (c *cluster) adopt(by *unstructured.Unstructured, kind schema.GroupVersionK
 	}
 }
 
-// takeOver the VM resource of a Machine, which makes another VM if it has none.
+// takeOver takes over the VM resource of a Machine, or creates another VM if it has none.
 func (c *cluster) takeOver(m *unstructured.Unstructured) {
 	for _, v := range c.list(serverKind) {
 		if v.GetLabels()[machinev1alpha1.LabelMachine] != m.GetName() {
@@ -183,7 +183,7 @@ func mayDelete(v *unstructured.Unstructured) bool {
 	return slices.Contains(p, "Delete")
 }
 
-// deletable are the VMs that a cluster may delete as soon as somebody resumes it.
+// deletable returns the VMs that a cluster may delete as soon as it is resumed.
 func (c *cluster) deletable() map[string]bool {
 	out := map[string]bool{}
 	for _, v := range c.list(serverKind) {
@@ -220,7 +220,7 @@ func of(owner *unstructured.Unstructured, label string) func(*unstructured.Unstr
 
 func clusterScoped(u *unstructured.Unstructured) { u.SetNamespace("") }
 
-// installed is what a cluster has before anything moves.
+// installed returns the objects of a cluster before the move.
 func installed(name string) []client.Object {
 	d := object(definitionKind, machinev1alpha1.DefinitionOfInstallation, clusterScoped)
 	d.SetUID(types.UID(name))
@@ -296,7 +296,7 @@ func mover(t *testing.T, source, destination *cluster) *Move {
 	return m
 }
 
-// TestAMoveSurvivesItsDeathAtEachWrite kills it at each of its writes, and starts it again.
+// TestAMoveSurvivesItsDeathAtEachWrite stops the move at each of its writes, and restarts it.
 func TestAMoveSurvivesItsDeathAtEachWrite(t *testing.T) {
 	for k := 0; ; k++ {
 		left := k

@@ -15,10 +15,10 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// annotationRole is what Crossplane calls a composed resource in its composite.
+// annotationRole is Crossplane's annotation for the name of a composed resource in its composite.
 const annotationRole = "crossplane.io/composition-resource-name"
 
-// Objects of a namespace that are moved, in the order in which they are made.
+// Objects of a namespace that are moved, in the order of their creation.
 type Objects struct {
 	Resources   []*unstructured.Unstructured // VMs and companions
 	Machines    []*unstructured.Unstructured
@@ -27,7 +27,7 @@ type Objects struct {
 	Pools       []*unstructured.Unstructured
 }
 
-// All of them.
+// All returns all of them.
 func (o Objects) All() []*unstructured.Unstructured {
 	return slices.Concat(o.levels()...)
 }
@@ -37,7 +37,7 @@ func (o Objects) levels() [][]*unstructured.Unstructured {
 	return [][]*unstructured.Unstructured{o.Resources, o.Machines, o.Sets, o.Deployments, o.Pools}
 }
 
-// Read the objects of a namespace.
+// Read reads the objects of a namespace.
 func Read(ctx context.Context, c client.Reader, namespace string) (Objects, error) {
 	o, err := readFleet(ctx, c, namespace)
 	if err != nil {
@@ -83,7 +83,7 @@ func isInfrastructure(r *unstructured.Unstructured) bool {
 	return r.GetLabels()[machinev1alpha1.LabelMachine] != "" && machinev1alpha1.IsInfrastructure(role)
 }
 
-// kinds of the VMs and companions that are there, and of those that Machines refer to.
+// kinds returns the kinds of the VMs and companions that exist, and of those that Machines refer to.
 func (o Objects) kinds() ([]schema.GroupVersionKind, error) {
 	kinds := map[schema.GroupVersionKind]bool{}
 	for _, r := range o.Resources {
@@ -120,8 +120,8 @@ func list(ctx context.Context, c client.Reader, kind schema.GroupVersionKind, na
 	return out, nil
 }
 
-// copyOf an object for another control cluster: without an owner, and without what the API
-// server and the controllers of this one wrote.
+// copyOf returns a copy of an object for another control cluster: without an owner, and without the fields that
+// the API server and the controllers of this one wrote.
 func copyOf(o *unstructured.Unstructured) *unstructured.Unstructured {
 	out := &unstructured.Unstructured{Object: map[string]any{}}
 	out.SetGroupVersionKind(o.GroupVersionKind())
@@ -136,8 +136,8 @@ func copyOf(o *unstructured.Unstructured) *unstructured.Unstructured {
 	if spec, ok := o.Object["spec"]; ok {
 		out.Object["spec"] = spec
 	}
-	// References to resources belong to the cluster that they were written in. The revision of
-	// a Machine is its user's own.
+	// References to resources belong to the cluster that they were written in. The revision of a Machine is chosen
+	// by its user.
 	unstructured.RemoveNestedField(out.Object, "spec", "crossplane", "resourceRefs")
 	if o.GetKind() != machinev1alpha1.MachineGroupVersionKind.Kind {
 		unstructured.RemoveNestedField(out.Object, "spec", "crossplane", "compositionRevisionRef")

@@ -13,7 +13,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// resourceKinds of the VMs and companions that were copied.
+// resourceKinds returns the kinds of the copied VMs and companions.
 func (m *Move) resourceKinds(ctx context.Context) ([]schema.GroupVersionKind, error) {
 	o, err := m.objects(ctx)
 	if err != nil {
@@ -41,8 +41,8 @@ func (m *Move) resourceKinds(ctx context.Context) ([]schema.GroupVersionKind, er
 	return kinds, nil
 }
 
-// untaken is what has to be taken over before objects of a kind go on, or, without a kind, before
-// the move is over.
+// untaken lists the objects that have to be taken over before objects of a kind are resumed, or, without a
+// kind, before the move is complete.
 func (m *Move) untaken(ctx context.Context, next string) (string, error) {
 	var out []string
 	note := func(kind schema.GroupVersionKind, problem func(*unstructured.Unstructured) string) error {
@@ -70,7 +70,7 @@ func (m *Move) untaken(ctx context.Context, next string) (string, error) {
 	return strings.Join(out, ", "), err
 }
 
-// withoutVM reports what keeps a Machine that had a VM from having it again.
+// withoutVM returns why a Machine that had a VM does not have it again.
 func withoutVM(u *unstructured.Unstructured) string {
 	m, err := machineOf(u)
 	switch {
@@ -81,14 +81,14 @@ func withoutVM(u *unstructured.Unstructured) string {
 	}
 	if c := meta.FindStatusCondition(m.Status.Conditions, machinev1alpha1.ConditionValid); c != nil && c.Status == metav1.ConditionFalse {
 		if c.Reason == machinev1alpha1.ReasonVMOfAnotherInstallation {
-			return "" // A person has to decide: the Machine says how.
+			return "" // A user has to decide: the condition of the Machine shows how.
 		}
 		return fmt.Sprintf("waits for its VM: %s", c.Message)
 	}
 	return "waits for its VM"
 }
 
-// withoutOwner reports objects with a label that nobody controls.
+// withoutOwner returns a function that reports objects with a label and without a controller.
 func withoutOwner(label string) func(*unstructured.Unstructured) string {
 	return func(u *unstructured.Unstructured) string {
 		if owner := u.GetLabels()[label]; owner != "" && metav1.GetControllerOfNoCopy(u) == nil {

@@ -1,9 +1,8 @@
-// Package names makes the names of what Drover composes.
+// Package names derives the names of the objects that Drover composes.
 //
-// A function may be called twice with the same view, so that names come from what
-// it sees and never from chance: the same view gives the same names. Each holds a
-// part of its owner's UID, because Crossplane adopts what has the name that it is
-// about to create, be it of an owner that is long gone.
+// A function may be called twice with the same view. Names are therefore derived from the view and never
+// random: the same view gives the same names. Each name contains a part of its owner's UID, because Crossplane
+// adopts an existing object of the name that it is about to create, even that of a deleted owner.
 package names
 
 import (
@@ -19,8 +18,7 @@ import (
 // maxLength of a name: a label value, and a host name, have at most 63 characters.
 const maxLength = 63
 
-// suffixLength is long enough to tell apart what one owner composes, and short
-// enough to read.
+// suffixLength is long enough to distinguish the objects that one owner composes, and short enough to read.
 const suffixLength = 5
 
 // MachineDeployment returns the name of the MachineDeployment of a NodePool in a failure domain.
@@ -108,7 +106,7 @@ func sum(parts []string) uint64 {
 	return binary.BigEndian.Uint64(h.Sum(nil))
 }
 
-// join cuts the base and never the suffix, which is what makes a name unique.
+// join shortens the base and never the suffix, which makes a name unique.
 func join(base, suffix string) string {
 	if most := maxLength - 1 - len(suffix); len(base) > most {
 		base = base[:most]

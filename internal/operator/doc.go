@@ -1,3 +1,3 @@
-// Package operator is what the provider binaries have in common: their flags,
-// and the controller manager that the flags describe.
+// Package operator has the common parts of the provider binaries: their flags, and the controller manager that
+// the flags configure.
 package operator

@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// Flags are the options that every provider binary has. Each can be given by an
-// environment variable too.
+// Flags are the options that every provider binary has. Each can also be set by an environment variable.
 type Flags struct {
 	Debug bool `help:"Log in detail, as text." env:"DEBUG"`
 
@@ -23,7 +22,7 @@ type Flags struct {
 	PprofBindAddress       string `help:"Address of /debug/pprof; empty: none." env:"PPROF_BIND_ADDRESS"`
 }
 
-// Validate says which flag has a value that cannot work.
+// Validate returns an error that names a flag with an invalid value.
 func (f *Flags) Validate() error {
 	for _, n := range []struct {
 		name  string

@@ -17,9 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// Gated calls setup once the CRDs of all kinds are there: at once, or later while
-// the manager runs. An error then ends the manager, since a provider that lives
-// and does nothing helps nobody.
+// Gated calls setup once the CRDs of all kinds exist: at once, or later while the manager runs. An error then
+// stops the manager, since a provider without controllers must not appear to be running.
 func Gated(mgr ctrl.Manager, o controller.Options, setup func() error, kinds ...schema.GroupVersionKind) {
 	o.Gate.Register(func() {
 		err := setup()
@@ -33,8 +32,8 @@ func Gated(mgr ctrl.Manager, o controller.Options, setup func() error, kinds ...
 	}, kinds...)
 }
 
-// newGate opens as CRDs appear. Who may not watch CRDs is one that was installed
-// without the SafeStart capability: then all CRDs were there before it.
+// newGate opens as CRDs appear. A provider that may not watch CRDs was installed without the SafeStart
+// capability: then all CRDs existed before it started.
 func newGate(ctx context.Context, mgr ctrl.Manager, o controller.Options) (controller.Gate, error) {
 	may, err := mayWatchCRDs(ctx, mgr)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// runnables is a manager that only notes what is added to it.
+// runnables is a manager that only records the runnables that are added.
 type runnables struct {
 	ctrl.Manager
 	added []manager.Runnable

@@ -31,8 +31,8 @@ import (
 )
 
 const (
-	// gracePeriod is how long reconciles may take to end after a stop signal.
-	// A creation under way is finished and recorded in it.
+	// gracePeriod is how long reconciles may take to end after a stop signal. A running creation ends within it,
+	// and is recorded.
 	gracePeriod = 30 * time.Second
 
 	leaseDuration = 60 * time.Second
@@ -61,17 +61,16 @@ type Operator struct {
 	Poll time.Duration
 	// Concurrency is the default of --concurrency. Default 20.
 	Concurrency int
-	// Setup adds the controllers. Those of kinds whose CRD may not be there yet
-	// are added through Gated.
+	// Setup adds the controllers. Controllers of kinds whose CRD may not exist yet are added through Gated.
 	Setup func(context.Context, ctrl.Manager, controller.Options) error
 }
 
-// Main parses the command line, and runs the operator until SIGTERM or SIGINT. It
-// does not return when something is wrong.
+// Main parses the command line, and runs the operator until SIGTERM or SIGINT. On an error, it exits the
+// process.
 func Main(op Operator) {
 	c, p, err := op.parser()
 	if err != nil {
-		panic(err) // Flags that two structs have.
+		panic(err) // Two structs have the same flag.
 	}
 	kctx, err := p.Parse(os.Args[1:])
 	p.FatalIfErrorf(err)
@@ -103,7 +102,7 @@ type commandLine struct {
 	kong.Plugins
 }
 
-// defaults of flags that are not the same for all operators.
+// defaults of flags that differ between operators.
 func (op Operator) defaults() kong.Vars {
 	return kong.Vars{"poll": cmp.Or(op.Poll, time.Minute).String(), "concurrency": strconv.Itoa(cmp.Or(op.Concurrency, 20))}
 }

@@ -1,9 +1,8 @@
-// Package osprofile holds the OperatingSystemProfiles that Drover has built in.
+// Package osprofile has the built-in OperatingSystemProfiles.
 //
-// They are data like those of users, and nothing else: a copy with another name works the
-// same. No package can install them as objects, because Crossplane's packages have
-// definitions only, so they are read where they are needed. A built-in profile never changes:
-// what has to change is a new version of it, beside the old one.
+// They are data like the profiles of users: a copy with another name works the same. No package can install
+// them as objects, because Crossplane's packages only contain definitions. So they are read where they are
+// needed. A built-in profile never changes: a change is a new version of it, beside the old one.
 package osprofile
 
 import (
@@ -60,7 +59,7 @@ func Names() []string {
 	return slices.Sorted(maps.Keys(all()))
 }
 
-// Defaulted sets what the API server sets in an object of a user.
+// Defaulted sets the defaults that the API server sets in an object of a user.
 func Defaulted(p *machinev1alpha1.OperatingSystemProfile) *machinev1alpha1.OperatingSystemProfile {
 	if p.Spec.Kubelet.Path == "" {
 		p.Spec.Kubelet.Path = machinev1alpha1.DefaultKubeletPath

@@ -44,7 +44,7 @@ func benchmarkRun(b *testing.B, o Options) {
 	}
 }
 
-// echo answers with what it got, and requires what most steps do.
+// echo returns its request as the response, and requires the resources that most steps require.
 func echo(_ context.Context, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 	rsp := response.To(req, response.DefaultTTL)
 	rsp.Desired.Resources = req.GetObserved().GetResources()

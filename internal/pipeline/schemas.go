@@ -61,8 +61,8 @@ func NewOpenAPISchemas(c openapi.Client) *OpenAPISchemas {
 	return &OpenAPISchemas{client: c, now: time.Now, schemas: lru.New(keptSchemas)}
 }
 
-// Schema returns the schema of a kind, with all references replaced by what they refer to.
-// It returns nil if the API server has no such kind.
+// Schema returns the schema of a kind, with all references resolved. It returns nil if the API server has no
+// such kind.
 func (s *OpenAPISchemas) Schema(_ context.Context, gvk schema.GroupVersionKind) (*structpb.Struct, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

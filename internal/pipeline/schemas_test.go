@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// openAPIServer serves OpenAPI v3 documents by path, and counts what is read.
+// openAPIServer serves OpenAPI v3 documents by path, and counts the requests.
 type openAPIServer struct {
 	mu        sync.Mutex
 	documents map[string]string
@@ -58,7 +58,7 @@ func (s *openAPIServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write([]byte(document))
 }
 
-// startOpenAPI returns the schemas of a server, and a clock that passes by itself.
+// startOpenAPI returns the schemas of a server, and a clock.
 func startOpenAPI(t *testing.T, s *openAPIServer) (*OpenAPISchemas, func(time.Duration)) {
 	t.Helper()
 	s.reads = map[string]int{}
@@ -144,7 +144,7 @@ func TestOpenAPISchemasReadsOnlyWhatChanged(t *testing.T) {
 	const path, other = "apis/example.org/v1", "apis/other.org/v1"
 	cases := map[string]struct {
 		server *openAPIServer
-		// wait and change between the two times that the kind is read.
+		// wait and change between the two reads of the kind.
 		wait   time.Duration
 		change func(*openAPIServer)
 		want   map[string]int

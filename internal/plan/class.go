@@ -11,8 +11,8 @@ import (
 	"github.com/drover-dev/drover/internal/allow"
 )
 
-// NoClass is the problem of a Machine without a class. The field is the one that the
-// class's name stands in.
+// NoClass is the problem of a Machine whose class does not exist. The field is the path of the
+// class reference, as the message names it.
 func NoClass(m *machinev1alpha1.Machine, field string) *Problem {
 	return &Problem{
 		Reason:  machinev1alpha1.ReasonClassNotFound,
@@ -20,7 +20,8 @@ func NoClass(m *machinev1alpha1.Machine, field string) *Problem {
 	}
 }
 
-// placeOf the class of a Machine, as messages name it.
+// placeOf returns the class reference of a Machine, with its namespace if the class has one, for
+// messages.
 func placeOf(m *machinev1alpha1.Machine) string {
 	if m.Spec.ClassRef.IsCluster() {
 		return m.Spec.ClassRef.String()
@@ -28,8 +29,8 @@ func placeOf(m *machinev1alpha1.Machine) string {
 	return fmt.Sprintf("%s in namespace %q", m.Spec.ClassRef, m.Namespace)
 }
 
-// Admit returns the problem of a Machine whose ClusterMachineClass does not serve its
-// namespace, nil if it does.
+// Admit returns a problem if a ClusterMachineClass does not allow the namespace of a Machine. It
+// returns nil otherwise.
 func Admit(class *machinev1alpha1.ClusterMachineClass, m *machinev1alpha1.Machine, field string) *Problem {
 	patterns := make([]string, 0, len(class.Spec.AllowedNamespaces))
 	for _, p := range class.Spec.AllowedNamespaces {
@@ -63,8 +64,8 @@ func NoProfile(class *machinev1alpha1.MachineClass, builtIn []string) *Problem {
 	}
 }
 
-// InputOf a step in the pipeline of a Composition, by the kind of the input. It returns nil
-// if there is none.
+// InputOf returns the input of the given kind from the pipeline of a Composition. It returns nil if
+// no step has such an input.
 func InputOf(composition Object, kind string) map[string]any {
 	pipeline, _, _ := unstructured.NestedSlice(composition.Object, "spec", "pipeline")
 	for _, s := range pipeline {
@@ -88,6 +89,6 @@ func ComposesMachines(o *unstructured.Unstructured) bool {
 func NoInstallation() *Problem {
 	return &Problem{
 		Reason:  machinev1alpha1.ReasonInstallationUnknown,
-		Message: fmt.Sprintf("there is no CompositeResourceDefinition %q, whose UID tells the VMs of this installation from those of others", machinev1alpha1.DefinitionOfInstallation),
+		Message: fmt.Sprintf("there is no CompositeResourceDefinition %q, whose UID distinguishes the VMs of this installation from those of other installations", machinev1alpha1.DefinitionOfInstallation),
 	}
 }

@@ -14,17 +14,17 @@ import (
 	"github.com/drover-dev/drover/internal/workernode"
 )
 
-// Safety is what the safety step says.
+// Safety is the output of the step safety.
 type Safety struct {
 	// Frozen means that nothing may be created or replaced.
 	Frozen bool `json:"frozen"`
 	// Reason of the freeze: one word in CamelCase.
 	Reason string `json:"reason,omitempty"`
-	// Message for people.
+	// Message is for users.
 	Message string `json:"message,omitempty"`
-	// Sets is the value of the label machine.drover.dev/freeze that the sets of a
-	// MachineDeployment get, empty for none: sets see for themselves whether they
-	// reach their cluster.
+	// Sets is the value of the label machine.drover.dev/freeze on the MachineSets of a
+	// MachineDeployment. It is empty if they get none: each set checks whether its own cluster is
+	// reachable.
 	Sets string `json:"sets,omitempty"`
 }
 
@@ -35,8 +35,8 @@ const TokenSlack = time.Hour
 // A JoinRequest is the join token and the user data that a Machine needs. The Machine's
 // controller carries it out.
 type JoinRequest struct {
-	// UserData is a template with placeholders for what only the controller knows. It is empty
-	// if OwnUserData takes its place, which only the controller reads.
+	// UserData is a template with placeholders for values that only the controller knows. It is
+	// empty if OwnUserData is set: only the controller reads that Secret.
 	UserData    string       `json:"userData,omitempty"`
 	OwnUserData *OwnUserData `json:"ownUserData,omitempty"`
 	// Encoding of the user data in its Secret.
@@ -50,13 +50,13 @@ type JoinRequest struct {
 	MaxLife metav1.Duration `json:"maxLife"`
 	// Groups that the token authenticates as, beside system:bootstrappers.
 	Groups []string `json:"groups,omitempty"`
-	// Revoked means that no token is wanted any more.
+	// Revoked means that the token is no longer needed and shall be deleted.
 	Revoked bool `json:"revoked,omitempty"`
-	// Frozen means that a VM may have been made from the user data: it must not change.
+	// Frozen means that a VM may have been created from the user data, so that it must not change.
 	Frozen bool `json:"frozen,omitempty"`
 }
 
-// Template identifies what the user data is filled from.
+// Template identifies the source of the user data.
 func (r JoinRequest) Template() string {
 	if o := r.OwnUserData; o != nil {
 		return fmt.Sprintf("Secret %s, key %q, format %s", o.SecretName, o.Key, o.Format)
@@ -64,73 +64,75 @@ func (r JoinRequest) Template() string {
 	return r.UserData
 }
 
-// OwnUserData is user data that Drover does not write: a Secret.
+// OwnUserData refers to a Secret with user data that Drover does not write.
 type OwnUserData struct {
 	SecretName string `json:"secretName"`
-	// SecretNamespace is set for a ClusterMachineClass. Otherwise it is that of the Machine.
+	// SecretNamespace is set for a ClusterMachineClass. If it is empty, the Secret is in the
+	// Machine's namespace.
 	SecretNamespace string `json:"secretNamespace,omitempty"`
 	// Key of the Secret, empty for the default.
 	Key string `json:"key,omitempty"`
-	// Format that the class wants, empty for any.
+	// Format that the class requires, empty for any.
 	Format machinev1alpha1.ProvisioningFormat `json:"format,omitempty"`
 }
 
-// A JoinState is what is known of a Machine's join token and user data.
+// A JoinState is the observed state of a Machine's join token and user data.
 type JoinState struct {
 	// Published means that the Secret with the user data exists, filled from the template
 	// with the Hash.
 	Published bool   `json:"published,omitempty"`
 	Hash      string `json:"hash,omitempty"`
-	// Error is why the token or the Secret could not be made, empty if there is none.
+	// Error is the reason why the token or the Secret could not be created, empty if there is none.
 	Error string `json:"error,omitempty"`
-	// Problem for which no token is made until a user fixes it, nil if there is none.
+	// Problem that a user must fix before a token is created, nil if there is none.
 	Problem *Problem `json:"problem,omitempty"`
 }
 
-// Bootstrap is what the bootstrap step says.
+// Bootstrap is the output of the step bootstrap.
 type Bootstrap struct {
-	// Join is what the Machine needs to join, nil if nothing is known of that yet.
+	// Join requests the token and the user data, nil if they cannot be determined yet.
 	Join *JoinRequest `json:"join,omitempty"`
 	// SecretName and Key of the user data, once there is any.
 	SecretName string `json:"secretName,omitempty"`
 	Key        string `json:"key,omitempty"`
 	// Problem with the input, which keeps the Machine Pending.
 	Problem *Problem `json:"problem,omitempty"`
-	// Waiting says what the user data waits for.
+	// Waiting describes the condition that the user data waits for.
 	Waiting string `json:"waiting,omitempty"`
 }
 
-// A Problem is bad input, or something missing, that a user can mend.
+// A Problem is invalid or missing input that a user can fix.
 type Problem struct {
 	// Reason is one word in CamelCase.
 	Reason string `json:"reason"`
-	// Message names the field, the value and what is allowed.
+	// Message names the field, the value and the allowed values.
 	Message string `json:"message"`
 }
 
-// A VMState says how far a VM is.
+// A VMState is the progress of a VM.
 type VMState string
 
 // States of a VM.
 const (
 	// VMAbsent means that there is no VM resource yet.
 	VMAbsent VMState = "Absent"
-	// VMCreating means that the provider is at it.
+	// VMCreating means that the provider is creating the VM.
 	VMCreating VMState = "Creating"
 	// VMRunning means that the VM runs.
 	VMRunning VMState = "Running"
-	// VMFailed means that the VM failed for good.
+	// VMFailed means that the VM failed and does not recover.
 	VMFailed VMState = "Failed"
-	// VMLost means that the VM was there and is gone.
+	// VMLost means that the VM existed and does not exist any more.
 	VMLost VMState = "Lost"
-	// VMCreateUnknown means that nobody knows whether the VM was created.
+	// VMCreateUnknown means that the provider does not know whether the VM was created.
 	VMCreateUnknown VMState = "CreateUnknown"
 )
 
-// A Console is what a VM shows on its console. The guest writes it: it informs users, and decides
-// nothing.
+// A Console is the observed console output of a VM. The guest writes it, so it only informs users:
+// no decision depends on it.
 type Console struct {
-	// Excerpt of the text, as [console.Excerpt] makes it. It is empty while nothing is known.
+	// Excerpt of the text, as [console.Excerpt] returns it. It is empty until the console has been
+	// read.
 	Excerpt string `json:"excerpt,omitempty"`
 	// Step of the bootstrap that was reported last, nil if there is none.
 	Step *console.Step `json:"step,omitempty"`
@@ -149,7 +151,8 @@ const (
 	InventoryFailed = "Failed"
 )
 
-// An InventoryReport is what two looks of an inventory confirmed about a Machine's VM.
+// An InventoryReport is the state of a Machine's VM that two reads of an inventory in a row
+// confirmed.
 type InventoryReport struct {
 	// Inventory that reports it, by kind, namespace and name.
 	Inventory string `json:"inventory"`
@@ -158,27 +161,28 @@ type InventoryReport struct {
 	// State of the VM, and Text in the cloud's words.
 	State string `json:"state"`
 	Text  string `json:"text,omitempty"`
-	// Since when, in RFC 3339.
+	// Since is the time of the first of these reads, in RFC 3339.
 	Since string `json:"since"`
 }
 
-// A Verdict is how a VM ends by a report that its Node may contradict.
+// A Verdict is the final state of a VM by an inventory's report. The VM's Node may contradict it.
 type Verdict struct {
 	State   VMState `json:"state"`
 	Message string  `json:"message"`
 }
 
-// A VM is what the infrastructure step says.
+// A VM is the output of the step infrastructure.
 type VM struct {
 	State VMState `json:"state"`
 	// Name of the VM resource and, as far as the cloud allows, of the VM.
 	Name string `json:"name,omitempty"`
 	// ProviderID, once it is known.
 	ProviderID string `json:"providerID,omitempty"`
-	// Confirmed means that the VM resource reports the ProviderID now. Otherwise it is what
-	// the Machine's status remembers.
+	// Confirmed means that the VM resource reports the ProviderID now. Otherwise the ProviderID
+	// comes from the Machine's status.
 	Confirmed bool `json:"confirmed,omitempty"`
-	// Addresses of the VM that its provider tells, none while it does not.
+	// Addresses of the VM as its provider reports them. They are empty if the provider reports
+	// none.
 	Addresses []workernode.Address `json:"addresses,omitempty"`
 	// Console of the VM, nil if its provider does not report one.
 	Console *Console `json:"console,omitempty"`
@@ -187,9 +191,9 @@ type VM struct {
 	Message   string `json:"message,omitempty"`
 	// Verdict of the cloud's inventory, nil if it has none. It holds unless the Node is Ready.
 	Verdict *Verdict `json:"verdict,omitempty"`
-	// Problem with the class or the binding, which keeps a VM from being created.
+	// Problem with the class or the binding that prevents the creation of a VM.
 	Problem *Problem `json:"problem,omitempty"`
-	// LookAgain is how long it takes until the provider has to be asked to look at the VM, 0 if
-	// it has not.
+	// LookAgain is the time until the provider must be requested to observe the VM again. It is 0
+	// if that is not needed.
 	LookAgain time.Duration `json:"lookAgain,omitempty"`
 }

@@ -2,21 +2,21 @@ package plan
 
 import "time"
 
-// How long Crossplane may wait until it calls again, if nothing happens meanwhile.
+// How long Crossplane may wait before it calls a step again, if no event requeues the XR earlier.
 const (
-	// InFlight is for anything that is not settled. Events tell sooner what
-	// happens, and MindTheBreaker knows when they do not: this is a safety net,
-	// and each call of a fleet that comes up slowly slows it more.
+	// InFlight is for an XR that is not settled. It is only a safety net: events requeue the XR
+	// earlier, and MindTheBreaker shortens the delay where events may be dropped. It is long
+	// because each call slows down a fleet that is starting.
 	InFlight = time.Minute
-	// AtRest is for what is settled.
+	// AtRest is for a settled XR.
 	AtRest = time.Hour
-	// Soonest is the least that a step asks for, so that a deadline that passed
-	// is not asked for again at once.
+	// Soonest is the shortest delay that a step requests. It prevents a busy loop on a deadline
+	// that has passed.
 	Soonest = 250 * time.Millisecond
 )
 
-// An Event tells a user of a decision, once: it belongs into the response that
-// carries the decision out, and into no later one.
+// An Event reports a decision to a user. To be emitted once, it must be in the response that
+// carries the decision out and in no later one.
 type Event struct {
 	Warning bool
 	// Reason is one stable word in CamelCase.
@@ -24,11 +24,11 @@ type Event struct {
 	Message string
 }
 
-// A Report is what a planner reports of an XR beside its status.
+// A Report is the output of a planner for an XR in addition to its status.
 type Report struct {
 	Ready      bool
 	Conditions []Condition
 	Events     []Event
-	// CallAgain after this time at the latest, even if nothing happens.
+	// CallAgain is the longest delay until the next call, even without any change.
 	CallAgain time.Duration
 }

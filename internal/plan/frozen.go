@@ -10,9 +10,9 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// UntilFreezeStalls returns how long a freeze by hand may still last before it is reported as
-// Stalled, 0 or less if it has lasted too long. It is false for other freezes, which end by
-// themselves, and without a freeze.
+// UntilFreezeStalls returns the time until a freeze by hand is reported as Stalled. It is 0 or less
+// if the freeze has lasted for the limit. The second result is false without a freeze, and for
+// other freezes, which end by themselves.
 func UntilFreezeStalls(now time.Time, s Safety, conditions []metav1.Condition, limit time.Duration) (time.Duration, bool) {
 	if !s.Frozen || s.Reason != machinev1alpha1.ReasonManualFreeze {
 		return 0, false
@@ -24,7 +24,7 @@ func UntilFreezeStalls(now time.Time, s Safety, conditions []metav1.Condition, l
 	return since.Add(limit).Sub(now), true
 }
 
-// FreezeStalled is the cause of Stalled of a freeze by hand that has lasted for the limit.
+// FreezeStalled returns the cause of Stalled for a freeze by hand that has lasted for the limit.
 func FreezeStalled(limit time.Duration) Condition {
 	return Condition{
 		Reason:  machinev1alpha1.ReasonManualFreeze,

@@ -19,7 +19,7 @@ const (
 	root   = "../.."
 )
 
-// forbidden are the protocol and the clients that a planner must not know.
+// forbidden are the packages of the protocol and of clients, which a planner must not import.
 var forbidden = []string{
 	"github.com/crossplane/function-sdk-go",
 	"google.golang.org/protobuf",
@@ -27,10 +27,10 @@ var forbidden = []string{
 	"sigs.k8s.io/controller-runtime",
 }
 
-// TestPlannersArePure reads the imports of all planners, and of Drover's own packages that
-// they import. A library may import what it needs: cel-go imports protobuf.
+// TestPlannersArePure reads the imports of all planners, and of Drover's own packages that they
+// import. Imports of third-party libraries are not checked: cel-go imports protobuf.
 func TestPlannersArePure(t *testing.T) {
-	// via has the path by which a package was found.
+	// via has the import path by which each package was found.
 	via := map[string][]string{}
 	var queue []string
 	add := func(pkg string, by []string) {
@@ -82,7 +82,7 @@ func TestPlannersArePure(t *testing.T) {
 	}
 }
 
-// clockReads returns the places of a file that use time.Now or time.Since.
+// clockReads returns the positions in a file that use time.Now or time.Since.
 func clockReads(t *testing.T, file string) []string {
 	t.Helper()
 	files := token.NewFileSet()

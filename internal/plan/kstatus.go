@@ -9,15 +9,13 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// ObservedGeneration returns the status.observedGeneration of an XR: the generation of its
-// spec once the conditions that were decided by it are written, and the one before until
-// then.
+// ObservedGeneration returns the status.observedGeneration of an XR. It is the generation of the
+// spec once the conditions for this generation are written, and the previous generation until then.
 //
-// Crossplane writes the result of a composition in two requests: first the status with the
-// conditions of before, then the conditions. A status with the new generation in the first
-// request would let a reader take the old conditions for those of the new generation. So the
-// generation is reported by the next composition, which reads in Ready for which generation
-// the conditions were written.
+// Crossplane writes the result of a composition in two requests: first the status with the old
+// conditions, then the new conditions. If the first request contained the new generation, a reader
+// would take the old conditions for those of the new generation. So the next composition reports
+// the generation: condition Ready shows for which generation the conditions were written.
 func ObservedGeneration(generation, before int64, conditions []metav1.Condition) int64 {
 	if c := meta.FindStatusCondition(conditions, machinev1alpha1.ConditionReady); c != nil && c.ObservedGeneration == generation {
 		return generation
@@ -32,7 +30,8 @@ func IsReadyFor(generation int64, conditions []metav1.Condition) bool {
 	return c != nil && c.Status == metav1.ConditionTrue && c.ObservedGeneration == generation
 }
 
-// Stalled because of another condition, or not if that is nil.
+// Stalled returns the condition Stalled with the reason and message of its cause. It is False if
+// the cause is nil.
 func Stalled(because *Condition) Condition {
 	if because == nil {
 		return Condition{Type: machinev1alpha1.ConditionStalled, Status: "False", Reason: machinev1alpha1.ReasonNotStalled}
@@ -40,12 +39,12 @@ func Stalled(because *Condition) Condition {
 	return Condition{Type: machinev1alpha1.ConditionStalled, Status: "True", Reason: because.Reason, Message: because.Message}
 }
 
-// Numbers of Machines for a message.
+// Numbers are counts of Machines for a message.
 type Numbers struct {
 	// Desired and Available Machines.
 	Desired, Available int32
-	// Starting, Terminating and Waiting Machines are named if there are any. Waiting ones
-	// are to be replaced, and are not being replaced.
+	// Starting, Terminating and Waiting Machines are mentioned if there are any. Waiting Machines
+	// shall be replaced, but their replacement has not begun.
 	Starting, Terminating, Waiting int32
 }
 

@@ -6,7 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ready is Crossplane's condition of a generation.
+// ready returns Crossplane's condition Ready for a generation.
 func ready(status metav1.ConditionStatus, generation int64) []metav1.Condition {
 	return []metav1.Condition{{Type: "Ready", Status: status, ObservedGeneration: generation}}
 }

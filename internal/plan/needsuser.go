@@ -5,12 +5,12 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// NeedsUser reports whether what keeps Machines from being created lasts until a user acts, by
-// the reason of ReplicaFailure.
+// NeedsUser reports whether Machines cannot be created until a user acts. The reason is that of the
+// condition ReplicaFailure.
 //
-// A failed Machine is created again, and so is one that the API server refuses: that may
-// succeed. The class of a provider's error says whether it does. Each other reason is that of
-// Valid=False of a Machine, whoever set it: it lasts until a user mends what its message names.
+// A Machine that failed, or that the API server refused, is created again and may succeed. For an
+// error of a provider, its error code decides. Any other reason comes from Valid=False of a
+// Machine, from whichever step: it lasts until a user fixes the problem that the message names.
 func NeedsUser(reason string) bool {
 	code, failure := fn.ErrorCode(reason), machinev1alpha1.FailureReason(reason)
 	switch {

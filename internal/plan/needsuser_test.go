@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// TestEachReasonOfAReplicaFailureSaysWhetherItNeedsAUser holds the codes of errors and the reasons
-// of failures to a decision. One that is added to the API must be decided here. Those of Valid=False
-// are decided where they are declared: package conditionsgen tests them.
+// TestEachReasonOfAReplicaFailureSaysWhetherItNeedsAUser checks that there is a decision for each
+// error code and each failure reason. A new one in the API must be added here. Reasons of
+// Valid=False carry the decision in their declaration, and package conditionsgen tests them.
 func TestEachReasonOfAReplicaFailureSaysWhetherItNeedsAUser(t *testing.T) {
 	decided := map[string]bool{
 		"InvalidRequest": true, "PermissionDenied": true,
@@ -48,7 +48,7 @@ func TestWhatKeepsAMachineFromBeingValidNeedsAUser(t *testing.T) {
 	}
 }
 
-// constantsOf a type of strings, by the source of its package.
+// constantsOf returns the constants of a string type, from the source of its package.
 func constantsOf(t *testing.T, dir, typ string) []string {
 	t.Helper()
 	var out []string

@@ -9,9 +9,9 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// Scaled returns a number, or a percentage of replicas. If it is neither, or out of its bounds,
-// the text is the value and what is allowed, for a message that names the field; else it is
-// empty.
+// Scaled returns the number of Machines for a number or a percentage of replicas. If the value is
+// malformed or out of bounds, the text describes the value and the allowed ones, for a message that
+// names the field. Otherwise the text is empty.
 func Scaled(v *intstr.IntOrString, replicas int32, roundUp bool) (n int32, invalid string) {
 	scaled, err := intstr.GetScaledValueFromIntOrPercent(v, int(replicas), roundUp)
 	if err != nil || scaled < 0 || v.Type == intstr.Int && scaled > machinev1alpha1.MaxReplicas {

@@ -14,7 +14,7 @@ func TestANumberOrAPercentageIsScaled(t *testing.T) {
 		"0%": 0, "25%": 2500, "100%": 10001, "half": invalid, "-1%": invalid,
 	} {
 		v := intstr.Parse(value)
-		// Of more replicas than a number may be, 100% are none the less.
+		// With more replicas than an absolute number may have, 100% still means all of them.
 		got, message := Scaled(&v, 10001, false)
 		if message != "" && strings.HasPrefix(message, `"`+value+`" must be a number from 0 to 10000`) && got == 0 {
 			got = invalid

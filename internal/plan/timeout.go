@@ -8,7 +8,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// Timeout is a duration of a spec, or the default of its schema if it is not set.
+// Timeout returns a duration of a spec, or the default of its schema if it is not set.
 func Timeout(d metav1.Duration, otherwise time.Duration) time.Duration {
 	if d.Duration > 0 {
 		return d.Duration
@@ -16,7 +16,7 @@ func Timeout(d metav1.Duration, otherwise time.Duration) time.Duration {
 	return otherwise
 }
 
-// CreationTimeout of a Machine.
+// CreationTimeout returns the creation timeout of a Machine: 20 minutes by default.
 func CreationTimeout(m *machinev1alpha1.Machine) time.Duration {
 	return Timeout(m.Spec.CreationTimeout, 20*time.Minute)
 }

@@ -8,13 +8,14 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// maxMinorsOlder is how many minor versions a kubelet may be older than an API server.
+// maxMinorsOlder is the number of minor versions by which a kubelet may be older than the API
+// server.
 const maxMinorsOlder = 3
 
-// VersionSkew returns the problem of a kubelet that an API server does not support: one that
-// is newer, or more than three minor versions older. As in the policy of Kubernetes, only
-// major and minor versions count, not patches, pre-releases and suffixes of vendors. It
-// returns nil if one of the versions cannot be read: nothing is known then.
+// VersionSkew returns a problem if the API server does not support the kubelet: the kubelet is
+// newer, or more than three minor versions older. As in the policy of Kubernetes, only major and
+// minor versions count. It returns nil if a version cannot be parsed, because the skew is unknown
+// then.
 func VersionSkew(kubelet, apiServer string) *Problem {
 	k, kerr := version.ParseGeneric(kubelet)
 	a, aerr := version.ParseGeneric(apiServer)

@@ -8,11 +8,11 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// FinalizerManaged is that of crossplane-runtime on every managed resource.
+// FinalizerManaged is the finalizer that crossplane-runtime adds to every managed resource.
 const FinalizerManaged = "finalizer.managedresource.crossplane.io"
 
-// CreationBegan says whether a VM resource's VM exists, or may exist because its
-// provider began to create it.
+// CreationBegan reports whether a VM exists or may exist, because the provider of its VM resource
+// began to create it.
 func CreationBegan(vm Object) bool {
 	a := vm.GetAnnotations()
 	for _, key := range []string{
@@ -28,7 +28,7 @@ func CreationBegan(vm Object) bool {
 	return false
 }
 
-// AnnotationsOfVM are those that Drover sets on a VM, or a companion.
+// AnnotationsOfVM returns the annotations that Drover sets on a VM resource or a companion.
 func AnnotationsOfVM() []string {
 	return []string{
 		machinev1alpha1.AnnotationOrder, machinev1alpha1.AnnotationCompanions,
@@ -37,8 +37,8 @@ func AnnotationsOfVM() []string {
 	}
 }
 
-// AsObserved is a VM resource, or a companion of one, as it was asked for, without what
-// others wrote to it.
+// AsObserved returns a VM resource or companion as Drover composed it, without the metadata that
+// other clients wrote.
 func AsObserved(o Object, m *machinev1alpha1.Machine) *unstructured.Unstructured {
 	out := &unstructured.Unstructured{Object: map[string]any{}}
 	out.SetGroupVersionKind(o.GroupVersionKind())

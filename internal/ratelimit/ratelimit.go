@@ -1,5 +1,4 @@
-// Package ratelimit keeps the calls of one account of a cloud to those that the cloud lets
-// through.
+// Package ratelimit limits the calls of one account of a cloud to the rate that the cloud accepts.
 package ratelimit
 
 import (
@@ -14,33 +13,31 @@ import (
 )
 
 const (
-	// patience is how long a call waits for its turn. One that would wait longer fails,
-	// so that its reconcile can say why nothing happens.
+	// patience is how long a call waits for its turn. A call that would wait longer fails, so that its reconcile
+	// can report why nothing happens.
 	patience = 30 * time.Second
-	// fewLeft calls are kept to the pace at which the cloud gives new ones: as many as
-	// may be under way at once.
+	// fewLeft is how many calls may run at once. If the account has fewer calls left, they are limited to the rate
+	// at which the cloud allows new ones.
 	fewLeft = 20
-	// defaultGap is between two calls of an account that has made too many, if the
-	// cloud does not say when to come back.
+	// defaultGap is the interval between two calls of an account that has made too many, if the cloud returns no
+	// delay.
 	defaultGap = time.Second
-	// slower is the first gap if the cloud does not say how many calls it takes, and
-	// noGap what counts as none again.
+	// slower is the first interval if the cloud reports no limit, and below noGap an interval counts as none.
 	slower, noGap = 100 * time.Millisecond, 10 * time.Millisecond
 )
 
-// A Limiter keeps the calls of one account of a cloud to those that the cloud lets
-// through. It goes by the answers: by status 429, the header Retry-After, and the
-// headers RateLimit-Limit, -Remaining and -Reset (a time in seconds since 1970). What
-// was refused with 429 has had no effect, and is sent again.
+// A Limiter limits the calls of one account of a cloud to the rate that the cloud accepts. It adapts to
+// responses: to status 429, the header Retry-After, and the headers RateLimit-Limit, -Remaining and -Reset (a
+// time in seconds since 1970). A call that was refused with 429 had no effect, and is sent again.
 //
-// All who use an account share one: what is left is handed out to them one by one.
+// All clients of an account share one Limiter, which admits their calls one by one.
 type Limiter struct {
 	next http.RoundTripper
 
 	mu  sync.Mutex
-	due time.Time     // when the next call may go
+	due time.Time     // when the next call may be sent
 	gap time.Duration // from one call to the next
-	// slowed is when the gap was last made longer by trial.
+	// slowed is when the interval was last increased by trial.
 	slowed time.Time
 }
 
@@ -68,7 +65,7 @@ func (l *Limiter) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 }
 
-// unsentError is of a call whose turn is too far away.
+// unsentError is for a call whose turn is too far away.
 type unsentError struct {
 	host string
 	due  time.Duration
@@ -79,13 +76,13 @@ func (e *unsentError) Error() string {
 	return fmt.Sprintf("Throttled: too many requests to %s: the next one is due in %s", e.host, e.due.Round(time.Second))
 }
 
-// Unsent says of the error of a call that a [Limiter] did not send it.
+// Unsent reports whether a [Limiter] did not send the call that failed with the error.
 func Unsent(err error) bool {
 	var u *unsentError
 	return errors.As(err, &u)
 }
 
-// anew is a request that can be sent once more, if it can be.
+// It returns a request that can be sent again, and false if there is none.
 func anew(req *http.Request) (*http.Request, bool) {
 	if req.Body == nil || req.Body == http.NoBody {
 		return req, true
@@ -126,7 +123,7 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// reserve says how long a call has to wait, and that it need not try if that is too long.
+// reserve returns how long a call has to wait, and false if that is too long.
 func (l *Limiter) reserve(now time.Time) (time.Duration, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -142,14 +139,14 @@ func (l *Limiter) reserve(now time.Time) (time.Duration, bool) {
 	return d, true
 }
 
-// learn from an answer.
+// learn adapts to a response.
 func (l *Limiter) learn(now time.Time, status int, h http.Header) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	left, refill, told := limits(now, h)
 	if after, ok := retryAfter(now, status, h); ok {
 		after = max(after, refill)
-		if !told && now.Sub(l.slowed) >= l.gap { // Those that were refused together count once.
+		if !told && now.Sub(l.slowed) >= l.gap { // Calls that were refused together count once.
 			l.slowed, refill = now, min(max(2*l.gap, slower), defaultGap)
 		}
 		l.gap = max(refill, l.gap)
@@ -161,20 +158,20 @@ func (l *Limiter) learn(now time.Time, status int, h http.Header) {
 	switch {
 	case told && left < fewLeft:
 		l.gap = refill
-		// Those that wait were promised the pace of before.
+		// The calls that wait have their turns by the previous rate.
 		if at := now.Add(refill); left == 0 && at.After(l.due) {
 			l.due = at
 		}
 	case told:
 		l.gap = 0
-	default: // The cloud does not tell: try a little faster each time.
+	default: // The cloud reports no limits: gradually increase the rate.
 		if l.gap = l.gap * 19 / 20; l.gap < noGap {
 			l.gap = 0
 		}
 	}
 }
 
-// limits are how many calls are left, and after which time there is one more.
+// limits returns how many calls are left, and after which time there is one more.
 func limits(now time.Time, h http.Header) (left int, refill time.Duration, told bool) {
 	limit, err1 := strconv.Atoi(h.Get("RateLimit-Limit"))
 	left, err2 := strconv.Atoi(h.Get("RateLimit-Remaining"))
@@ -188,7 +185,7 @@ func limits(now time.Time, h http.Header) (left int, refill time.Duration, told 
 	return left, refill, true
 }
 
-// retryAfter says whether an answer asks for a pause, and for how long.
+// retryAfter reports whether a response requests a pause, and its duration.
 func retryAfter(now time.Time, status int, h http.Header) (time.Duration, bool) {
 	v := h.Get("Retry-After")
 	if status != http.StatusTooManyRequests && (status != http.StatusServiceUnavailable || v == "") {

@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// bucket is a cloud that lets limit calls through at once, and then one every refill.
+// bucket is a cloud that accepts limit calls at once, and then one every refill.
 type bucket struct {
 	limit  int
 	refill time.Duration
-	silent bool // tells nothing of its limits
+	silent bool // reports no limits
 
 	mu             sync.Mutex
 	level          float64
@@ -95,7 +95,7 @@ func TestAPaceKeepsManyCallersToWhatTheCloudLetsThrough(t *testing.T) {
 	}
 }
 
-// fixed answers in turn.
+// fixed returns its responses in turn.
 type fixed []*http.Response
 
 func (f *fixed) RoundTrip(req *http.Request) (*http.Response, error) {

@@ -13,7 +13,7 @@ import (
 // A clock reads a time from the code.
 type clock func(t *testing.T, s *source) time.Duration
 
-// axis says where each time of docs/timeouts.md comes from, by the beginning of its text.
+// axis is the source of each time of docs/timeouts.md, by the beginning of its text.
 var axis = map[string]clock{
 	"the eviction of a pod that a budget refused":       constantIn("internal/controller/machine", "evictEvery"),
 	"an answer that contradicts":                        constantIn("internal/controller/config", "confirmAfter"),

@@ -1,4 +1,4 @@
-// Package rightstest writes down, for tests and their readers, what RBAC rules allow.
+// Package rightstest renders RBAC rules as text, for tests and their readers.
 package rightstest
 
 import (
@@ -10,10 +10,10 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// A List says who may do what, a line a right.
+// A List has the rights of each subject, one per line.
 type List map[string]map[string]bool
 
-// Add a rule that somebody has, in a namespace or, if that is empty, everywhere.
+// Add adds a rule of a subject, in a namespace or, if that is empty, in all.
 func (l List) Add(who, namespace string, rules ...rbacv1.PolicyRule) {
 	if l[who] == nil {
 		l[who] = map[string]bool{}

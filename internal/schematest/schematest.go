@@ -88,7 +88,7 @@ func read(t *testing.T, file string) *extv1.CustomResourceDefinition {
 		return defaulted(crd)
 	}
 
-	// What Crossplane does of an XRD, for what matters to validation.
+	// The conversion of an XRD by Crossplane, as far as it matters to validation.
 	xrd := struct {
 		Spec struct {
 			Versions []struct {
@@ -122,7 +122,7 @@ func read(t *testing.T, file string) *extv1.CustomResourceDefinition {
 	return defaulted(crd)
 }
 
-// defaulted fills in what a server would, for the validation of the CRD itself.
+// defaulted sets the defaults that a server would set, for the validation of the CRD itself.
 func defaulted(crd *extv1.CustomResourceDefinition) *extv1.CustomResourceDefinition {
 	extv1.SetDefaults_CustomResourceDefinition(crd)
 	extv1.SetDefaults_CustomResourceDefinitionSpec(&crd.Spec)

@@ -22,7 +22,7 @@ func allowancesOf(spec v1alpha1.ClusterProviderConfigSpec) *allowances {
 	}
 }
 
-// texts of patterns. An empty list is not the same as none.
+// texts returns patterns as texts. An empty list is not the same as nil.
 func texts[T ~string](patterns []T) []string {
 	if patterns == nil {
 		return nil
@@ -34,8 +34,8 @@ func texts[T ~string](patterns []T) []string {
 	return out
 }
 
-// For returns the connection to the cluster that a Machine joins. Whatever is done for a Machine
-// in a target cluster is done through it: the join token, the Node and the certificates.
+// For returns the connection to the cluster that a Machine joins. Every action for a Machine in a target
+// cluster uses it: for the join token, the Node and the certificates.
 func (p *Pool) For(ctx context.Context, m *machinev1alpha1.Machine) (*Conn, error) {
 	conn, err := p.Get(ctx, RefOf(m))
 	if err != nil {
@@ -57,8 +57,8 @@ func (c *Conn) Admit(m *machinev1alpha1.Machine) error {
 		"Machines of namespace %q may not use it: add %q, or a pattern that matches it, to its spec.allowedNamespaces", namespace, namespace)}
 }
 
-// CheckNode returns an error if a Machine wants a label or a taint on its Node that the
-// configuration does not allow.
+// CheckNode returns an error if a Machine desires a label or a taint on its Node that the configuration does
+// not allow.
 func (c *Conn) CheckNode(m *machinev1alpha1.Machine) error {
 	for _, key := range slices.Sorted(maps.Keys(m.Spec.Metadata.Labels)) {
 		if !c.AllowsLabel(key) {

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// maxFailure is how much of a failure's body is read.
+	// maxFailure is how much of the body of a failure is read.
 	maxFailure = 64 << 10
 
 	// maxCauseText is how much of the text of a cause is kept.
@@ -30,7 +30,7 @@ var (
 	errEncoded  = errors.New("it answers with a content encoding that was not requested")
 )
 
-// knownReasons are those of a Kubernetes API server. Any other text is not repeated.
+// knownReasons are the reasons of a Kubernetes API server. Any other text is not repeated.
 var knownReasons = []metav1.StatusReason{
 	metav1.StatusReasonUnauthorized, metav1.StatusReasonForbidden, metav1.StatusReasonNotFound, metav1.StatusReasonAlreadyExists,
 	metav1.StatusReasonConflict, metav1.StatusReasonGone, metav1.StatusReasonInvalid, metav1.StatusReasonServerTimeout,
@@ -39,12 +39,11 @@ var knownReasons = []metav1.StatusReason{
 	metav1.StatusReasonUnsupportedMediaType, metav1.StatusReasonInternalError, metav1.StatusReasonExpired, metav1.StatusReasonServiceUnavailable,
 }
 
-// knownCauses are those that a drain reports to the user.
+// knownCauses are the causes that a drain reports to the user.
 var knownCauses = []metav1.CauseType{policyv1.DisruptionBudgetCause, corev1.NamespaceTerminatingCause}
 
-// answers lets through what an API server answers, and replaces the text of failures: what
-// answers may be any server that the provider can reach, and its words must not get into a
-// status, an event or a log.
+// answers passes the responses of an API server, and replaces the text of failures. The server may be any that
+// the provider can reach, and its text must not get into a status, an event or a log.
 type answers struct{ next http.RoundTripper }
 
 // RoundTrip sends a request.
@@ -81,7 +80,7 @@ func refuseAnswer(res *http.Response) error {
 	return nil
 }
 
-// inOwnWords is a failure with the status code, and with a reason that Kubernetes knows.
+// inOwnWords returns a failure with the status code, and with a reason that Kubernetes knows.
 func inOwnWords(res *http.Response, body []byte) (*http.Response, error) {
 	said := metav1.Status{}
 	if json.Unmarshal(body, &said) != nil || said.Kind != "Status" {
@@ -91,8 +90,8 @@ func inOwnWords(res *http.Response, body []byte) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Without the header Retry-After: client-go would wait as long as the cluster likes, and
-	// the worker with it.
+	// The header Retry-After is left out: client-go would wait for as long as the cluster wants, and block the
+	// worker.
 	header := http.Header{"Content-Type": {"application/json"}}
 	return &http.Response{
 		Status: strconv.Itoa(res.StatusCode) + " " + http.StatusText(res.StatusCode), StatusCode: res.StatusCode,
@@ -124,8 +123,7 @@ func statusOf(code int, request string, said metav1.Status) metav1.Status {
 	return out
 }
 
-// rephrase an error that a watch of Nodes received within its stream, which is a text of the
-// cluster.
+// rephrase replaces the text of an error that a watch received within its stream, since the cluster wrote it.
 func rephrase(err error) error {
 	var status kerrors.APIStatus
 	if !errors.As(err, &status) {
@@ -135,7 +133,7 @@ func rephrase(err error) error {
 	return &kerrors.StatusError{ErrStatus: statusOf(int(said.Code), "GET /api/v1/nodes", metav1.Status{Reason: said.Reason})}
 }
 
-// reasonOf a status code, for an answer that has none.
+// reasonOf returns the reason of a status code, for a response without one.
 func reasonOf(code int) metav1.StatusReason {
 	switch code {
 	case http.StatusUnauthorized:
@@ -165,7 +163,7 @@ func reasonOf(code int) metav1.StatusReason {
 	return metav1.StatusReasonUnknown
 }
 
-// printable is the beginning of a text, without characters that could forge a line of a log.
+// printable returns the beginning of a text, without characters that could forge a line of a log.
 func printable(text string) string {
 	out := []rune{}
 	for _, r := range text {

@@ -18,10 +18,10 @@ import (
 	"github.com/drover-dev/drover/apis/cluster/v1alpha1"
 )
 
-// inner is what a server says that the provider can reach, and a tenant must not read.
+// inner is the text of a server that the provider can reach, and a tenant must not read.
 const inner = "inner-secret-of-another-server"
 
-// server of a test, which ends with it.
+// server starts the server of a test, and stops it at the end of the test.
 func server(t *testing.T, h http.HandlerFunc) *httptest.Server {
 	t.Helper()
 	s := httptest.NewTLSServer(h)
@@ -97,7 +97,7 @@ func TestNoWordOfAServerIsRepeated(t *testing.T) {
 	}
 }
 
-// TestARefusedEvictionKeepsItsCause is about the text that a user needs: which budget it is.
+// TestARefusedEvictionKeepsItsCause has the text that a user needs: which budget it is.
 func TestARefusedEvictionKeepsItsCause(t *testing.T) {
 	conn := connTo(t, server(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -129,8 +129,8 @@ func TestARedirectIsNotFollowed(t *testing.T) {
 	}
 }
 
-// TestAProviderConfigDoesNotReachTheProvidersHost dials a name, which a DNS server may point to
-// anything after it was looked at.
+// TestAProviderConfigDoesNotReachTheProvidersHost dials a name, which a DNS server may resolve to another
+// address after a check.
 func TestAProviderConfigDoesNotReachTheProvidersHost(t *testing.T) {
 	api := apiServer(t, http.StatusOK)
 	byName := strings.Replace(api.URL, "127.0.0.1", "localhost", 1)

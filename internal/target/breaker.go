@@ -9,19 +9,19 @@ import (
 	"time"
 )
 
-// breakerPause is for how long no call is tried after one failed for want of a
-// connection. Then one is tried, and the others still fail at once.
+// breakerPause is how long no call is tried after a call could not connect. Then one call is tried, and all
+// other ones still fail at once.
 const breakerPause = 5 * time.Second
 
-// A downError is what a call fails with that is not tried.
+// A downError is the error of a call that is not tried.
 type downError struct{ last error }
 
 func (e *downError) Error() string {
 	return fmt.Sprintf("not tried again yet after: %v", e.last)
 }
 
-// A breaker keeps the workers from waiting, one after the other, for a dead
-// cluster. All transports to a cluster share it.
+// A breaker keeps the workers from waiting, one after another, for a dead cluster. All transports to a cluster
+// share it.
 type breaker struct {
 	now func() time.Time
 
@@ -41,7 +41,7 @@ type guarded struct {
 	next http.RoundTripper
 }
 
-// RoundTrip calls, unless the cluster is known to be dead.
+// RoundTrip sends a request, unless the cluster is known to be dead.
 func (g *guarded) RoundTrip(req *http.Request) (*http.Response, error) {
 	trial, err := g.enter()
 	if err != nil {
@@ -77,7 +77,7 @@ func (b *breaker) leave(trial bool, err error) {
 	switch {
 	case err == nil:
 		b.last = nil
-	case errors.Is(err, context.Canceled), errors.Is(err, errBusy), errors.Is(err, errSlow): // says nothing of the cluster
+	case errors.Is(err, context.Canceled), errors.Is(err, errBusy), errors.Is(err, errSlow): // not of the cluster
 	default:
 		b.last, b.retry = err, b.now().Add(breakerPause)
 	}

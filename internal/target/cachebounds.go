@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// maxKept objects of a kind, with so many bytes of text, are kept of one cluster.
+	// maxKept is how many objects of a kind are kept of one cluster, and maxKeptBytes the bytes of their text.
 	// Kubernetes supports 5000 Nodes.
 	maxKept, maxKeptBytes = 10_000, 64 << 20
 
@@ -25,7 +25,7 @@ const (
 	maxAnnotations = 16 << 10
 )
 
-// A cacheBudget counts what a cache holds of one cluster. It is exceeded once, and for good.
+// A cacheBudget counts the objects in a cache of one cluster. Once exceeded, it stays so.
 type cacheBudget struct {
 	// exceeded is called once, in a goroutine of its own.
 	exceeded func(error)
@@ -47,7 +47,7 @@ func (b *cacheBudget) change(count, bytes int) {
 	go b.exceeded(fmt.Errorf("%w: it has more than %d objects of a kind, or these have more than %d MiB", errTooLarge, maxKept, maxKeptBytes>>20))
 }
 
-// handler counts what a cache is told.
+// handler counts the objects of a cache.
 func (b *cacheBudget) handler(size func(any) int) cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(obj any) { b.change(1, size(obj)) },
@@ -61,15 +61,14 @@ func (b *cacheBudget) handler(size func(any) int) cache.ResourceEventHandler {
 	}
 }
 
-// listed is a client for informers that list before they watch: an informer collects the list
-// that a watch delivers before it looks at any object, and this list has no end that could be
-// known.
+// listed is a client for informers that list before they watch. An informer would collect a list that a watch
+// delivers as a whole, without a known end, before it handles any object.
 type listed struct{ kubernetes.Interface }
 
-// IsWatchListSemanticsUnSupported is what client-go asks for.
+// IsWatchListSemanticsUnSupported is the method that client-go calls.
 func (listed) IsWatchListSemanticsUnSupported() bool { return true }
 
-// strip keeps of a Node what Drover reads.
+// strip keeps only the fields of a Node that Drover reads.
 func strip(obj any) (any, error) {
 	n, ok := obj.(*corev1.Node)
 	if !ok {
@@ -87,7 +86,7 @@ func strip(obj any) (any, error) {
 	}, nil
 }
 
-// fewAnnotations are those of Drover, and of the others the smallest that have room.
+// fewAnnotations returns the annotations of Drover, and the smallest other ones that fit.
 func fewAnnotations(all map[string]string) map[string]string {
 	if textOfMap(all) <= maxAnnotations {
 		return all
@@ -108,7 +107,7 @@ func fewAnnotations(all map[string]string) map[string]string {
 	return out
 }
 
-// sizeOf is about how many bytes of text an object has.
+// sizeOf returns the approximate bytes of text of an object.
 func sizeOf(obj any) int {
 	const fixed = 512 // Of the object itself.
 	switch o := obj.(type) {

@@ -14,8 +14,8 @@ import (
 	"github.com/drover-dev/drover/apis/cluster/v1alpha1"
 )
 
-// clientRightsAgain is for how long an answer about rights that are missing counts. It is
-// shorter than the interval of probes, so that each probe reports what is true now.
+// clientRightsAgain is how long a result with missing rights is cached. It is shorter than the interval of
+// probes, so that each probe reports the current rights.
 const clientRightsAgain = 20 * time.Second
 
 // clientRights are the rights to approve client certificates, of one set of credentials.
@@ -26,7 +26,7 @@ type clientRights struct {
 	missing []authv1.ResourceAttributes
 }
 
-// lacking requests from the API server which of the rights are missing.
+// lacking returns which of the rights are missing, by a request to the API server.
 func (c *clientRights) lacking(ctx context.Context, kube kubernetes.Interface, now time.Time) ([]authv1.ResourceAttributes, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -48,8 +48,8 @@ func (c *clientRights) lacking(ctx context.Context, kube kubernetes.Interface, n
 	return missing, nil
 }
 
-// ClientCertificates returns what is done with the client certificates of kubelets in the
-// target cluster, and why: the policy Auto depends on the rights of the credentials.
+// ClientCertificates returns how Drover treats the client certificates of kubelets in the target cluster, and
+// why: the policy Auto depends on the rights of the credentials.
 func (c *Conn) ClientCertificates(ctx context.Context) (v1alpha1.ClientCertificatesStatus, error) {
 	switch policy := c.Spec.Certificates.Client; policy {
 	case v1alpha1.ClientCertificatesApprove, v1alpha1.ClientCertificatesIgnore:

@@ -13,7 +13,7 @@ import (
 	"github.com/drover-dev/drover/apis/cluster/v1alpha1"
 )
 
-// A Conn is how one configuration reaches its target cluster.
+// A Conn is the connection of one configuration to its target cluster.
 type Conn struct {
 	// Ref names the configuration that the connection is made from.
 	Ref Ref
@@ -43,9 +43,9 @@ func newConn(ref Ref, c credentials, sum string, l *link) *Conn {
 	}
 }
 
-// Nodes returns the Nodes that registered with the join token of a Machine's UID, the Node of
-// the name and that of the UID, from a cache that the first call fills. When the cluster
-// becomes unreachable later, they are as last seen. They must not be changed.
+// Nodes returns the Nodes that registered with the join token of a Machine's UID, the Node of the name and that
+// of the UID, from a cache that the first call fills. If the cluster becomes unreachable later, they are as
+// observed last. They must not be changed.
 func (c *Conn) Nodes(ctx context.Context, token, name, uid string) ([]*corev1.Node, error) {
 	n, err := c.link.watch(c.Ref, signersOf(c.Spec.Certificates))
 	if err != nil {
@@ -66,8 +66,8 @@ func (c *Conn) NodesOfVM(ctx context.Context, providerID string) ([]*corev1.Node
 	return found, c.classifyAll(err)
 }
 
-// Probe asks for the version of the API server, and whether it takes the
-// credentials. Its errors are all of type *Error.
+// Probe requests the version of the API server, and checks that it accepts the credentials. Its errors are all
+// of type *Error.
 func (c *Conn) Probe(ctx context.Context) (version string, err error) {
 	ctx, cancel := context.WithTimeout(exempt(ctx), probeTimeout)
 	defer cancel()
@@ -89,7 +89,7 @@ func (c *Conn) Request(name string) *certificatesv1.CertificateSigningRequest {
 	return nil
 }
 
-// RequestsOf returns the names of the requests of a user that nobody has decided on.
+// RequestsOf returns the names of the requests of a user that are not decided on.
 func (c *Conn) RequestsOf(user string) []string {
 	var out []string
 	for _, csr := range c.AllRequestsOf(user) {
@@ -100,8 +100,8 @@ func (c *Conn) RequestsOf(user string) []string {
 	return out
 }
 
-// AllRequestsOf returns the requests of a user, those included that are decided on, as far as
-// Drover watches their signers. They must not be changed.
+// AllRequestsOf returns the requests of a user, including those that are decided on, as far as Drover watches
+// their signers. They must not be changed.
 func (c *Conn) AllRequestsOf(user string) []*certificatesv1.CertificateSigningRequest {
 	var out []*certificatesv1.CertificateSigningRequest
 	for _, r := range c.requests() {
@@ -130,8 +130,8 @@ func (c *Conn) requests() []*requests {
 	return out
 }
 
-// Lacking says which of the rights that Drover needs the credentials do not give, in
-// words, empty if none.
+// Lacking returns a text with the rights that Drover needs and the credentials do not have, empty if there are
+// none.
 func (c *Conn) Lacking(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(exempt(ctx), probeTimeout)
 	defer cancel()

@@ -36,7 +36,7 @@ type Readers struct {
 	Networks Networks
 }
 
-// spec and UID of the configuration, and what it allows: nil if it limits nothing.
+// spec returns the spec and UID of the configuration, and its allowances, nil if it has no limits.
 func (r Readers) spec(ctx context.Context, ref Ref) (spec v1alpha1.ProviderConfigSpec, allows *allowances, uid types.UID, err error) {
 	switch ref.Kind {
 	case kindProviderConfig:
@@ -76,13 +76,13 @@ type credentials struct {
 	uid  types.UID
 	// allows is nil if the configuration limits nothing.
 	allows *allowances
-	// version is what tells without reading the Secret that nothing changed.
+	// version shows without reading the Secret whether anything changed.
 	version string
-	// text names the Secret and its key, for people.
+	// text names the Secret and its key, for messages.
 	text string
 }
 
-// look at what the configuration says, without reading its Secret.
+// look reads the configuration, and not its Secret.
 func (r Readers) look(ctx context.Context, ref Ref) (credentials, error) {
 	spec, allows, uid, err := r.spec(ctx, ref)
 	if err != nil {
@@ -114,8 +114,8 @@ func (r Readers) look(ctx context.Context, ref Ref) (credentials, error) {
 	return out, nil
 }
 
-// checkIdentity refuses the provider's own identity to a configuration that the platform
-// operator did not name: its join tokens make Nodes of the control cluster.
+// checkIdentity refuses the provider's own identity to a configuration that the platform operator did not name:
+// with it, join tokens would create Nodes of the control cluster.
 func (r Readers) checkIdentity(ref Ref) error {
 	const field = "spec.credentials.source: invalid value %q: "
 	switch {
@@ -129,7 +129,7 @@ func (r Readers) checkIdentity(ref Ref) error {
 	return nil
 }
 
-// load what is needed to reach the cluster, and a hash that tells the credentials apart.
+// load returns the configuration of a client for the cluster, and a hash that identifies the credentials.
 func (r Readers) load(ctx context.Context, ref Ref, c credentials) (cfg *rest.Config, sum string, err error) {
 	key, ok := SecretOf(ref, c.spec)
 	if !ok {
@@ -150,7 +150,7 @@ func (r Readers) load(ctx context.Context, ref Ref, c credentials) (cfg *rest.Co
 	return cfg, hash(data), nil
 }
 
-// limits of the connections of a configuration, nil if it has none.
+// limits returns the limits of the connections of a configuration, nil if it has none.
 func (r Readers) limits(ref Ref) *Networks {
 	if ref.isOfTenant() {
 		return &r.Networks

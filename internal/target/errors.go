@@ -16,7 +16,7 @@ import (
 	"github.com/drover-dev/drover/apis/cluster/v1alpha1"
 )
 
-// A Kind of error tells what is wrong with a target cluster.
+// A Kind is the kind of a problem with a target cluster.
 type Kind string
 
 // Kinds of errors.
@@ -31,12 +31,12 @@ const (
 	NotAllowed        Kind = "NotAllowed"
 	// IdentityNotAllowed is of a ClusterProviderConfig that would need the provider's own identity.
 	IdentityNotAllowed Kind = "IdentityNotAllowed"
-	// Busy is of a call that was not tried, or given up, for the sake of other clusters.
+	// Busy is for a call that was not tried, or was cut short, in favour of other clusters.
 	Busy Kind = "Busy"
 )
 
-// An Error says what is wrong with a target cluster. Its text names the
-// configuration, and never what a Secret holds.
+// An Error is a problem with a target cluster. Its text names the configuration, and never has the content of a
+// Secret.
 type Error struct {
 	Kind   Kind
 	Ref    Ref
@@ -49,7 +49,7 @@ func (e *Error) Error() string { return fmt.Sprintf("%s: %s", e.Ref, e.Detail) }
 // Unwrap returns the cause, if there is one that may be shown.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Reason of the Reachable condition that the error makes.
+// Reason returns the reason of the Reachable condition for the error.
 func (e *Error) Reason() string {
 	switch e.Kind {
 	case ConfigNotFound, SecretNotFound, KeyMissing:
@@ -65,8 +65,7 @@ func (e *Error) Reason() string {
 	return v1alpha1.ReasonUnreachable
 }
 
-// Is reports whether err says that something of these kinds is wrong with a
-// target cluster; of any kind, if none is given.
+// Is reports whether err is an Error of one of these kinds; of any kind, if none is given.
 func Is(err error, kinds ...Kind) bool {
 	var e *Error
 	if !errors.As(err, &e) {
@@ -80,9 +79,8 @@ func Is(err error, kinds ...Kind) bool {
 	return len(kinds) == 0
 }
 
-// Classify makes an Error of what a call to the target cluster failed with, if the
-// cluster is to blame. Other errors, NotFound or Conflict for example, are
-// returned as they are. No Error repeats a text of the cluster.
+// Classify turns the error of a call to the target cluster into an Error, if the cluster caused it. Other
+// errors, NotFound or Conflict for example, are returned unchanged. No Error repeats a text of the cluster.
 func (c *Conn) Classify(err error) error {
 	var already *Error
 	var denied *deniedError
@@ -103,7 +101,7 @@ func (c *Conn) Classify(err error) error {
 	return err
 }
 
-// classifyAll is Classify for errors of which each is the cluster's fault.
+// classifyAll is Classify for errors that the cluster always causes.
 func (c *Conn) classifyAll(err error) error {
 	err = c.Classify(err)
 	if err == nil || Is(err) || errors.Is(err, context.Canceled) {
@@ -122,14 +120,14 @@ func isUnreachable(err error) bool {
 	return errors.As(err, &uerr) || errors.As(err, &nerr) || errors.Is(err, context.DeadlineExceeded) || isOwn(err)
 }
 
-// own are errors of the transport, in words that may be shown.
+// own are errors of the transport, whose texts may be shown.
 var own = []error{errRedirect, errEncoded, errTooLarge, errNotJSON, errBusy, errSlow}
 
 func isOwn(err error) bool {
 	return slices.ContainsFunc(own, func(o error) bool { return errors.Is(err, o) })
 }
 
-// lastOf is what a call failed with that opened the breaker, or the error itself.
+// lastOf returns the error that opened the breaker, or the error itself.
 func lastOf(err error) error {
 	var down *downError
 	if errors.As(err, &down) {
@@ -138,8 +136,8 @@ func lastOf(err error) error {
 	return err
 }
 
-// cause of an error, in words of Drover alone. They leave out method, URL and ports: these change
-// from call to call, and each change of a text is a write of a status.
+// cause returns the cause of an error, in words of Drover alone. It leaves out method, URL and ports: these
+// change from call to call, and each change of a text is a write of a status.
 func cause(err error) string {
 	err = lastOf(err)
 	for _, o := range own {

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// FuzzParseKubeconfig reads what whoever may write the Secret put into it: it must not
-// end the provider, read its files, run a command, or be quoted.
+// FuzzParseKubeconfig parses arbitrary content of a Secret: it must not crash the provider, read its files, run
+// a command, or be quoted.
 func FuzzParseKubeconfig(f *testing.F) {
 	const secret = "very-secret"
 	for _, s := range []string{
@@ -32,7 +32,7 @@ func FuzzParseKubeconfig(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte, ofTenant bool) {
 		cfg, err := parseKubeconfig(data, ofTenant)
 		if err != nil {
-			// Names of contexts, clusters and users are told. Those may be anything.
+			// Errors quote the names of contexts, clusters and users. Those may be anything.
 			if text := err.Error(); utf8.Valid(data) && strings.Contains(string(data), "token: "+secret) && strings.Contains(text, secret) {
 				t.Errorf("the error quotes the Secret: %v", err)
 			}

@@ -10,22 +10,21 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// ParseKubeconfig returns what the current context of a kubeconfig of an operator contains. One
-// that could run a command or read a file of the process is refused. Errors never contain
-// anything of its users.
+// ParseKubeconfig reads the current context of a kubeconfig of an operator. It refuses a kubeconfig that could
+// run a command or read a file of the process. Errors never contain anything of its users.
 func ParseKubeconfig(data []byte) (*rest.Config, error) { return parseKubeconfig(data, false) }
 
-// parseKubeconfig returns what the current context of a kubeconfig says. It is the
-// input of whoever may write the Secret, so that nothing in it may run a command
-// or read a file here: either could steal the identity of the provider.
+// parseKubeconfig reads the current context of a kubeconfig. It is the input of any user who may write the
+// Secret, so that nothing in it may run a command or read a file here: either could steal the identity of the
+// provider.
 //
-// One of a tenant may neither choose a proxy nor trust any server: see Networks.
+// The kubeconfig of a tenant may neither choose a proxy nor trust any server: see Networks.
 //
-// Errors tell what is wrong without a word of the content.
+// Errors describe the problem without a word of the content.
 func parseKubeconfig(data []byte, ofTenant bool) (*rest.Config, error) {
 	kc, err := clientcmd.Load(data)
 	if err != nil {
-		// The parser's error quotes what it could not parse.
+		// The parser's error quotes the text that it could not parse.
 		return nil, errors.New("is not a kubeconfig")
 	}
 	context, ok := kc.Contexts[kc.CurrentContext]

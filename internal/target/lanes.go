@@ -11,15 +11,14 @@ import (
 )
 
 const (
-	// maxCalls to one cluster are under way at once, watches excepted.
+	// maxCalls is how many calls to one cluster may be in progress, watches excepted.
 	maxCalls = 8
 
-	// slotWait is for how long a call waits until another one ends.
+	// slotWait is how long a call waits until another one ends.
 	slotWait = 200 * time.Millisecond
 
-	// slowAfter so long a call is slow. Workers are shared by all clusters: slow calls may
-	// have slowCalls of them for each cluster, and slowCallsOfAll for all clusters together.
-	// Another call that becomes slow is given up.
+	// slowAfter is when a call counts as slow. Workers are shared by all clusters: slow calls may occupy slowCalls
+	// of them per cluster, and slowCallsOfAll for all clusters together. Any further slow call is cancelled.
 	slowAfter      = 2 * time.Second
 	slowCalls      = 2
 	slowCallsOfAll = 8
@@ -30,14 +29,14 @@ var (
 	errSlow = errors.New("it is slow: the call was given up after " + slowAfter.String() + ", since too many others wait")
 )
 
-// lanes keep a cluster that is slow from taking all workers of the process. A call is not under
-// way any more when its answer was read.
+// lanes keep a cluster that is slow from taking all workers of the process. A call is in progress until its
+// response was read.
 type lanes struct {
 	next http.RoundTripper
 	// slowOfAll has a place for each of the slowCallsOfAll.
 	slowOfAll chan struct{}
-	// connected is how many clusters there are. The calls of a single one hold up no other's,
-	// and wait as long as they may.
+	// connected is how many clusters there are. The calls of a single cluster do not block those of any other, and
+	// may wait for their whole timeout.
 	connected *atomic.Int32
 	slowAfter time.Duration
 
@@ -52,7 +51,7 @@ func newLanes(next http.RoundTripper, s *shared) *lanes {
 
 type exemptKey struct{}
 
-// exempt calls are not counted: those by which it is found out how the cluster is.
+// exempt marks calls that are not counted: those that determine the state of the cluster.
 func exempt(ctx context.Context) context.Context { return context.WithValue(ctx, exemptKey{}, true) }
 
 // RoundTrip sends a request.
@@ -87,8 +86,8 @@ func (l *lanes) causeOf(ctx context.Context, err error) error {
 
 func (l *lanes) isAlone() bool { return l.connected.Load() <= 1 }
 
-// enter waits a moment for a slot. While calls are slow, none is worth to wait for, and one more
-// than these may try whether the cluster is still slow.
+// enter waits briefly for a slot. While calls are slow, it does not wait, and only one additional call may try
+// whether the cluster is still slow.
 func (l *lanes) enter(ctx context.Context) error {
 	if l.isAlone() {
 		select {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// respond is a transport whose calls take as long as take, or as their context lasts.
+// respond is a transport whose calls take as long as take, or until their context ends.
 func respond(take func() time.Duration) http.RoundTripper {
 	return roundTripper(func(req *http.Request) (*http.Response, error) {
 		select {
@@ -45,8 +45,8 @@ func callOnce(t *testing.T, rt http.RoundTripper) error {
 	return errors.Join(err, res.Body.Close())
 }
 
-// TestSlowClustersLeaveWorkersToOthers has a pool of workers, as the controllers have one, with
-// many Machines of clusters that are slow and few of one that is not.
+// TestSlowClustersLeaveWorkersToOthers has a pool of workers, as the controllers have one, with many Machines
+// of slow clusters and a few of a fast one.
 func TestSlowClustersLeaveWorkersToOthers(t *testing.T) {
 	const workers, clusters, slowness = 20, 5, 500 * time.Millisecond
 	s := newShared()
@@ -87,7 +87,7 @@ func TestSlowClustersLeaveWorkersToOthers(t *testing.T) {
 				if err := callOnce(t, l); err != nil {
 					gaveUp.Add(1)
 				}
-				// The Machine comes again, as after an error.
+				// The Machine is requeued, as after an error.
 				time.AfterFunc(100*time.Millisecond, func() {
 					select {
 					case <-stop:
@@ -190,7 +190,7 @@ func TestAProbeOfASlowClusterIsNotHeldBack(t *testing.T) {
 	_ = res.Body.Close()
 }
 
-// TestTheOnlyClusterMayBeSlow is about an API server under load: its calls hold up no other's.
+// TestTheOnlyClusterMayBeSlow has an API server under load: its calls do not block those of another cluster.
 func TestTheOnlyClusterMayBeSlow(t *testing.T) {
 	l := newLanes(respond(func() time.Duration { return 100 * time.Millisecond }), newShared())
 	l.slowAfter = 10 * time.Millisecond

@@ -27,36 +27,36 @@ var (
 	// listBounds are of a list, with all its pages.
 	listBounds = bounds{bytes: 64 << 20, values: 3_000_000, objects: 500_000}
 
-	// objectBounds are of any other answer, and of one event of a watch. A watch as a whole has
-	// no end, but a pace.
+	// objectBounds are of any other response, and of one event of a watch. A watch as a whole is unbounded, but
+	// its pace is limited.
 	objectBounds = bounds{bytes: 4 << 20, values: 200_000, objects: 50_000}
 )
 
 const (
 	maxDepth = 128
 
-	// eventPace and eventBurst are how many events a second a watch delivers, so that a cluster
-	// that sends without end does not take the CPU from others.
+	// eventPace and eventBurst are how many events per second a watch delivers, so that a cluster that sends
+	// without end does not take the CPU from the remaining ones.
 	eventPace, eventBurst = 500, 10_000
 
 	// bytePace and byteBurst likewise.
 	bytePace, byteBurst = 4 << 20, 32 << 20
 
-	// watchLife is when a watch begins anew. An API server ends one after some ten minutes.
+	// watchLife is when a watch is restarted. An API server ends one after about ten minutes.
 	watchLife = 20 * time.Minute
 
-	// listTimeout of calls that have no deadline: the lists of informers.
+	// listTimeout bounds calls that have no deadline: the lists of informers.
 	listTimeout = time.Minute
 
-	// largeAnswer is from when an answer takes one of the largeAnswers, which all clusters
-	// share: many of these at once would not fit into memory.
+	// largeAnswer is the size from which a response takes one of the largeAnswers, which all clusters share: many
+	// of these at once would not fit into memory.
 	largeAnswer  = 4 << 20
 	largeAnswers = 1
 
-	// fewObjects is how many objects of a list are few enough for objectBounds.
+	// fewObjects is up to how many objects a list has objectBounds.
 	fewObjects = 10
 
-	// pagesKept is for how many lists it is known how much of them came.
+	// pagesKept is for how many lists the received amount is remembered.
 	pagesKept = 64
 )
 
@@ -65,16 +65,16 @@ var (
 	errNotJSON  = errors.New("it does not answer as an API server does")
 )
 
-// A meter holds a JSON text against its bounds while it is read. It accepts what is no JSON too.
+// A meter checks a JSON text against its bounds while it is read. It also accepts text that is no JSON.
 type meter struct {
 	bounds
-	// each has the counters start again after each value of a stream.
+	// each resets the counters after each value of a stream.
 	each bool
 
 	bytesSeen, valuesSeen, objectsSeen int64
 	inText, escaped                    bool
 	nesting                            []byte
-	// ended is how many values of the stream ended.
+	// ended is how many values of the stream are complete.
 	ended int
 }
 
@@ -120,16 +120,16 @@ func (m *meter) end() {
 	}
 }
 
-// limited bounds how long each request takes and what its answer holds.
+// limited bounds the duration of each request and the size of its response.
 type limited struct {
 	next http.RoundTripper
 	// large has a place for each of the largeAnswers.
 	large chan struct{}
-	// failed is told of an answer that exceeds its bounds.
+	// failed is called for a response that exceeds its bounds.
 	failed func(error)
 
 	mu    sync.Mutex
-	pages map[string]bounds // what came of a list so far, by its path and its selectors
+	pages map[string]bounds // the received part of a list, by its path and its selectors
 }
 
 // RoundTrip sends a request.
@@ -165,8 +165,8 @@ func (l *limited) RoundTrip(req *http.Request) (*http.Response, error) {
 // WrappedRoundTripper lets the connections below be closed.
 func (l *limited) WrappedRoundTripper() http.RoundTripper { return l.next }
 
-// pageOf is the list that a request continues, and what came of it. client-go collects all
-// pages before it looks at any.
+// pageOf returns the list that a request continues, and the received part of it. client-go collects all pages
+// before it handles any.
 func (l *limited) pageOf(req *http.Request) (list string, before bounds) {
 	q := req.URL.Query()
 	list = req.URL.Path + "?" + q.Get("labelSelector") + "&" + q.Get("fieldSelector")
@@ -220,7 +220,7 @@ func isJSON(res *http.Response) bool {
 	return err == nil && media == "application/json"
 }
 
-// A boundBody is the body of an answer.
+// A boundBody is the body of a response.
 type boundBody struct {
 	io.ReadCloser
 	*limited
@@ -233,12 +233,12 @@ type boundBody struct {
 	before bounds
 	// isLarge means that the body has a place of limited.large.
 	isLarge bool
-	// events and bytes are the pace of a watch, nil for other answers.
+	// events and bytes are the pace of a watch, nil for other responses.
 	events, bytes *rate.Limiter
 	closed        sync.Once
 }
 
-// Read what is within the bounds.
+// Read reads within the bounds.
 func (b *boundBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if n > 0 {

@@ -29,7 +29,7 @@ func jsonServer(t *testing.T, answer func(w io.Writer, r *http.Request)) *Conn {
 	}).URL)
 }
 
-// repeat writes a text until the reader gives up, or n times.
+// repeat writes a text n times, or until the reader stops.
 func repeat(w io.Writer, text string, n int) {
 	chunk := strings.Repeat(text, 1000)
 	for range n / 1000 {
@@ -39,8 +39,8 @@ func repeat(w io.Writer, text string, n int) {
 	}
 }
 
-// TestAHostileAnswerIsNotKept bounds what one answer may cost. heap is what a cluster may add
-// to the heap in MiB, at any time.
+// TestAHostileAnswerIsNotKept bounds the cost of one response. heap is how much a cluster may add to the heap
+// in MiB, at any time.
 func TestAHostileAnswerIsNotKept(t *testing.T) {
 	const heap = 400 << 20
 	for name, tc := range map[string]struct {
@@ -260,7 +260,7 @@ func FuzzMeter(f *testing.F) {
 				break
 			}
 			if derr != nil {
-				return // What is no JSON ends the stream in the decoder.
+				return // Text that is no JSON ends the stream in the decoder.
 			}
 			if v[0] == '{' || v[0] == '[' {
 				values++

@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	// callTimeout of each call to a target cluster, watches excepted.
+	// callTimeout bounds each call to a target cluster, watches excepted.
 	callTimeout = 10 * time.Second
 
-	// probeAgain is for how long the result of a probe serves all who ask.
+	// probeAgain is how long all callers share the result of a probe.
 	probeAgain = 3 * time.Second
 
-	// probeTimeout of all calls of a probe, and of all questions for rights. The workers of
-	// configurations are shared too.
+	// probeTimeout bounds all calls of a probe, and of all checks of rights. The workers of configurations are
+	// shared too.
 	probeTimeout = 15 * time.Second
 
 	// busyPause is when a cluster that refuses a probe for its load is probed again.
@@ -34,8 +34,8 @@ const (
 	userAgent = "provider-drover"
 )
 
-// A link is what reaches one cluster with one set of credentials: one transport and
-// one watch of Nodes, whatever number of configurations hold the same.
+// A link is the connection to one cluster with one set of credentials: one transport and one watch of Nodes,
+// however many configurations have the same credentials.
 type link struct {
 	kube      kubernetes.Interface
 	watching  kubernetes.Interface // without a timeout, which would end watches
@@ -47,12 +47,11 @@ type link struct {
 	now func() time.Time
 	observer
 	serverVersion serverVersion
-	// server is what the API server's certificates hold.
+	// server has the names in the API server's certificate.
 	server *serverNames
 
 	mu sync.Mutex
-	// users has when each configuration that is attached asked for Nodes last, zero
-	// for never.
+	// users has the time of the last read of Nodes for each attached configuration, zero for never.
 	users    map[Ref]time.Time
 	nodes    *nodes
 	requests map[string]*requests // by their signer
@@ -63,7 +62,7 @@ type link struct {
 	err     error
 }
 
-// An observer is told of what happens in a cluster, for a configuration.
+// An observer is notified of changes in a cluster, for a configuration.
 type observer struct {
 	node    func(Ref, NodeIdentity)
 	request func(ref Ref, name string)
@@ -94,7 +93,7 @@ func (l *link) attach(ref Ref) {
 	}
 }
 
-// detach a configuration, and close the link if it was the last.
+// detach detaches a configuration, and closes the link if it was the last.
 func (l *link) detach(ref Ref) (closed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -108,8 +107,8 @@ func (l *link) detach(ref Ref) (closed bool) {
 	return true
 }
 
-// watch Nodes for a configuration, and the requests of the signers. Each watch starts
-// with the first who asks, and all end with the last.
+// watch watches Nodes for a configuration, and the requests of the signers. Each watch starts with the first
+// user, and all end with the last.
 func (l *link) watch(ref Ref, signers []string) (*nodes, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -140,14 +139,14 @@ func (l *link) watch(ref Ref, signers []string) (*nodes, error) {
 	return l.nodes, nil
 }
 
-// watches says whether a configuration needs the watch of Nodes.
+// watches reports whether a configuration needs the watch of Nodes.
 func (l *link) watches(ref Ref) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.nodes != nil && !l.users[ref].IsZero()
 }
 
-// idle ends what runs for a configuration that did not ask since the given time.
+// idle ends the watches for a configuration that did not read Nodes since the given time.
 func (l *link) idle(ref Ref, since time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -169,7 +168,7 @@ func (l *link) stopUnused() {
 	}
 }
 
-// tell all configurations that use the cluster.
+// It notifies all configurations that use the cluster.
 func tell[T any](l *link, observe func(Ref, T), what T) {
 	l.mu.Lock()
 	refs := l.using()
@@ -179,7 +178,7 @@ func tell[T any](l *link, observe func(Ref, T), what T) {
 	}
 }
 
-// replay tells of all requests that are known.
+// replay notifies of all known requests.
 func (l *link) replay(observe func(Ref, string)) {
 	l.mu.Lock()
 	refs := l.using()
@@ -206,8 +205,8 @@ func (l *link) using() []Ref {
 	return refs
 }
 
-// probe asks for the version of the API server, and for a Node, which needs the
-// credentials to be right. Those who ask at the same time get the same answer.
+// probe requests the version of the API server, and a Node, which needs valid credentials. Concurrent callers
+// share a result.
 func (l *link) probe(ctx context.Context) (version string, err error) {
 	l.probing.Lock()
 	defer l.probing.Unlock()
@@ -216,7 +215,7 @@ func (l *link) probe(ctx context.Context) (version string, err error) {
 	}
 	v, err := l.ask(ctx)
 	if kerrors.IsTooManyRequests(err) {
-		// It answers, and is busy: that is no outage.
+		// It responds, and is busy: that is no outage.
 		select {
 		case <-ctx.Done():
 		case <-time.After(busyPause):

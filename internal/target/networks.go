@@ -20,7 +20,7 @@ const (
 // of a tenant, and the provider may be able to reach more than the tenant can. A
 // ClusterProviderConfig, which only the platform operator writes, may connect to all.
 type Networks struct {
-	// Allowed networks win over everything else.
+	// Allowed networks take precedence over all denied ones.
 	Allowed []netip.Prefix
 	// Denied networks beside those that are always denied, such as the Services of the
 	// control cluster.
@@ -52,8 +52,8 @@ var alwaysDenied = []struct {
 // connects to.
 var translated = []netip.Prefix{netip.MustParsePrefix("64:ff9b::/96"), netip.MustParsePrefix("::/96")}
 
-// A deniedError is why no connection to an address is made. It does not name the address, which
-// may come from a DNS server that the tenant cannot ask.
+// A deniedError is why a connection to an address is refused. It does not name the address, which may come from
+// a DNS server that the tenant cannot query.
 type deniedError struct{ what string }
 
 func (e *deniedError) Error() string {
@@ -82,8 +82,8 @@ func (n Networks) check(addr netip.Addr) error {
 	return nil
 }
 
-// control has the signature of net.Dialer.Control. It sees the address that is dialled, so that
-// no answer of a DNS server gets round it.
+// control has the signature of net.Dialer.Control. It checks the address that is dialled, so that no response
+// of a DNS server can circumvent it.
 func (n Networks) control(_, address string, _ syscall.RawConn) error {
 	ap, err := netip.ParseAddrPort(address)
 	if err != nil {

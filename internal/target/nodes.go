@@ -24,7 +24,7 @@ const (
 	byProviderID = "providerID"
 )
 
-// A NodeIdentity has what Machines know their Nodes by.
+// A NodeIdentity has the fields by which Machines find their Nodes.
 type NodeIdentity struct {
 	// Token is the UID of the Machine with whose join token the Node registered.
 	Token string
@@ -34,11 +34,11 @@ type NodeIdentity struct {
 	ProviderID string
 }
 
-// syncWait is for how long a caller waits for the first list of Nodes. It counts
-// from the start of the watch, so that a dead cluster makes few callers wait.
+// syncWait is how long a caller waits for the first list of Nodes. It counts from the start of the watch, so
+// that a dead cluster makes few callers wait.
 const syncWait = 2 * time.Second
 
-// refusedFor is when Nodes of a cluster that had too many are listed again.
+// refusedFor is when the Nodes of a cluster that had too many are listed again.
 const refusedFor = time.Minute
 
 // nodes is the one watch of a cluster's Nodes.
@@ -89,7 +89,7 @@ func startNodes(kube kubernetes.Interface, notify func(NodeIdentity)) (*nodes, e
 	return n, nil
 }
 
-// refuse a cluster with too many Nodes: nothing of it is kept.
+// refuse stops the watch of a cluster with too many Nodes, and clears its cache.
 func (n *nodes) refuse(err error) {
 	n.stop()
 	n.mu.Lock()
@@ -118,8 +118,8 @@ func identity(n *corev1.Node) NodeIdentity {
 	return NodeIdentity{Token: n.GetLabels()[v1alpha1.LabelJoinToken], Name: n.GetName(), ProviderID: n.Spec.ProviderID}
 }
 
-// find returns the Nodes that registered with the token, the Node of the name and that of
-// the UID, each once. None of these is asked for if it is empty.
+// find returns the Nodes that registered with the token, the Node of the name and that of the UID, each once.
+// An empty argument finds none.
 func (n *nodes) find(ctx context.Context, token, name, uid string) ([]*corev1.Node, error) {
 	found, err := n.indexed(ctx, map[string]string{byToken: token, byUID: uid})
 	if err != nil {
@@ -139,8 +139,7 @@ func (n *nodes) ofVM(ctx context.Context, providerID string) ([]*corev1.Node, er
 	return sorted(found), err
 }
 
-// indexed returns the Nodes that the keys of indexes find, by their names. An empty key finds
-// none.
+// indexed returns the Nodes that the keys of indexes find, by their names. An empty key finds none.
 func (n *nodes) indexed(ctx context.Context, keys map[string]string) (map[string]*corev1.Node, error) {
 	if err := n.synced(ctx); err != nil {
 		return nil, err
@@ -229,7 +228,7 @@ func handler(notify func(NodeIdentity)) cache.ResourceEventHandler {
 	}
 }
 
-// sameFacts reports whether two versions of a Node differ in heartbeats alone.
+// sameFacts reports whether two versions of a Node differ only in heartbeats.
 func sameFacts(a, b *corev1.Node) bool {
 	return equality.Semantic.DeepEqual(facts(a), facts(b))
 }

@@ -28,12 +28,12 @@ type Pool struct {
 	requests []func(Ref, string)       // subscribers to requests
 }
 
-// An entry is locked while its connection is made, so that others need not wait.
+// An entry is locked while its connection is created, so that callers for another one need not wait.
 type entry struct {
 	mu      sync.Mutex
 	conn    *Conn
 	version string
-	gone    bool // from the Pool: look there again
+	gone    bool // from the Pool: look it up again
 }
 
 // NewPool returns a Pool without connections.
@@ -41,13 +41,11 @@ func NewPool(r Readers) *Pool {
 	return &Pool{readers: r, now: time.Now, shared: newShared(), entries: map[Ref]*entry{}, links: map[string]*link{}}
 }
 
-// Subscribe has fn called for each change of a Node that is more than a
-// heartbeat. It must not block.
+// Subscribe has fn called for each change of a Node except for heartbeats. It must not block.
 func (p *Pool) Subscribe(fn func(Ref, NodeIdentity)) { subscribe(p, &p.nodes, fn) }
 
-// SubscribeRequests has fn called for each CertificateSigningRequest that Drover is to
-// decide on, those that are there and those that are new or changed, with its name. It
-// must not block.
+// SubscribeRequests has fn called with the name of each CertificateSigningRequest that Drover is to decide on,
+// both existing ones and those that are new or changed. It must not block.
 func (p *Pool) SubscribeRequests(fn func(ref Ref, name string)) {
 	subscribe(p, &p.requests, fn)
 	p.mu.Lock()
@@ -75,9 +73,8 @@ func notify[T any](p *Pool, list *[]func(Ref, T)) func(Ref, T) {
 	}
 }
 
-// Get returns the connection that a configuration describes, made anew if the
-// configuration or its Secret changed. Nothing is sent to the target cluster.
-// Errors in what the user gave are of type *Error.
+// Get returns the connection that a configuration describes. It is created again if the configuration or its
+// Secret changed. Nothing is sent to the target cluster. Errors in the input of the user are of type *Error.
 func (p *Pool) Get(ctx context.Context, ref Ref) (*Conn, error) {
 	e := p.locked(ref)
 	defer e.mu.Unlock()
@@ -106,19 +103,18 @@ func (p *Pool) make(ctx context.Context, ref Ref, c credentials, old *Conn) (*Co
 		return nil, err
 	}
 	if ref.isOfTenant() {
-		sum += "/" + kindProviderConfig // It has limits that others do not have.
+		sum += "/" + kindProviderConfig // A tenant's configuration has limits.
 	}
 	l, err := p.attach(ref, sum, cfg)
 	if err != nil {
 		if c.spec.Credentials.Source != v1alpha1.CredentialsSecret {
 			return nil, fmt.Errorf("%s: %w", ref, err)
 		}
-		// Errors of the TLS library may quote what it could not parse.
+		// Errors of the TLS library may quote the text that it could not parse.
 		return nil, &Error{Kind: KubeconfigInvalid, Ref: ref, Detail: c.text + ": its server, certificates or keys are not usable"}
 	}
 	if old != nil && old.link != l && old.link.watches(ref) {
-		// Nobody else would ask before something happens to a Node, and only this
-		// watch tells of that.
+		// Otherwise Nodes would not be read before a Node changes, and only this watch reports such a change.
 		if _, err := l.watch(ref, signersOf(c.spec.Certificates)); err != nil {
 			return nil, err
 		}
@@ -129,7 +125,7 @@ func (p *Pool) make(ctx context.Context, ref Ref, c credentials, old *Conn) (*Co
 	return newConn(ref, c, sum, l), nil
 }
 
-// attach a configuration to the link with its credentials.
+// attach attaches a configuration to the link with its credentials.
 func (p *Pool) attach(ref Ref, sum string, cfg *rest.Config) (*link, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -175,7 +171,7 @@ func (p *Pool) locked(ref Ref) *entry {
 	}
 }
 
-// Forget closes the connection of a configuration that is gone.
+// Forget closes the connection of a deleted configuration.
 func (p *Pool) Forget(ref Ref) {
 	p.mu.Lock()
 	e, ok := p.entries[ref]
@@ -189,8 +185,8 @@ func (p *Pool) Forget(ref Ref) {
 	}
 }
 
-// StopIdle ends the watch of Nodes of a configuration that nobody asked for Nodes
-// since the given time. It starts again with the next one who does.
+// StopIdle ends the watch of Nodes of a configuration whose Nodes were not read since the given time. The next
+// read starts it again.
 func (p *Pool) StopIdle(ref Ref, since time.Time) {
 	e := p.locked(ref)
 	defer e.mu.Unlock()

@@ -282,7 +282,7 @@ func TestAWatchOutlivesTheRotationOfItsCredentials(t *testing.T) {
 		t.Errorf("host %s, %d connections", after.Host, len(p.links))
 	}
 	select {
-	case n := <-woken: // by the new watch, which nobody asked for.
+	case n := <-woken: // by the new watch, which no caller requested.
 		if n != theNode {
 			t.Errorf("woken for %+v", n)
 		}
@@ -421,8 +421,7 @@ func TestInjectedIdentityIsOurOwn(t *testing.T) {
 	}
 }
 
-// TestOurOwnIdentityIsForNamedConfigurationsAlone is about Machines that would become Nodes of
-// the control cluster.
+// TestOurOwnIdentityIsForNamedConfigurationsAlone has Machines that would become Nodes of the control cluster.
 func TestOurOwnIdentityIsForNamedConfigurationsAlone(t *testing.T) {
 	spec := v1alpha1.ProviderConfigSpec{Credentials: v1alpha1.Credentials{Source: v1alpha1.CredentialsInjectedIdentity}}
 	const field = `spec.credentials.source: invalid value "InjectedIdentity": `
@@ -469,8 +468,8 @@ func TestHeartbeatsWakeNobody(t *testing.T) {
 	}
 }
 
-// TestAChangedIdentityWakesBoth is of a Node whose token's label is removed, or put back:
-// the Machine that it belonged to must learn of it.
+// TestAChangedIdentityWakesBoth has a Node whose token's label is removed, or restored: the Machine that it
+// belonged to must be enqueued.
 func TestAChangedIdentityWakesBoth(t *testing.T) {
 	with := func(token string) *corev1.Node {
 		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{v1alpha1.LabelJoinToken: token}}}

@@ -40,7 +40,7 @@ func startRequests(kube kubernetes.Interface, signer string, notify func(name st
 	}); err != nil {
 		return nil, err
 	}
-	// Rights that lack are told by the condition Authorized, and an outage by Reachable.
+	// The condition Authorized reports missing rights, and Reachable an outage.
 	if err := r.informer.SetWatchErrorHandlerWithContext(func(context.Context, *cache.Reflector, error) {}); err != nil {
 		return nil, err
 	}
@@ -55,7 +55,7 @@ func startRequests(kube kubernetes.Interface, signer string, notify func(name st
 	ctx, stop := context.WithCancel(context.Background())
 	r.stop = stop
 	budget := &cacheBudget{exceeded: func(error) {
-		// Its certificates wait until the watch is started again, with the next connection.
+		// Its certificates wait until the watch is restarted, with the next connection.
 		stop()
 		_ = r.informer.GetIndexer().Replace(nil, "")
 	}}
@@ -67,7 +67,7 @@ func startRequests(kube kubernetes.Interface, signer string, notify func(name st
 	return r, nil
 }
 
-// signersOf the certificates that Drover may decide on in a target cluster.
+// signersOf returns the signers of the certificates that Drover may decide on in a target cluster.
 func signersOf(c v1alpha1.Certificates) []string {
 	var out []string
 	if c.Serving != v1alpha1.CertificatesIgnore {
@@ -79,7 +79,7 @@ func signersOf(c v1alpha1.Certificates) []string {
 	return out
 }
 
-// requiredSigners are those of signersOf whose rights must be there.
+// requiredSigners returns those of signersOf whose rights are required.
 func requiredSigners(c v1alpha1.Certificates) []string {
 	return slices.DeleteFunc(signersOf(c), func(signer string) bool {
 		return signer == certificatesv1.KubeAPIServerClientKubeletSignerName && c.Client != v1alpha1.ClientCertificatesApprove

@@ -19,8 +19,7 @@ func TestRequestsAreFoundByTheirUserUntilTheyAreDecided(t *testing.T) {
 	csr.Spec.Username, csr.Spec.SignerName = "system:node:a", certificatesv1.KubeletServingSignerName
 	kube := fake.NewClientset(csr)
 	told := make(chan string, 10)
-	// The fake knows no resource versions: what changes between its list and its watch
-	// is told by neither.
+	// The fake has no resource versions: neither its list nor its watch reports a change between the two.
 	watched := make(chan struct{}, 10)
 	kube.PrependWatchReactor("*", func(a clienttesting.Action) (bool, watch.Interface, error) {
 		w, err := kube.Tracker().Watch(a.GetResource(), a.GetNamespace())

@@ -19,8 +19,7 @@ import (
 	manifests "github.com/drover-dev/drover/package/provider-drover"
 )
 
-// rightsAgain is when rights that were all there are looked at again. Those that lack
-// are looked at each time.
+// rightsAgain is when complete rights are checked again. Missing ones are checked each time.
 const rightsAgain = 10 * time.Minute
 
 // rights of one set of credentials.
@@ -32,7 +31,7 @@ type rights struct {
 	missing []authv1.ResourceAttributes
 }
 
-// lacking asks the API server for what of the shipped rights the credentials lack.
+// lacking returns which of the shipped rights the credentials lack, by requests to the API server.
 func (r *rights) lacking(ctx context.Context, kube kubernetes.Interface, now time.Time) ([]authv1.ResourceAttributes, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -58,8 +57,8 @@ func (r *rights) lacking(ctx context.Context, kube kubernetes.Interface, now tim
 	return missing, nil
 }
 
-// needed are the rights of the shipped roles, each on its own, without those that it
-// takes to approve certificates that are left to others.
+// needed returns the rights of the shipped roles, each on its own, without those for approving certificates
+// that Drover does not decide on.
 func needed(c v1alpha1.Certificates) []authv1.ResourceAttributes {
 	signers := requiredSigners(c)
 	return slices.DeleteFunc(slices.Clone(shipped()), func(a authv1.ResourceAttributes) bool {
@@ -110,7 +109,7 @@ func attributesOf(namespace string, rule rbacv1.PolicyRule) []authv1.ResourceAtt
 	return out
 }
 
-// textOf says a right as people do: "create pods/eviction".
+// textOf returns a right in the usual form: "create pods/eviction".
 func textOf(a authv1.ResourceAttributes) string {
 	s := a.Verb + " " + a.Resource
 	if a.Subresource != "" {

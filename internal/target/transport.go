@@ -10,24 +10,24 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// newTransport makes the one transport to a target cluster, and sets up cfg for the clients on
-// top of it. All clients of target clusters are made by newLink, and so by this. limits are nil
-// for a configuration of the platform operator.
+// newTransport creates the one transport to a target cluster, and sets up cfg for the clients on top of it. All
+// clients of target clusters are created by newLink, and so by this function. limits are nil for a
+// configuration of the platform operator.
 func newTransport(cfg *rest.Config, limits *Networks, s *shared, server *serverNames, now func() time.Time) (http.RoundTripper, error) {
 	if err := checkServer(cfg.Host); err != nil {
 		return nil, err
 	}
 	cfg.QPS, cfg.Burst, cfg.UserAgent, cfg.RateLimiter = qps, burst, userAgent, nil
 	cfg.DisableCompression = true
-	// The typed clients prefer protobuf, whose size in memory the limits do not know.
+	// The typed clients prefer protobuf, whose size in memory the limits cannot determine.
 	cfg.ContentType, cfg.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
 	cfg.WarningHandler = rest.NoWarnings{} // The default one logs texts of the cluster.
 	cfg.Dial = dialer(limits)
 	if err := rest.LoadTLSFiles(cfg); err != nil {
 		return nil, err
 	}
-	// client-go keeps transports for ever, but those with a proxy function: a cluster
-	// whose credentials are rotated daily would leave one a day.
+	// client-go keeps transports for ever, except those with a proxy function: a cluster whose credentials are
+	// rotated daily would leave one per day.
 	switch {
 	case limits != nil:
 		cfg.Proxy = noProxy // It would dial in place of the dialer that has the limits.
@@ -42,7 +42,7 @@ func newTransport(cfg *rest.Config, limits *Networks, s *shared, server *serverN
 	return rest.TransportFor(cfg)
 }
 
-// shared is what the transports to all clusters share.
+// shared is the state that the transports to all clusters share.
 type shared struct {
 	large chan struct{}
 	slow  chan struct{}

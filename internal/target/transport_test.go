@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestAnAPIServerThatPrefersProtobufIsAskedForJSON has a server that answers as a real one
-// does: with protobuf to each client that accepts it.
+// TestAnAPIServerThatPrefersProtobufIsAskedForJSON has a server that responds as a real one does: with protobuf
+// to each client that accepts it.
 func TestAnAPIServerThatPrefersProtobufIsAskedForJSON(t *testing.T) {
 	conn := connTo(t, server(t, func(w http.ResponseWriter, r *http.Request) {
 		if strings.Contains(r.Header.Get("Accept")+r.Header.Get("Content-Type"), "protobuf") {

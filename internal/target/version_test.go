@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// versions answers /version as scripted, and counts the calls.
+// versions responds to /version as scripted, and counts the calls.
 func versions(t *testing.T, answer func(call int) (status int, body string)) (conn *Conn, calls *int, now *time.Time) {
 	t.Helper()
 	calls = new(int)

@@ -9,8 +9,7 @@ import (
 	"strings"
 )
 
-// Where the bootstrap of a VM has its things. SELinux labels what is below a folder called
-// bin as executable.
+// Paths of the bootstrap of a VM. SELinux labels files below a folder called bin as executable.
 const (
 	bootstrapUnitName = "drover-bootstrap.service"
 	pathBootstrap     = "/opt/drover/bin/bootstrap"
@@ -20,13 +19,13 @@ const (
 	pathWritten = "/var/lib/drover/written"
 )
 
-// bootstrapScript runs the steps. It leaves a stamp for each that succeeded.
+// bootstrapScript runs the steps. It leaves a stamp for each step that succeeded.
 //
 //go:embed scripts/bootstrap.sh
 var bootstrapScript string
 
-// bootstrapUnit tries for ever: a mirror that is away comes back, and a VM that rebooted
-// half-way goes on where it was. Its output is on the console, where clouds show it.
+// bootstrapUnit retries for ever: an unavailable mirror returns, and a VM that rebooted in between continues at
+// the same step. Its output is on the console, where clouds show it.
 const bootstrapUnit = `[Unit]
 Description=Drover: make this machine a Node
 Wants=network-online.target
@@ -47,8 +46,8 @@ StandardError=journal+console
 WantedBy=multi-user.target
 `
 
-// assembled returns the document with its steps and their environment as files, and the
-// unit that runs them: all that an encoder has to know is files and units.
+// assembled returns the document with its steps and their environment as files, and the unit that runs them: an
+// encoder only has to support files and units.
 func (d Document) assembled() (Document, error) {
 	environment, err := environmentFile(d.Environment)
 	if err != nil {
@@ -67,7 +66,7 @@ func (d Document) assembled() (Document, error) {
 	return d, nil
 }
 
-// escapes of an environment file that systemd and a shell read alike.
+// escapes of an environment file that systemd and a shell read in the same way.
 var escapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "$", `\$`, "`", "\\`")
 
 // environmentFile encodes variables, as systemd and a shell read them.

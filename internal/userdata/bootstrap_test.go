@@ -53,8 +53,8 @@ func TestBootstrapContinuesWhereItStopped(t *testing.T) {
 	}
 }
 
-// TestBootstrapRepeatsAStepThatWasCutOff has the step itself kill the script, as a power
-// cut does: nobody knows how far the step came.
+// TestBootstrapRepeatsAStepThatWasCutOff has the step itself kill the script, as a power cut does: the progress
+// of the step is unknown.
 func TestBootstrapRepeatsAStepThatWasCutOff(t *testing.T) {
 	dir := t.TempDir()
 	write(t, "#!/bin/sh\necho cut >>$LOG\n[ \"$(wc -l <$LOG)\" -gt 1 ] || kill -9 $PPID\n", dir, "steps", "00-cut")

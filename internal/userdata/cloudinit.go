@@ -10,9 +10,8 @@ import (
 // cloudConfigHeader is the first line of a cloud-config document.
 const cloudConfigHeader = "#cloud-config\n"
 
-// A cloudConfig is the part of cloud-init's #cloud-config that Drover uses. It writes
-// files and starts units: cloud-init runs no command again after a reboot, and goes on
-// after one that failed.
+// A cloudConfig is the part of cloud-init's #cloud-config that Drover uses. It writes files and starts units:
+// cloud-init does not run a command again after a reboot, and continues after a failed one.
 type cloudConfig struct {
 	Hostname       string      `json:"hostname,omitempty"`
 	AuthorizedKeys []string    `json:"ssh_authorized_keys,omitempty"`
@@ -22,11 +21,10 @@ type cloudConfig struct {
 	RunCmd         [][]string  `json:"runcmd"`
 }
 
-// repeatUntilWritten runs at each boot, before cloud-init writes files. A power cut can leave
-// files without their content, and cloud-init believes that it has written them. Until
-// bootstrapScript has brought everything to the disk, cloud-init forgets what it has done. What
-// cloud-init itself has written until now must be on the disk: with an empty one of these files
-// it runs nothing of the user data, not even this.
+// repeatUntilWritten runs at each boot, before cloud-init writes files. A power cut can leave files without
+// their content, which cloud-init considers as written. Until bootstrapScript has written everything to the
+// disk, cloud-init forgets its progress. The files that cloud-init itself has written so far must be on the
+// disk: if one of them is empty, it runs nothing of the user data, not even this.
 const repeatUntilWritten = "[ -e " + pathWritten + " ] || { rm -f /var/lib/cloud/instance/sem/config_*; sync; }"
 
 type cloudUser struct {

@@ -20,7 +20,7 @@ const (
 	containerdUnitName   = "containerd.service"
 )
 
-// releaseFor returns the first release of containerd that serves a kubelet.
+// releaseFor returns the first release of containerd that supports a kubelet.
 func releaseFor(releases []machinev1alpha1.ContainerdRelease, kubelet string, path *field.Path) (machinev1alpha1.ContainerdRelease, *field.Error) {
 	v, err := version.ParseSemantic(kubelet)
 	if err != nil {
@@ -37,7 +37,7 @@ func releaseFor(releases []machinev1alpha1.ContainerdRelease, kubelet string, pa
 	return machinev1alpha1.ContainerdRelease{}, field.Invalid(path, kubelet, fmt.Sprintf("no containerd of the profile serves this kubelet; it has containerd %s", strings.Join(majors, " and ")))
 }
 
-// lastMinorOf Kubernetes that a release serves, negative for all.
+// lastMinorOf returns the last minor version of Kubernetes that a release supports, negative for all.
 func lastMinorOf(r machinev1alpha1.ContainerdRelease) int {
 	last := -1
 	if r.Major == 1 {
@@ -49,8 +49,8 @@ func lastMinorOf(r machinev1alpha1.ContainerdRelease) int {
 	return last
 }
 
-// containerdConfig is for releases of the major version. Containerd 2 has another shape. The
-// sandbox image is containerd's own if it is empty.
+// containerdConfig is for releases of the major version, since containerd 2 has another format. If the sandbox
+// image is empty, it is containerd's own.
 func containerdConfig(major int32, sandbox string) string {
 	config, table := containerd2Config, "[plugins.'io.containerd.cri.v1.images'.pinned_images]\n  sandbox = %q\n"
 	if major == 1 {
@@ -59,7 +59,7 @@ func containerdConfig(major int32, sandbox string) string {
 	if sandbox == "" {
 		return config
 	}
-	// The table of containerd 1 is a parent of the others, and so comes before them.
+	// The table of containerd 1 is a parent of the remaining ones, and so comes first.
 	version, rest, _ := strings.Cut(config, "\n\n")
 	return version + "\n\n" + fmt.Sprintf(table, sandbox) + "\n" + rest
 }

@@ -7,8 +7,8 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// A Document is what a VM does at its first boot, in no format yet: it writes files, has
-// units, and runs steps. Contents may have placeholders, which survive each encoding.
+// A Document is the content of user data, independent of its format: files, units, and steps. Contents may have
+// placeholders, which survive each encoding.
 type Document struct {
 	// Hostname of the VM.
 	Hostname string
@@ -19,8 +19,7 @@ type Document struct {
 	Files []File
 	// Units of systemd.
 	Units []Unit
-	// Steps run in order, each until it succeeded once. A reboot runs none again that
-	// succeeded.
+	// Steps run in order, each until it has succeeded once. A reboot does not repeat a step that succeeded.
 	Steps []Step
 	// Environment of all steps. Values reach scripts only this way.
 	Environment map[string]string

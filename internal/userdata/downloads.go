@@ -26,7 +26,7 @@ type download struct {
 }
 
 var (
-	// downloadScript installs what the file pathDownloads lists for the VM's architecture.
+	// downloadScript installs the downloads for the VM's architecture in the file pathDownloads.
 	//
 	//go:embed scripts/download.sh
 	downloadScript string
@@ -34,7 +34,7 @@ var (
 	unpackContainerd string
 )
 
-// addDownloads as a list that a step reads.
+// addDownloads adds the downloads as a list that a step reads.
 func (d *draft) addDownloads() {
 	if len(d.downloads) == 0 {
 		return
@@ -47,8 +47,7 @@ func (d *draft) addDownloads() {
 	d.download = []Step{{Name: "download", Script: downloadScript}}
 }
 
-// applyKubeletDigests has the kubelet installed by its digest, and not by the checksum that
-// is beside it.
+// applyKubeletDigests has the kubelet verified by its digest, and not by the checksum beside it.
 func (d *draft) applyKubeletDigests(in Input, at *field.Path) field.ErrorList {
 	if len(in.Settings.KubeletDigests) == 0 {
 		return nil
@@ -67,8 +66,8 @@ func (d *draft) applyKubeletDigests(in Input, at *field.Path) field.ErrorList {
 	return errs
 }
 
-// applyContainerdDownload changes where a profile's containerd comes from, and how it is
-// verified. Both may be set for profiles that download only some of their releases.
+// applyContainerdDownload changes the source of a profile's containerd, and its verification. Both may be set
+// for profiles that download only some of their releases.
 func (d *draft) applyContainerdDownload(in Input, at *field.Path) field.ErrorList {
 	s := in.Settings
 	var errs field.ErrorList
@@ -110,7 +109,7 @@ func (d *draft) applyContainerdDownload(in Input, at *field.Path) field.ErrorLis
 	return errs
 }
 
-// digestsOf a version, of which there must be at least one, and one for the VM's
+// digestsOf returns the digests of a version, of which there must be at least one, and one for the VM's
 // architecture if that is known.
 func digestsOf(all []machinev1alpha1.Digest, version, architecture string, at *field.Path) ([]machinev1alpha1.Digest, field.ErrorList) {
 	var errs field.ErrorList
@@ -150,7 +149,7 @@ func checkDigest(sum string, architecture machinev1alpha1.Architecture, at *fiel
 	return errs
 }
 
-// addProviderDownloads of image credential providers into their folder.
+// addProviderDownloads adds the downloads of image credential providers to their folder.
 func (d *draft) addProviderDownloads(p machinev1alpha1.ImageCredentialProviders, names []string, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i, l := range p.Downloads {

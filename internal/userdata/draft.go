@@ -26,7 +26,7 @@ func (d draft) finished() Document {
 	return d.Document
 }
 
-// addFile that the document does not have yet. The field is what the file comes from.
+// addFile adds a file that the document does not have yet. The field is the source of the file.
 func (d *draft) addFile(f File, at *field.Path) *field.Error {
 	for _, have := range d.allFiles() {
 		switch {
@@ -44,7 +44,7 @@ func taken(file string, at *field.Path) *field.Error {
 	return field.Forbidden(at, file+" is written by Drover, by the profile or by another field of the class")
 }
 
-// allFiles of the document by path, those of its units included.
+// allFiles returns the files of the document by path, including those of its units.
 func (d *draft) allFiles() []string {
 	var out []string
 	for _, f := range d.Files {
@@ -58,7 +58,7 @@ func (d *draft) allFiles() []string {
 	return out
 }
 
-// addUnit to the document, or its drop-ins to a unit that the document has.
+// addUnit adds a unit to the document, or its drop-ins to a unit that the document has.
 func (d *draft) addUnit(u Unit, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	all := d.allFiles()
@@ -86,7 +86,7 @@ func (d *draft) addUnit(u Unit, at *field.Path) field.ErrorList {
 	return nil
 }
 
-// addDropIn of Drover to a unit of the document or the image.
+// addDropIn adds a drop-in of Drover to a unit of the document or the image.
 func (d *draft) addDropIn(unit, name, content string, at *field.Path) field.ErrorList {
 	return d.addUnit(Unit{Name: unit, DropIns: []DropIn{{Name: name, Content: content}}}, at)
 }

@@ -12,13 +12,13 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// awaitJoin is done when the kubelet has its client certificate.
+// awaitJoin ends when the kubelet has its client certificate.
 //
 //go:embed scripts/await-join.sh
 var awaitJoin string
 
-// applyExtras adds the files, units and steps of the class. They are checked like those of a
-// profile, and take the place of nothing.
+// applyExtras adds the files, units and steps of the class. They are checked like those of a profile, and
+// replace none.
 func (d *draft) applyExtras(in Input, at *field.Path) field.ErrorList {
 	s := in.Settings
 	except := ""
@@ -102,7 +102,7 @@ func (d *draft) applySSH(in Input, at *field.Path) field.ErrorList {
 	return errs
 }
 
-// checkAuthorizedKey leaves out the value: it may be the private half.
+// checkAuthorizedKey leaves out the value in errors: it may be the private half.
 func checkAuthorizedKey(key string, at *field.Path) *field.Error {
 	const must = "must be one line of an authorized_keys file, like ssh-ed25519 AAAA... operator"
 	if strings.ContainsFunc(key, func(r rune) bool { return isControl(r) || r == '\n' }) {

@@ -24,9 +24,8 @@ var placeholders = []string{
 	clusterv1alpha1.PlaceholderUID, clusterv1alpha1.PlaceholderConfigUID,
 }
 
-// Fill returns the template with the values in place of its placeholders, plain or escaped
-// as in a data URL, encoded as a whole. It returns a TooLargeError if the cloud does not
-// take that much.
+// Fill returns the template with the values in place of its placeholders, plain or escaped as in a data URL,
+// encoded as a whole. It returns a TooLargeError if the cloud does not accept user data of that size.
 func (f Filling) Fill(template string, form Form) ([]byte, error) {
 	return form.pack(f.fill(template))
 }

@@ -13,9 +13,8 @@ import (
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 )
 
-// kubeletFlags is what a KubeletConfiguration cannot say of one Node, as systemd
-// reads it from an environment file. The syntax of labels is checked strictly,
-// because a blank in one would be the start of another flag.
+// kubeletFlags returns the settings of one Node that a KubeletConfiguration cannot have, as an environment file
+// of systemd. The syntax of labels is checked strictly, because a blank in one would start another flag.
 func kubeletFlags(in Input) (string, field.ErrorList) {
 	args := []string{"--hostname-override=" + in.Hostname}
 	if in.ExternalCloudProvider {
@@ -32,8 +31,7 @@ func kubeletFlags(in Input) (string, field.ErrorList) {
 	return fmt.Sprintf("KUBELET_EXTRA_ARGS=%q\n", strings.Join(args, " ")), errs
 }
 
-// ofToken are labels by which Drover knows a Node that joined when nobody waited for it
-// any more.
+// ofToken are labels by which Drover recognizes a Node that joined when its Machine no longer existed.
 var ofToken = []string{
 	clusterv1alpha1.LabelConfig + "=" + clusterv1alpha1.PlaceholderConfigUID,
 	clusterv1alpha1.LabelJoinToken + "=" + clusterv1alpha1.PlaceholderUID,
@@ -43,8 +41,8 @@ func labelFlag(labels map[string]string, path *field.Path) ([]string, field.Erro
 	var errs field.ErrorList
 	var pairs []string
 	for _, k := range slices.Sorted(maps.Keys(labels)) {
-		// Of two flags for one label the kubelet takes the last one, and the Node would
-		// have the identity of another Machine.
+		// If two flags set one label, the kubelet uses the last one, and the Node would have the identity of another
+		// Machine.
 		if k == clusterv1alpha1.LabelConfig || k == clusterv1alpha1.LabelJoinToken {
 			errs = append(errs, field.Forbidden(path.Key(k), "only Drover sets this label, by which it knows the Node of a Machine"))
 			continue
@@ -62,8 +60,8 @@ func labelFlag(labels map[string]string, path *field.Path) ([]string, field.Erro
 	return pairs, errs
 }
 
-// MaySet says whether a kubelet may put a label on its own Node: it refuses to
-// start with one that the NodeRestriction admission plugin would not let pass.
+// MaySet reports whether a kubelet may put a label on its own Node: it does not start with one that the
+// NodeRestriction admission plugin would refuse.
 func MaySet(label string) bool {
 	domain, _, _ := strings.Cut(label, "/")
 	for _, reserved := range []string{"kubernetes.io", "k8s.io"} {

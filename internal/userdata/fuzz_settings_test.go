@@ -14,10 +14,9 @@ import (
 	"github.com/drover-dev/drover/internal/osprofile"
 )
 
-// FuzzSettings renders user data from a profile, its parameters and the settings of a class
-// that no API server validated. What it refuses, it refuses by field. What it renders has the
-// join as it is without them, the contents of the user byte by byte, and the token in none of
-// them.
+// FuzzSettings renders user data from a profile, its parameters and the settings of a class that no API server
+// validated. An error names the field. A document has the same join as without them, the contents of the user
+// byte by byte, and the token in none of these.
 func FuzzSettings(f *testing.F) {
 	f.Add("mirrorHost", "a.example.org", "[a-z.]+", "/etc/motd", "hello\n", "a.service", "#!/bin/sh\n", "docker.io", "https://mirror.example.org", "10.0.0.0/8", "ntp.example.org", "k8s.io/pause:3", operatorKey, "v1.35.4")
 	f.Add("motd", "`reboot` $HOME \"\\", "", "/etc/providers.json", providers, "", "#!/bin/sh\n", "_default", "http://[::1]:80/%2f/", "*.example.org", "10.0.0.1", "", authority, "v1.35.4")
@@ -29,7 +28,7 @@ func FuzzSettings(f *testing.F) {
 	f.Add("d", "", "", "/etc/motd", "", "", "#!/bin/sh\n", "", "https://mirror.example.org/%24(token)", "", "", "", "", "v1.35.4")
 	f.Fuzz(func(t *testing.T, parameter, value, pattern, file, content, unit, script, registry, url, noProxy, ntp, image, key, version string) {
 		for _, s := range []*string{&parameter, &value, &pattern, &file, &content, &unit, &script, &registry, &url, &noProxy, &ntp, &image, &key, &version} {
-			*s = strings.ToValidUTF8(*s, "?") // What is no UTF-8 does not come from an API server.
+			*s = strings.ToValidUTF8(*s, "?") // Text that is no UTF-8 does not come from an API server.
 		}
 		plain := input(func(in *Input) { in.Version = "v1.35.4" })
 		in := plain
@@ -51,7 +50,7 @@ func FuzzSettings(f *testing.F) {
 			SandboxImage:    image,
 		}
 		s := &in.Settings
-		// What is empty is not set: otherwise all inputs would have to be good at once.
+		// An empty input is not set: otherwise all inputs would have to be valid at once.
 		if unit != "" {
 			s.Units = []machinev1alpha1.MachineUnit{{Name: unit, Content: "[Service]\nExecStart=" + content + "\n[Install]\nWantedBy=a.target\n", Enabled: true}}
 		}

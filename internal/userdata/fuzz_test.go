@@ -25,9 +25,8 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// FuzzDocument renders user data from a Machine and a class that nobody validated. What
-// it refuses, it refuses by field; what it renders is a document that says what it was
-// told, and nothing that was slipped in.
+// FuzzDocument renders user data from a Machine and a class that no API server validated. An error names the
+// field. A document has exactly the given values, and nothing that was injected.
 func FuzzDocument(f *testing.F) {
 	f.Add("w-1", "v1.35.4", "https://10.0.0.1:6443", "token", "ca", "pool", "a", "dedicated", "batch", "NoSchedule", `{"maxPods": 20}`)
 	f.Add("", "", "", "", "", "", "", "", "", "", "")
@@ -37,7 +36,7 @@ func FuzzDocument(f *testing.F) {
 	f.Add("w", "v1.35.4", "h", "t", "c", "a", "", "t", "v", "NoExecute", `{"kind": "Secret", "apiVersion": "v1"}`)
 	f.Fuzz(func(t *testing.T, hostname, version, server, token, ca, label, value, key, taint, effect, configuration string) {
 		for _, s := range []*string{&hostname, &version, &server, &token, &ca, &label, &value, &key, &taint, &effect} {
-			*s = strings.ToValidUTF8(*s, "?") // What is no UTF-8 does not come from an API server.
+			*s = strings.ToValidUTF8(*s, "?") // Text that is no UTF-8 does not come from an API server.
 		}
 		in := Input{
 			Hostname: hostname, Version: version, DownloadURL: "https://dl.k8s.io/release",
@@ -52,7 +51,7 @@ func FuzzDocument(f *testing.F) {
 			mustNameFields(t, err)
 			return
 		}
-		// What fills the document in is no user's.
+		// The values of the placeholders are not the user's.
 		if u, err := url.Parse(server); err != nil || u.Host == "" || strings.ContainsAny(server, "\"\\ ") {
 			server = "https://10.0.0.1:6443"
 		}
@@ -91,10 +90,10 @@ func mustNameFields(t *testing.T, err error) {
 	}
 }
 
-// told is what the target cluster says.
+// The values of the target cluster.
 type told struct{ server, token, ca string }
 
-// A written document is what a VM makes of user data.
+// A written document is the state of a VM after it read user data.
 type written struct {
 	hostname string
 	files    map[string]string

@@ -7,8 +7,8 @@ import (
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 )
 
-// Hash of a template and an encoding. User data that was filled from a template with the
-// same hash need not be filled again.
+// Hash returns the hash of a template and an encoding. User data that was filled from a template with the same
+// hash need not be filled again.
 func Hash(template string, encoding clusterv1alpha1.UserDataEncoding) string {
 	if encoding == "" {
 		encoding = clusterv1alpha1.UserDataPlain

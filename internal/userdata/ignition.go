@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// ignitionVersion is the spec that all current Flatcar and Fedora CoreOS understand.
+// ignitionVersion is the spec that all current versions of Flatcar and Fedora CoreOS support.
 const ignitionVersion = "3.3.0"
 
 // An ignitionConfig is the part of Ignition's spec that Drover uses. The types of Ignition
@@ -97,8 +97,8 @@ func (d Document) ignition() ([]byte, error) {
 	return doc, nil
 }
 
-// dataURL of a file's content. Placeholders of plain files are escaped like all else, and
-// Fill knows them in that form.
+// dataURL returns the data URL of a file's content. Placeholders of plain files are escaped like any other
+// text, and Fill recognizes them in that form.
 func dataURL(f File) string {
 	if f.IsBase64 {
 		return "data:;base64," + f.Content
@@ -106,8 +106,8 @@ func dataURL(f File) string {
 	return "data:," + escape(f.Content)
 }
 
-// unescaped characters of a data URL. A $ is always escaped, so that no placeholder is
-// filled with a value that is not.
+// unescaped characters of a data URL. A $ is always escaped, so that no placeholder is filled with an unescaped
+// value.
 const unescaped = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.!~*'();/?:@&=+,"
 
 // escape content for a data URL.

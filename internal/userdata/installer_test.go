@@ -15,7 +15,7 @@ import (
 // A kubelet as far as the installer looks at it.
 const kubelet = "#!/bin/sh\necho Kubernetes v1.35.4\n"
 
-// install runs the installer against a mirror, and returns what it put in place.
+// install runs the installer against a mirror, and returns the installed file.
 func install(t *testing.T, sum, installed string) (got, output string, downloads int) {
 	t.Helper()
 	mirror := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -10,13 +10,13 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// Input is all that user data is made of.
+// Input has all values that user data depends on.
 type Input struct {
 	// Hostname of the VM, and so the name of its Node.
 	Hostname string
 	// Version of the kubelet, like v1.35.4.
 	Version string
-	// DownloadURL is where kubelets are, by version. See MachineClass.
+	// DownloadURL is the location of kubelets, by version. See MachineClass.
 	DownloadURL string
 
 	// Profile of the operating system. Nil means that the image needs none.
@@ -40,12 +40,12 @@ type Input struct {
 	// ExternalCloudProvider means that the cloud's controller manager initialises the
 	// Node.
 	ExternalCloudProvider bool
-	// ProviderIDCommand is what a shell runs on the VM to learn the Node's providerID.
-	// The kubelet registers none if it is empty.
+	// ProviderIDCommand is a shell command that prints the Node's providerID on the VM. The kubelet registers none
+	// if it is empty.
 	ProviderIDCommand string
 }
 
-// Where things are on a VM.
+// Paths on a VM.
 const (
 	pathBootstrapConfig = "/etc/kubernetes/bootstrap-kubelet.conf"
 	pathCA              = "/etc/kubernetes/pki/ca.crt"
@@ -54,10 +54,9 @@ const (
 	kubeletUnitName     = "kubelet.service"
 )
 
-// New returns the document of a VM, with placeholders for values that only the
-// Machine's controller knows. Its errors are a field.ErrorList
-// when fields of the Machine or of its class are to blame, with their paths in them:
-// spec is the Machine's, class.spec the class's, profile.spec that of the class's profile.
+// New returns the document of a VM, with placeholders for values that only the Machine's controller knows. If
+// fields of the Machine or of its class are invalid, its errors are a field.ErrorList with their paths: spec is
+// the Machine's, class.spec the class's, profile.spec that of the class's profile.
 func New(in Input) (Document, error) {
 	kubelet := machinev1alpha1.DefaultKubeletPath
 	if in.Profile != nil && in.Profile.Spec.Kubelet.Path != "" {

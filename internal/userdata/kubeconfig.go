@@ -4,9 +4,9 @@ import (
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 )
 
-// bootstrapKubeconfig is what the kubelet asks for its client certificate with.
-// Once it has one, it writes a kubeconfig of its own and needs the token no more. A
-// token may have digits only, and is no number.
+// bootstrapKubeconfig is the kubeconfig with which the kubelet requests its client certificate. After that, it
+// writes a kubeconfig of its own and no longer needs the token. The token is quoted: one of digits only would
+// be read as a number.
 const bootstrapKubeconfig = `apiVersion: v1
 kind: Config
 clusters:

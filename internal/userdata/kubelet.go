@@ -18,8 +18,8 @@ import (
 
 const kubeletKind = "KubeletConfiguration"
 
-// kubeletUnit leaves the kubelet to systemd: it waits for the network, comes back
-// for ever, and takes its flags from a file that a user may edit.
+// kubeletUnit leaves the kubelet to systemd: it waits for the network, is restarted for ever, and reads its
+// flags from a file that a user may edit.
 func kubeletUnit(executable string) string {
 	return `[Unit]
 Description=kubelet: the Kubernetes node agent
@@ -39,13 +39,12 @@ WantedBy=multi-user.target
 `
 }
 
-// kubeletConfiguration is Drover's defaults with the class's configuration over
-// them: only the API server's users may talk to the kubelet, what they may do is
-// asked of the API server, and the client certificate renews itself.
+// kubeletConfiguration is Drover's defaults, overridden by the class's configuration: only users of the API
+// server may access the kubelet, the API server authorizes them, and the client certificate is rotated.
 //
-// The cluster signs the serving certificate, as soon as somebody approves it: Drover
-// does, unless it is told not to. Then the class has to set serverTLSBootstrap to false,
-// for a kubelet without a certificate serves nobody.
+// The cluster signs the serving certificate once it is approved: Drover does that, unless the configuration has
+// it ignore these requests. Then the class has to set serverTLSBootstrap to false, since a kubelet without a
+// certificate refuses all clients.
 func kubeletConfiguration(in Input, path *field.Path) (string, field.ErrorList) {
 	k := in.Kubelet
 	base, err := encode(kubeletv1.KubeletConfiguration{
@@ -69,8 +68,8 @@ func kubeletConfiguration(in Input, path *field.Path) (string, field.ErrorList) 
 	if in.Profile != nil {
 		base["resolvConf"] = pathResolvConf
 	}
-	// The kubelet's own default is no read-only port, but for those that it reads
-	// from flags. Say it, where an auditor looks for it.
+	// The kubelet has no read-only port by default, except if it is configured by flags. It is set here, where an
+	// auditor looks for it.
 	base["readOnlyPort"] = int64(0)
 	base["apiVersion"] = kubeletv1.SchemeGroupVersion.String()
 	base["kind"] = kubeletKind
@@ -94,8 +93,7 @@ func kubeletConfiguration(in Input, path *field.Path) (string, field.ErrorList) 
 	return string(b), nil
 }
 
-// overlay is the class's configuration, which must be fields of a
-// KubeletConfiguration.
+// overlay returns the class's configuration, which must be fields of a KubeletConfiguration.
 func overlay(k machinev1alpha1.Kubelet, path *field.Path) (map[string]any, []corev1.Taint, field.ErrorList) {
 	if k.Configuration == nil || len(k.Configuration.Raw) == 0 {
 		return nil, nil, nil
@@ -129,8 +127,7 @@ func overlay(k machinev1alpha1.Kubelet, path *field.Path) (map[string]any, []cor
 	return m, c.RegisterWithTaints, nil
 }
 
-// encode leaves out what the type writes although it is not set, such as
-// syncFrequency: 0s.
+// encode leaves out fields that are not set but encoded nevertheless, such as syncFrequency: 0s.
 func encode(c kubeletv1.KubeletConfiguration) (map[string]any, error) {
 	m, err := toMap(c)
 	if err != nil {

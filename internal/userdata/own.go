@@ -11,15 +11,14 @@ import (
 	"github.com/drover-dev/drover/internal/text"
 )
 
-// cloudInitHeaders are the beginnings of what cloud-init takes as user data.
+// cloudInitHeaders are the beginnings of user data that cloud-init accepts.
 var cloudInitHeaders = []string{
 	"#cloud-config", "#!", "#include", "#cloud-boothook", "#part-handler", "## template: jinja",
 	"Content-Type: multipart/", "MIME-Version:", "From nobody ",
 }
 
-// CheckOwn returns what is wrong with user data that Drover did not write. The declared format
-// is that of its Secret, and wanted that of the class; either may be empty. An error never
-// quotes the content.
+// CheckOwn returns the error in user data that Drover did not write. The declared format is that of its Secret,
+// and wanted that of the class; either may be empty. An error never quotes the content.
 func CheckOwn(content []byte, declared string, wanted machinev1alpha1.ProvisioningFormat) error {
 	formats := map[string]machinev1alpha1.ProvisioningFormat{
 		"":                                      wanted,
@@ -47,7 +46,7 @@ func CheckOwn(content []byte, declared string, wanted machinev1alpha1.Provisioni
 	return nil
 }
 
-// maxShown of a value that is wrong.
+// maxShown is how much of an invalid value is shown.
 const maxShown = 32
 
 func isCloudInit(content string) bool {
@@ -74,20 +73,19 @@ func checkIgnition(content []byte) error {
 	return nil
 }
 
-// InspectOwn fills user data that Drover did not write with values of the size that those of a
-// cluster have as a rule. It reports whether there is a placeholder for the join token, in a form
-// that FillOwn knows, and returns a TooLargeError if the cloud does not take that much.
+// InspectOwn fills user data that Drover did not write with values of the usual size. It reports whether there
+// is a placeholder for the join token, in a form that FillOwn recognizes, and returns a TooLargeError if the
+// cloud does not accept user data of that size.
 func InspectOwn(content string, form Form) (hasToken bool, err error) {
 	filled, hasToken := newReplacer(typical.ownValues()).replaceAll(content)
 	_, err = form.pack([]byte(filled))
 	return hasToken, err
 }
 
-// FillOwn returns user data that Drover did not write with values in place of placeholders,
-// encoded as a whole. It knows the placeholders of Drover, of Gardener's
-// machine-controller-manager and of Kubermatic: plain, escaped as in a URL query, in a data URL
-// or in JSON, and each of these in base64, in one line or wrapped. All else stays as it is. It
-// returns a TooLargeError if the cloud does not take that much.
+// FillOwn returns user data that Drover did not write with values in place of placeholders, encoded as a whole.
+// It supports the placeholders of Drover, of Gardener's machine-controller-manager and of Kubermatic: plain,
+// escaped as in a URL query, in a data URL or in JSON, and each of these in base64, in one line or wrapped. Any
+// other text stays as it is. It returns a TooLargeError if the cloud does not accept user data of that size.
 func (f Filling) FillOwn(content string, form Form) ([]byte, error) {
 	filled, _ := newReplacer(f.ownValues()).replaceAll(content)
 	return form.pack([]byte(filled))

@@ -30,10 +30,10 @@ func (f Filling) ownValues() map[string]string {
 // tokenPlaceholders stand for the join token.
 var tokenPlaceholders = []string{clusterv1alpha1.PlaceholderToken, clusterv1alpha1.PlaceholderTokenMCM}
 
-// An escaping is how a text is written inside another one.
+// An escaping writes a text inside another one.
 type escaping func(string) string
 
-// escapings in which placeholders are found. Their values are written in the same one.
+// escapings in which placeholders are found. Their values are written in the same escaping.
 var escapings = []escaping{
 	func(s string) string { return s },
 	url.QueryEscape,
@@ -51,7 +51,7 @@ func lowerHex(e escaping) escaping {
 	return func(s string) string { return hexEscape.ReplaceAllStringFunc(e(s), strings.ToLower) }
 }
 
-// escapeJSON as encoders do that mind HTML. Values have no character that needs another escape.
+// escapeJSON escapes as encoders do that consider HTML. Values have no character that needs another escape.
 func escapeJSON(s string) string {
 	b := strings.Builder{}
 	for _, r := range s {
@@ -68,11 +68,11 @@ func escapeJSON(s string) string {
 type replacer struct {
 	// all placeholders in all escapings.
 	all *strings.Replacer
-	// tokens removes those of the join token, in all escapings.
+	// tokens removes the placeholders of the join token, in all escapings.
 	tokens *strings.Replacer
 }
 
-// newReplacer of placeholders by values.
+// newReplacer returns a replacer of placeholders by values.
 func newReplacer(values map[string]string) replacer {
 	var all, tokens []string
 	known := map[string]bool{}
@@ -87,9 +87,9 @@ func newReplacer(values map[string]string) replacer {
 			tokens = append(tokens, text, "")
 		}
 	}
-	// Of those that begin at the same place, the first one counts. In a shell, <<MACHINE_NAME>file
-	// is a here-document: it stays as it is, and so does everything of which the placeholder
-	// with single brackets is only a part.
+	// If several placeholders begin at the same place, the first one counts. In a shell, <<MACHINE_NAME>file is a
+	// here-document: it stays as it is, and so does any text of which the placeholder with single brackets is only
+	// a part.
 	single := clusterv1alpha1.PlaceholderNameKubermatic
 	for _, e := range escapings {
 		for _, p := range slices.Sorted(maps.Keys(values)) {
@@ -105,17 +105,17 @@ func newReplacer(values map[string]string) replacer {
 	return replacer{all: strings.NewReplacer(all...), tokens: strings.NewReplacer(tokens...)}
 }
 
-// replace the placeholders of a text that is not base64.
+// replace replaces the placeholders of a text that is not base64.
 func (r replacer) replace(text string) (replaced string, changed, hasToken bool) {
 	replaced = r.all.Replace(text)
 	return replaced, replaced != text, r.tokens.Replace(text) != text
 }
 
-// encodedText is what may be base64: a line, or lines as encoders wrap it, indented as in a
-// block of YAML. A + or / may be escaped as in a URL.
+// encodedText matches text that may be base64: a line, or lines that an encoder wrapped, indented as in a block
+// of YAML. A + or / may be escaped as in a URL.
 var encodedText = regexp.MustCompile(`(?:[A-Za-z0-9+/]|%2[BbFf]){4,}(?:\r?\n[ \t]*[A-Za-z0-9+/]+)*(?:=|%3[Dd]){0,2}`)
 
-// replaceAll placeholders of a text, also inside base64.
+// replaceAll replaces the placeholders of a text, also inside base64.
 func (p replacer) replaceAll(text string) (replaced string, hasToken bool) {
 	b := strings.Builder{}
 	end := 0
@@ -137,8 +137,7 @@ func (p replacer) replaceAll(text string) (replaced string, hasToken bool) {
 	return b.String(), hasToken
 }
 
-// isEndOfBlock reports whether wrapped base64 may end before a text. A key of YAML ends with a
-// colon.
+// isEndOfBlock reports whether wrapped base64 may end before a text. A key of YAML ends with a colon.
 func isEndOfBlock(rest string) bool {
 	return rest == "" || strings.IndexByte("\r\n\"'`", rest[0]) >= 0
 }
@@ -146,9 +145,9 @@ func isEndOfBlock(rest string) bool {
 // wrapping is the end of a line of wrapped base64, and the indentation of the next.
 var wrapping = regexp.MustCompile(`\r?\n[ \t]*`)
 
-// replaceEncoded placeholders in lines that may be base64. A word on the line after base64 may
-// look as if it belonged to it. So lines are taken together only if an encoder may have
-// wrapped them, and each line is decoded at most three times: a Secret has up to 1 MiB.
+// replaceEncoded replaces placeholders in lines that may be base64. A word on the line after base64 may look
+// like a part of it. So lines are combined only if an encoder may have wrapped them, and each line is decoded
+// at most three times: a Secret has up to 1 MiB.
 func (p replacer) replaceEncoded(text string, isEnd bool) (replaced string, changed, hasToken bool) {
 	lines := wrapping.Split(text, -1)
 	breaks := append(wrapping.FindAllString(text, -1), "")
@@ -182,8 +181,8 @@ func (p replacer) replaceEncoded(text string, isEnd bool) (replaced string, chan
 	return b.String(), changed, hasToken
 }
 
-// blockLength is how many lines an encoder may have wrapped: they have the same indentation,
-// and all are as long as the first but for the last, which may be shorter.
+// blockLength returns how many lines an encoder may have wrapped: they have the same indentation, and all are
+// as long as the first, except that the last may be shorter.
 func blockLength(lines, breaks []string) int {
 	n := 1
 	for n < len(lines) && len(lines[0])%4 == 0 && breaks[n-1] == breaks[0] && len(lines[n-1]) == len(lines[0]) && len(lines[n]) <= len(lines[0]) {
@@ -195,8 +194,8 @@ func blockLength(lines, breaks []string) int {
 // escapedBase64 undoes the escapes of a URL in base64.
 var escapedBase64 = strings.NewReplacer("%2B", "+", "%2b", "+", "%2F", "/", "%2f", "/", "%3D", "=", "%3d", "=")
 
-// replaceBlock replaces the placeholders in lines of base64. It is false if they are not
-// base64, or have no placeholder. Wrapped base64 is padded: an encoder that wraps does that.
+// replaceBlock replaces the placeholders in lines of base64. It returns false if they are not base64, or have
+// no placeholder. Wrapped base64 is padded: each encoder that wraps also pads.
 func (p replacer) replaceBlock(lines []string, newline string) (replaced string, changed, hasToken bool) {
 	joined := escapedBase64.Replace(strings.Join(lines, ""))
 	encoding := base64.StdEncoding
@@ -223,11 +222,11 @@ func (p replacer) replaceBlock(lines []string, newline string) (replaced string,
 	return b.String(), true, hasToken
 }
 
-// word is a line of letters alone: padding and digits are of base64.
+// word is a line of letters only: padding and digits would be part of base64.
 var word = regexp.MustCompile(`^[A-Za-z]+$`)
 
-// endsWithWord reports whether the last line of wrapped base64 is none of it, but a word: what is
-// text without it is no text with it.
+// endsWithWord reports whether the last line after wrapped base64 is a word instead: without it the decoded
+// bytes are text, with it they are not.
 func endsWithWord(decoded []byte, lines []string) bool {
 	before := base64.StdEncoding.DecodedLen(len(lines[0]) * (len(lines) - 1))
 	return word.MatchString(lines[len(lines)-1]) && !utf8.Valid(decoded) && utf8.Valid(decoded[:min(before, len(decoded))])

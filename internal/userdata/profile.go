@@ -16,13 +16,13 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// What a kubelet needs of every operating system.
+// The settings that a kubelet needs on every operating system.
 const (
 	pathResolvConf = "/etc/kubernetes/resolv.conf"
 
 	modules = "overlay\nbr_netfilter\n"
 
-	// A value that a kernel does not have is left out where the line starts with a -.
+	// A value that a kernel does not have is ignored if the line starts with a -.
 	sysctls = `net.ipv4.ip_forward = 1
 net.bridge.bridge-nf-call-iptables = 1
 net.bridge.bridge-nf-call-ip6tables = 1
@@ -47,8 +47,7 @@ kernel.panic_on_oops = 1
 //go:embed scripts/prepare.sh
 var prepareSystem string
 
-// applyProfile puts before the steps by which a machine joins what its operating system
-// needs for them.
+// applyProfile adds the steps that the operating system needs before a machine can join.
 func (d *draft) applyProfile(in Input) field.ErrorList {
 	p := in.Profile.Spec
 	at := field.NewPath("profile", "spec")
@@ -97,7 +96,7 @@ func (d *draft) applyProfile(in Input) field.ErrorList {
 	return nil
 }
 
-// checkPaths of a profile beside its files.
+// checkPaths checks the paths of a profile, except those of its files.
 func checkPaths(p machinev1alpha1.OperatingSystemProfileSpec, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	check := func(file string, at *field.Path) {
@@ -119,7 +118,7 @@ func checkPaths(p machinev1alpha1.OperatingSystemProfileSpec, at *field.Path) fi
 	return errs
 }
 
-// fileOf an object, as checkFiles has let it pass.
+// fileOf returns the file of an object that checkFiles has accepted.
 func fileOf(f machinev1alpha1.MachineFile) File {
 	mode, _ := strconv.ParseInt(f.Mode, 8, 32)
 	return File{Path: f.Path, Content: f.Content, Mode: int(mode)}
@@ -141,7 +140,7 @@ func stepsOf(steps []machinev1alpha1.MachineStep) []Step {
 	return out
 }
 
-// parametersOf a profile as environment variables: the values of the class, or the
+// parametersOf returns the parameters of a profile as environment variables: the values of the class, or the
 // defaults.
 func parametersOf(schema map[string]machinev1alpha1.ProfileParameter, values map[string]string, at *field.Path) (map[string]string, field.ErrorList) {
 	var errs field.ErrorList
@@ -182,7 +181,7 @@ var parameterName = regexp.MustCompile(`^[a-z][A-Za-z0-9]{0,62}$`)
 
 var upper = regexp.MustCompile(`([a-z0-9])([A-Z])`)
 
-// VariableOf a parameter in the environment of steps.
+// VariableOf returns the environment variable of a parameter in steps.
 func VariableOf(parameter string) string {
 	return "PARAMETER_" + strings.ToUpper(upper.ReplaceAllString(parameter, "${1}_${2}"))
 }
@@ -219,17 +218,17 @@ func checkParameter(p machinev1alpha1.ProfileParameter, value string, at *field.
 	return nil
 }
 
-// reserved folders hold the files by which a machine joins. They come from Drover only, so
-// that a profile can neither forget nor break them.
+// reserved folders hold the files by which a machine joins. Only Drover writes them, so that a profile can
+// neither omit nor break them.
 var reserved = []string{"/etc/kubernetes", "/var/lib/kubelet", "/opt/drover", "/etc/drover", "/var/lib/drover"}
 
-// reservedFiles beside them.
+// reservedFiles besides these folders.
 var reservedFiles = []string{pathKubeletFlags, pathContainerdConfig, "/etc/hostname"}
 
 // reservedUnits are Drover's own.
 var reservedUnits = []string{kubeletUnitName, bootstrapUnitName}
 
-// checkFiles of a profile or a class. One file that is reserved otherwise may be excepted.
+// checkFiles checks the files of a profile or a class. One reserved file may be excepted.
 func checkFiles(files []machinev1alpha1.MachineFile, at *field.Path, except string) field.ErrorList {
 	var errs field.ErrorList
 	for i, f := range files {
@@ -249,7 +248,7 @@ func checkFiles(files []machinev1alpha1.MachineFile, at *field.Path, except stri
 	return errs
 }
 
-// checkPath of a file that Drover does not write by itself.
+// checkPath checks the path of a file that Drover does not write itself.
 func checkPath(file string, at *field.Path) *field.Error {
 	switch {
 	case !path.IsAbs(file) || path.Clean(file) != file || file == "/" || strings.ContainsFunc(file, isControl):
@@ -289,7 +288,7 @@ func checkUnits(units []machinev1alpha1.MachineUnit, at *field.Path) field.Error
 	return errs
 }
 
-// checkUnitContent as Ignition does at the first boot, which it stops for a wrong unit. systemd
+// checkUnitContent checks a unit as Ignition does at the first boot, which stops for an invalid unit. systemd
 // does not start an enabled unit that no target wants.
 func checkUnitContent(content string, enabled bool, at *field.Path) field.ErrorList {
 	if err := checkContent(content, at); err != nil {
@@ -335,8 +334,8 @@ func checkSteps(steps []machinev1alpha1.MachineStep, at *field.Path) field.Error
 	return errs
 }
 
-// checkContent refuses placeholders: what a user writes must not become a token, not even
-// by accident. A carriage return would not survive YAML.
+// checkContent refuses placeholders: the text of a user must not become a token, not even by accident. A
+// carriage return would not survive YAML.
 func checkContent(content string, at *field.Path) *field.Error {
 	for _, p := range placeholders {
 		for _, form := range []string{p, escape(p)} {

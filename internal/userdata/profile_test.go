@@ -32,8 +32,7 @@ func TestDocumentsOfBuiltInProfilesAreThoseOfTheGoldenFiles(t *testing.T) {
 
 const allSettingsSuffix = ", all settings"
 
-// TestEveryBuiltInProfileFitsEveryCloud writes the sizes to a table, so that a change
-// shows what it costs.
+// TestEveryBuiltInProfileFitsEveryCloud writes the sizes to a table, so that a change shows its cost.
 func TestEveryBuiltInProfileFitsEveryCloud(t *testing.T) {
 	compositions, err := filepath.Glob("../../apis/machine/compositions/machine-*.yaml")
 	if err != nil {

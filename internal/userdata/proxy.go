@@ -18,8 +18,8 @@ const (
 	proxyDropIn = "50-drover-proxy.conf"
 )
 
-// withoutProxy are hosts that no proxy reaches: the VM, and the metadata services of clouds,
-// which know a VM by its address. Domains of the cluster are added to them.
+// withoutProxy are hosts that must be reached without a proxy: the VM, and the metadata services of clouds,
+// which identify a VM by its address. Domains of the cluster are added.
 var withoutProxy = []string{"localhost", "127.0.0.1", "::1", "169.254.169.254", "metadata.google.internal", ".svc"}
 
 //go:embed scripts/restart-containerd.sh
@@ -27,7 +27,7 @@ var restartContainerd string
 
 var noProxyEntry = regexp.MustCompile(`^[A-Za-z0-9.*:/_\[\]-]+$`)
 
-// applyProxy to the steps, and so to the package manager, and to services.
+// applyProxy sets the proxy for the steps, and so for the package manager, and for services.
 func (d *draft) applyProxy(in Input, at *field.Path) field.ErrorList {
 	p := in.Settings.Proxy
 	if p == nil {
@@ -48,7 +48,7 @@ func (d *draft) applyProxy(in Input, at *field.Path) field.ErrorList {
 	if in.Profile != nil {
 		units = append(units, in.Profile.Spec.ProxyUnits...)
 	} else {
-		// The containerd of the image runs already.
+		// The containerd of the image is already running.
 		d.runtime = append(d.runtime, Step{Name: "restart-containerd", Script: restartContainerd})
 	}
 	var errs field.ErrorList

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// dirRegistries is where containerd 1 and 2 read a folder per registry.
+	// dirRegistries is the folder from which containerd 1 and 2 read a folder per registry.
 	dirRegistries = "/etc/containerd/certs.d"
 	// pathCredentialProviders is the configuration of the kubelet's credential providers.
 	pathCredentialProviders = "/etc/kubernetes/credential-providers.yaml"
@@ -59,8 +59,8 @@ func (d *draft) applyRegistryMirrors(in Input, at *field.Path) field.ErrorList {
 	return errs
 }
 
-// hosts that serve the images of a registry, in containerd's form. containerd tries the
-// registry itself after them.
+// hosts returns the mirrors of a registry in containerd's form. containerd tries the registry itself after
+// them.
 func hosts(mirrors []machinev1alpha1.RegistryEndpoint) string {
 	var tables []string
 	for _, m := range mirrors {
@@ -94,7 +94,7 @@ func (d *draft) applySandboxImage(in Input, at *field.Path) field.ErrorList {
 
 var binDir = regexp.MustCompile(`^/[A-Za-z0-9._/-]+$`)
 
-// binDirOf image credential providers.
+// binDirOf returns the folder of image credential providers.
 func binDirOf(p machinev1alpha1.ImageCredentialProviders) string {
 	return cmp.Or(p.BinDir, machinev1alpha1.DefaultCredentialProviderDir)
 }
@@ -121,7 +121,7 @@ func (d *draft) applyCredentialProviders(in Input, at *field.Path) field.ErrorLi
 
 const credentialProviderKind = "CredentialProviderConfig"
 
-// credentialProviderVersions that kubelets speak with providers.
+// credentialProviderVersions are the versions that kubelets support for providers.
 var credentialProviderVersions = []string{"credentialprovider.kubelet.k8s.io/v1", "credentialprovider.kubelet.k8s.io/v1beta1", "credentialprovider.kubelet.k8s.io/v1alpha1"}
 
 // credentialProviders checks a configuration as a kubelet does, which does not start with a

@@ -49,7 +49,7 @@ func TestTheSandboxImageIsInTheShapeOfContainerdsMajorVersion(t *testing.T) {
 			if got := lookUp(t, config, tc.sandbox...); got != image {
 				t.Errorf("sandbox image %v", got)
 			}
-			// The rest is what it is without one.
+			// The rest is the same as without a sandbox image.
 			for _, text := range []string{config, containerdConfig(tc.major, "")} {
 				if lookUp(t, text, tc.cgroup...) != true || lookUp(t, text, tc.mirrors...) != dirRegistries {
 					t.Errorf("the table of the image takes the place of others:\n%s", text)

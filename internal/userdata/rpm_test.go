@@ -142,7 +142,7 @@ func newRPMSystem(t *testing.T, profile string) *rpmSystem {
 	s.script("systemctl", `echo "systemctl $*" >>/calls
 [ "$1" != cat ] || case " `+strings.Join(units, " ")+` " in *" $2 "*) ;; *) exit 1 ;; esac`)
 	s.script("sestatus", "exit 0")
-	// What is downloaded lies in a folder, by the last part of its URL.
+	// The mirror has downloads in one folder, by the last part of their URL.
 	s.script("curl", `while [ $# -gt 1 ]; do [ "$1" != --output ] || to=$2; shift; done
 cat "/mirror/${1##*/}" >"$to"`)
 	// The real dnf runs outside: the root has no Python.

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// applySettings adds what the class sets beside its profile. What cannot be served is an
-// error: a setting that is ignored would be missed when a pod needs it.
+// applySettings adds the settings of the class besides its profile. A setting that cannot be applied is an
+// error: if it were ignored, that would be noticed only when a pod needs it.
 func (d *draft) applySettings(in Input) field.ErrorList {
 	at := field.NewPath("class", "spec", "operatingSystem")
 	var errs field.ErrorList
@@ -31,7 +31,7 @@ func needsProfile(at *field.Path, why string) field.ErrorList {
 	return field.ErrorList{field.Forbidden(at, "needs class.spec.operatingSystem.profile: "+why)}
 }
 
-// checkURL of a class. Messages leave out a URL that may have a password.
+// checkURL checks a URL of a class. Messages leave out a URL that may have a password.
 func checkURL(text string, at *field.Path) *field.Error {
 	if strings.Contains(text, "@") {
 		return field.Invalid(at, field.OmitValueType{}, "must have no user and no password: a class has no secrets, and each user of the VM can read its user data")
@@ -48,7 +48,7 @@ func isUnsafeInURL(r rune) bool {
 	return r <= ' ' || r > '~' || strings.ContainsRune("'\"\\`", r)
 }
 
-// checkSecret refuses private keys in what a class has verbatim.
+// checkSecret refuses private keys in verbatim contents of a class.
 func checkSecret(content string, at *field.Path) *field.Error {
 	if strings.Contains(content, "PRIVATE KEY-----") {
 		return field.Invalid(at, field.OmitValueType{}, "must have no private key: a class has no secrets, and each user of the VM can read its user data")

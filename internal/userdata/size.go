@@ -14,16 +14,15 @@ import (
 	"github.com/drover-dev/drover/internal/gzipb64"
 )
 
-// A Form is how a cloud takes user data.
+// A Form is the form in which a cloud accepts user data.
 type Form struct {
 	// Encoding of the user data in its Secret.
 	Encoding clusterv1alpha1.UserDataEncoding
-	// MaxBytes of the user data, compressed if the encoding does that, before base64. 0 is
-	// no limit.
+	// MaxBytes of the user data, compressed if the encoding compresses, before base64. 0 is no limit.
 	MaxBytes int
 }
 
-// A TooLargeError means that a cloud does not take user data of this size.
+// A TooLargeError means that a cloud does not accept user data of this size.
 type TooLargeError struct {
 	Bytes, MaxBytes int
 	Compressed      bool
@@ -54,7 +53,7 @@ func (e *TooLargeError) Error() string {
 	return b.String()
 }
 
-// ReasonOf the problem that an error of user data is.
+// ReasonOf returns the reason of the problem for an error of user data.
 func ReasonOf(err error) string {
 	if tooLarge := (*TooLargeError)(nil); errors.As(err, &tooLarge) {
 		return machinev1alpha1.ReasonUserDataTooLarge
@@ -62,7 +61,7 @@ func ReasonOf(err error) string {
 	return machinev1alpha1.ReasonUserDataInvalid
 }
 
-// encode filled user data for its Secret, and return its size in bytes as MaxBytes counts them.
+// encode encodes filled user data for its Secret, and returns its size in bytes as MaxBytes counts them.
 func (f Form) encode(filled []byte) (encoded []byte, size int, err error) {
 	switch f.Encoding {
 	case clusterv1alpha1.UserDataBase64:
@@ -77,8 +76,8 @@ func (f Form) encode(filled []byte) (encoded []byte, size int, err error) {
 	return filled, len(filled), nil
 }
 
-// pack filled user data for its Secret, or return a TooLargeError if the cloud does not take
-// that much.
+// pack encodes filled user data for its Secret, or returns a TooLargeError if the cloud does not accept user
+// data of that size.
 func (f Form) pack(filled []byte) ([]byte, error) {
 	encoded, size, err := f.encode(filled)
 	if err != nil {
@@ -90,7 +89,7 @@ func (f Form) pack(filled []byte) ([]byte, error) {
 	return encoded, nil
 }
 
-// tooLarge returns the error of user data of a size, nil if the cloud takes it.
+// tooLarge returns the error for user data of a size, nil if the cloud accepts it.
 func (f Form) tooLarge(size int) *TooLargeError {
 	if f.MaxBytes <= 0 || size <= f.MaxBytes {
 		return nil
@@ -98,15 +97,15 @@ func (f Form) tooLarge(size int) *TooLargeError {
 	return &TooLargeError{Bytes: size, MaxBytes: f.MaxBytes, Compressed: f.Encoding == clusterv1alpha1.UserDataGzipBase64}
 }
 
-// SizeOf a template that is filled with values of the size that those of a cluster have as
-// a rule, in bytes as MaxBytes counts them.
+// SizeOf returns the size of a template that is filled with values of the usual size, in bytes as MaxBytes
+// counts them.
 func (f Form) SizeOf(template string) (int, error) {
 	_, size, err := f.encode(typical.fill(template))
 	return size, err
 }
 
-// typical values: a CA bundle has one certificate. A larger bundle is found when the
-// Machine's user data is filled, which is before its VM is created too.
+// typical values: a CA bundle has one certificate. A larger bundle is detected when the Machine's user data is
+// filled, which also precedes the creation of its VM.
 var typical = Filling{
 	Token: "0123ab.0123456789abcdef", Server: "https://0123456789abcdef0123456789abcdef.example.org:6443",
 	Name: "0123456789-0123456789-01234", CA: noise(1200), UID: "01234567-89ab-cdef-0123-456789abcdef", ConfigUID: "fedcba98-7654-3210-fedc-ba9876543210",
@@ -121,11 +120,10 @@ func noise(n int) []byte {
 	return out[:n]
 }
 
-// mostNamed files of user data that is too large.
+// mostNamed is how many files the error names.
 const mostNamed = 3
 
-// CheckSize returns a TooLargeError if the cloud does not take the document, as encoded in
-// the template.
+// CheckSize returns a TooLargeError if the cloud does not accept the document, as encoded in the template.
 func (d Document) CheckSize(template string, form Form) error {
 	size, err := form.SizeOf(template)
 	if err != nil {

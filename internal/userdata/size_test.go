@@ -40,7 +40,7 @@ func TestUserDataThatIsTooLargeIsRefused(t *testing.T) {
 			if errors.As(err, &tooLarge) != (tc.want != "") || err != nil && !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("%s\nwant %q, got %v", tc.reason, tc.want, err)
 			}
-			// What is filled in is measured as well.
+			// The filled template is measured as well.
 			_, err = Filling{}.Fill(string(template), tc.form)
 			if errors.As(err, &tooLarge) != (tc.want != "") {
 				t.Errorf("filled: %s\ngot %v", tc.reason, err)

@@ -10,8 +10,8 @@ import (
 // stepPath is the path of a step's script, which both formats have as plain text.
 var stepPath = regexp.MustCompile(regexp.QuoteMeta(dirSteps) + `/[0-9]{2,3}-([a-z0-9][-a-z0-9]*)`)
 
-// StepNames returns the names of the bootstrap steps that user data has, in their order, in
-// whatever encoding it is. User data that Drover did not write has none.
+// StepNames returns the names of the bootstrap steps in user data, in their order, for any encoding. User data
+// that Drover did not write has none.
 func StepNames(content string) []string {
 	if plain, err := gzipb64.Decode(content); err == nil {
 		content = string(plain)

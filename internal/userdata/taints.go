@@ -10,8 +10,8 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// registerWithTaints is what the Node has from its first moment: the taint that says
-// that it is not initialized, those of the class's configuration, and the Machine's.
+// registerWithTaints returns the taints with which the Node registers: the taint for a Node that is not
+// initialized, those of the class's configuration, and the Machine's.
 func registerWithTaints(ofClass []corev1.Taint, in Input) ([]corev1.Taint, field.ErrorList) {
 	out := []corev1.Taint{{Key: machinev1alpha1.TaintUninitialized, Effect: corev1.TaintEffectNoSchedule}}
 	taints, errs := checked(in.Taints, field.NewPath("spec", "taints"))

@@ -50,7 +50,7 @@ func (d *draft) applyTime(in Input, at *field.Path) field.ErrorList {
 	return errs
 }
 
-// timeConfig of a service.
+// timeConfig returns the configuration of a service.
 func timeConfig(format machinev1alpha1.TimeServiceFormat, servers []string) string {
 	if format == machinev1alpha1.Timesyncd {
 		return "[Time]\nNTP=" + strings.Join(servers, " ") + "\nFallbackNTP=\n"
@@ -59,7 +59,7 @@ func timeConfig(format machinev1alpha1.TimeServiceFormat, servers []string) stri
 	for _, s := range servers {
 		fmt.Fprintf(&b, "server %s iburst\n", s)
 	}
-	// Of a VM that was suspended, the clock is set at once.
+	// After a suspension of the VM, the clock is set at once.
 	b.WriteString("driftfile /var/lib/chrony/drift\nmakestep 1.0 3\nrtcsync\n")
 	return b.String()
 }

@@ -13,8 +13,8 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// Scripts that have the system read its certificates once: before the steps of the profile, which
-// may need them, or after, on systems whose packages bring the command.
+// Scripts that have the system read its certificates once: before the steps of the profile, which may need
+// them, or after, on systems whose packages install the command.
 var (
 	//go:embed scripts/trust.sh
 	trustScript string
@@ -57,7 +57,7 @@ func (d *draft) applyTrust(in Input, at *field.Path) field.ErrorList {
 	return errs
 }
 
-// splitCertificates of a bundle, without what stands between them.
+// splitCertificates returns the certificates of a bundle, without the text between them.
 func splitCertificates(bundle string, at *field.Path) ([]string, *field.Error) {
 	if err := checkSecret(bundle, at); err != nil {
 		return nil, err

@@ -1,6 +1,5 @@
-// Package workernode holds what Drover wants of the Node of a Machine, and what it knows
-// of it: what the step lifecycle and the Machine's controller hand to each other through
-// the pipeline's context.
+// Package workernode has the desired and the observed state of the Node of a Machine, which the step lifecycle
+// and the Machine's controller exchange through the pipeline's context.
 package workernode
 
 import (
@@ -20,21 +19,21 @@ type WorkerNode struct {
 	Observation Observation `json:"observation,omitzero"`
 }
 
-// Parameters say what is kept on the Node of a Machine.
+// Parameters are the desired state of the Node of a Machine.
 type Parameters struct {
 	// ProviderID of the VM, empty while it is not known. A Node without one is given it.
 	ProviderID string `json:"providerID,omitempty"`
 
-	// Addresses of the VM, as its cloud and its guest report them. The serving certificate
-	// of the Node's kubelet is approved for no others, and for the Node's name.
+	// Addresses of the VM, as its cloud and its guest report them. The serving certificate of the Node's kubelet
+	// is approved only for these, and for the Node's name.
 	Addresses []Address `json:"addresses,omitempty"`
 
 	// CloudNamesNodes means that the cloud decides on the Node's name. Otherwise only a
 	// Node with the Machine's own Node name is the Machine's.
 	CloudNamesNodes bool `json:"cloudNamesNodes,omitempty"`
 
-	// Labels kept on the Node. A label that is removed here is removed there, unless the
-	// Node had it before; then it gets its former value.
+	// Labels kept on the Node. A label that is removed here is removed from the Node. If the Node had the label
+	// before, it gets its former value instead.
 	Labels map[string]string `json:"labels,omitempty"`
 
 	// Annotations kept on the Node, as Labels are.
@@ -43,13 +42,12 @@ type Parameters struct {
 	// Taints kept on the Node, as Labels are.
 	Taints []Taint `json:"taints,omitempty"`
 
-	// StartupTaints that another controller removes when the Node is ready for pods.
-	// Those that are still there are in the observation.
+	// StartupTaints that another controller removes when the Node is ready for pods. The remaining ones are in the
+	// observation.
 	StartupTaints []Taint `json:"startupTaints,omitempty"`
 
-	// Drained asks for the Node to be cordoned and emptied although it stays. The timeout
-	// counts from then on. When it becomes false, the Node is uncordoned if it was
-	// cordoned for this.
+	// Drained requests that the Node is cordoned and emptied although it stays. The timeout starts with the
+	// request. When Drained becomes false, the Node is uncordoned if it was cordoned for this.
 	Drained bool `json:"drained,omitempty"`
 
 	// Drain of the Node.
@@ -63,9 +61,8 @@ type Taint struct {
 	Effect string `json:"effect"`
 }
 
-// Drain says how the Node is emptied when its Machine is deleted, or when it shall be
-// drained. The timeout counts from the deletion, from the end of the wait for hooks, or
-// from when Drained was asked for.
+// Drain is how the Node is emptied when its Machine is deleted, or when Drained is requested. The timeout
+// starts with the deletion, with the end of the wait for hooks, or with the request for Drained.
 type Drain struct {
 	machinev1alpha1.Drain `json:",inline"`
 
@@ -95,7 +92,7 @@ type Address struct {
 	Guest bool `json:"guest,omitempty"`
 }
 
-// Info is what a Node reports of its system.
+// Info is the system of a Node, as the Node reports it.
 type Info struct {
 	KubeletVersion          string `json:"kubeletVersion,omitempty"`
 	OSImage                 string `json:"osImage,omitempty"`
@@ -105,18 +102,18 @@ type Info struct {
 	OperatingSystem         string `json:"operatingSystem,omitempty"`
 }
 
-// An Observation is what is known of the Node of a Machine.
+// An Observation is the observed state of the Node of a Machine.
 type Observation struct {
 	// Present means that the Node is in the target cluster, as far as that can be read.
 	Present bool `json:"present,omitempty"`
-	// Error is why the Node cannot be observed or kept in step now, empty if it can. The
-	// rest is then as it was seen last.
+	// Error is why the Node cannot be observed or kept in sync now, empty if it can. The other fields are then as
+	// observed last.
 	Error string `json:"error,omitempty"`
 
 	// NodeName is the name of the Node, once it joined.
 	NodeName string `json:"nodeName,omitempty"`
-	// NodeUID is the UID of the Node. A Node that was deleted and came back under the same
-	// name is another one.
+	// NodeUID is the UID of the Node. If a Node was deleted and created again with the same name, it is another
+	// one.
 	NodeUID types.UID `json:"nodeUID,omitempty"`
 	// Created is when the Node registered.
 	Created *metav1.Time `json:"created,omitempty"`
@@ -124,34 +121,33 @@ type Observation struct {
 	HasProviderID bool `json:"hasProviderID,omitempty"`
 	// Addresses of the Node.
 	Addresses []Address `json:"addresses,omitempty"`
-	// NodeInfo is what the Node reports of its system.
+	// NodeInfo is the system of the Node, as the Node reports it.
 	NodeInfo *Info `json:"nodeInfo,omitempty"`
 	// Conditions of the Node. Heartbeats are left out.
 	Conditions []Condition `json:"conditions,omitempty"`
 
-	// Join is what is known of the way to the Node.
+	// Join is the progress of the join.
 	Join Join `json:"join,omitzero"`
 
-	// Labels of the Node whose keys lie in machine.drover.dev or drover.dev, without
-	// those that Drover put there.
+	// Labels of the Node whose keys are in machine.drover.dev or drover.dev, without those that Drover set.
 	Labels map[string]string `json:"labels,omitempty"`
 	// Annotations of the Node, as Labels are.
 	Annotations map[string]string `json:"annotations,omitempty"`
 
-	// StartupTaints that are still there, as key:effect, and the one that the kubelet
-	// registers with until the parameters are on the Node.
+	// StartupTaints that are still there, as key:effect, including the one that the kubelet registers with until
+	// the parameters are on the Node.
 	StartupTaints []string `json:"startupTaints,omitempty"`
 
 	// Synced means that the Node has all of the parameters.
 	Synced bool `json:"synced,omitempty"`
 
-	// Drained means that the Node was cordoned and emptied, as the parameters ask.
+	// Drained means that the Node was cordoned and emptied, as the parameters request.
 	Drained bool `json:"drained,omitempty"`
 	// Drain of the Node, while there is one.
 	Drain *machinev1alpha1.DrainStatus `json:"drain,omitempty"`
 }
 
-// Join is what the target cluster has of a VM that joins, beside its Node.
+// Join is the progress of a VM's join, from the objects in the target cluster besides its Node.
 type Join struct {
 	// CertificateRequested is when the first request with the join token was made, and
 	// CertificateApproved when one was approved.

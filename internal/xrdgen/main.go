@@ -17,9 +17,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// composites are the kinds that become XRDs, with their default Composition. An
-// OrphanCollector has none: its provider decides. Nor has a NodePool: what it offers is up to the
-// platform team.
+// composites are the kinds that become XRDs, with their default Composition. An OrphanCollector has none, since
+// its provider decides. A NodePool has none, since the platform team decides on its offers.
 var composites = map[string]string{
 	"NodePool":          "",
 	"MachineDeployment": "machinedeployment",
@@ -137,7 +136,7 @@ func writeClaims(crd *extv1.CustomResourceDefinition) error {
 	return marshal(xrd, "../examples/claims/definition.yaml")
 }
 
-// clean leaves out what only a server writes.
+// clean leaves out the fields that only a server writes.
 func clean(crd *extv1.CustomResourceDefinition) map[string]any {
 	return map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1",
@@ -147,8 +146,8 @@ func clean(crd *extv1.CustomResourceDefinition) map[string]any {
 	}
 }
 
-// toXRD keeps of a CRD what an XRD may say, and leaves out what Crossplane adds to
-// each composite resource by itself.
+// toXRD keeps the fields of a CRD that an XRD may have, and leaves out those that Crossplane adds to each
+// composite resource.
 func toXRD(crd *extv1.CustomResourceDefinition, defaultComposition string) (map[string]any, error) {
 	versions := make([]any, 0, len(crd.Spec.Versions))
 	for _, v := range crd.Spec.Versions {

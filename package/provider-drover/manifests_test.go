@@ -20,8 +20,8 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/rights.txt")
 
-// TestRights compares what the shipped manifests allow with a list that a reviewer can
-// read: who widens a right has to show it there.
+// TestRights compares the rights in the shipped manifests with a list that a reviewer can read. A
+// change that widens a right must change the list too.
 func TestRights(t *testing.T) {
 	files, err := filepath.Glob("rbac*.yaml")
 	if err != nil {
@@ -47,7 +47,7 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// TestNoRightIsForEverything looks for what no component of Drover may ever have.
+// TestNoRightIsForEverything fails for rights that no component of Drover may ever have.
 func TestNoRightIsForEverything(t *testing.T) {
 	var all objects
 	files, err := filepath.Glob("rbac*.yaml")
@@ -96,7 +96,7 @@ type objects struct {
 	bindings []binding
 }
 
-// TestEveryRoleIsBoundOrAggregates looks for one that the list of rights would not show.
+// TestEveryRoleIsBoundOrAggregates fails for a role that the list of rights would omit.
 func TestEveryRoleIsBoundOrAggregates(t *testing.T) {
 	var all objects
 	files, err := filepath.Glob("rbac*.yaml")
@@ -145,7 +145,7 @@ func (o *objects) read(t *testing.T, file string) {
 	}
 }
 
-// text lists all rights by who has them.
+// text lists all rights by their subjects.
 func (o *objects) text(t *testing.T) string {
 	t.Helper()
 	list := rightstest.List{}
@@ -156,7 +156,7 @@ func (o *objects) text(t *testing.T) string {
 	}
 	for _, r := range o.roles {
 		for label := range r.Labels {
-			// Those of Drover's own aggregated roles are listed with their bindings.
+			// Rights of Drover's own aggregated roles are listed with their bindings.
 			if _, aggregates := strings.CutPrefix(label, "rbac.authorization.k8s.io/aggregate-to-"); aggregates || label == "rbac.crossplane.io/aggregate-to-crossplane" {
 				list.Add(fmt.Sprintf("%s %s, %s, by %s", r.Kind, r.Name, label, r.file), "", r.Rules...)
 			}
@@ -192,9 +192,9 @@ func (o *objects) rulesOf(t *testing.T, b binding) []rbacv1.PolicyRule {
 	return nil
 }
 
-// TestThePackageOfEachVMCanBeGuarded holds that who lets provider-drover create VMs of an API
-// group also lets it change the ClusterUsage of their package: one that it cannot delete would
-// protect the package for ever.
+// TestThePackageOfEachVMCanBeGuarded checks that a role that lets provider-drover create VMs of an
+// API group also lets it change the ClusterUsage of their package. provider-drover could not delete
+// such a ClusterUsage otherwise, and the package would be protected forever.
 func TestThePackageOfEachVMCanBeGuarded(t *testing.T) {
 	files, err := filepath.Glob("rbac*.yaml")
 	if err != nil {

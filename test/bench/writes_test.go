@@ -1,5 +1,5 @@
-// Package bench measures Drover on a local control plane, in counts and not in
-// seconds: a shared machine has no use for the latter.
+// Package bench measures Drover on a local control plane. It measures counts, not seconds:
+// durations mean nothing on a shared machine.
 package bench
 
 import (
@@ -17,9 +17,9 @@ import (
 
 var large = flag.Bool("large", false, "count the writes of 1000 Machines too, which takes a quarter of an hour")
 
-// BenchmarkAPIWrites counts the write requests that a Machine costs from nothing
-// to Running, those of Crossplane and of the kubelet included. Crossplane's circuit
-// breaker is raised as docs/install.md says, and VMs boot at once.
+// BenchmarkAPIWrites counts the write requests per Machine from its creation until it is Running,
+// including those of Crossplane and of the kubelet. Crossplane's circuit breaker has the limits
+// that docs/install.md recommends, and VMs boot at once.
 //
 //	go test -run '^$' -bench APIWrites -benchtime 1x ./test/bench [-large]
 func BenchmarkAPIWrites(b *testing.B) {
@@ -46,7 +46,7 @@ func BenchmarkAPIWrites(b *testing.B) {
 				report(b, before, after, float64(n))
 				if n < sizes[len(sizes)-1] {
 					f.DeleteDeployment(b, "counted")
-				} // The last one goes with the control plane.
+				} // The last deployment is deleted with the control plane.
 			}
 		})
 	}

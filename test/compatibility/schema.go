@@ -1,6 +1,6 @@
-// Package compatibility holds what a release must be able to read of the release before it:
-// objects of its kinds, inputs of its Compositions, and digests of its groups. testdata has
-// what that release wrote, in a folder of its version.
+// Package compatibility checks that a release can read the data of the previous release: objects
+// of its kinds, inputs of its Compositions, and digests of its groups. testdata has this data, in
+// a folder per version.
 package compatibility
 
 import (
@@ -15,15 +15,15 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// A field of a kind, by what a stored object can depend on.
+// A field of a kind, with the properties that a stored object can depend on.
 type field struct {
 	// Type of the value, with its format: string, integer, object.
 	Type string `json:"type"`
 	// Required is true if an object without the field is refused.
 	Required bool `json:"required,omitempty"`
-	// Default is the JSON of the default, empty without one.
+	// Default is the JSON of the default, empty if there is none.
 	Default string `json:"default,omitempty"`
-	// Enum has the values that are allowed, none for any.
+	// Enum has the allowed values. It is empty if every value is allowed.
 	Enum []string `json:"enum,omitempty"`
 	// List is how lists and maps are merged: their type and keys.
 	List string `json:"list,omitempty"`
@@ -42,7 +42,7 @@ type kinds map[string]version
 // schemaFiles below the root of the repository that have CRDs, XRDs or inputs.
 var schemaFiles = []string{"package/*/crds/*.yaml", "package/*/input/*.yaml", "apis/machine/xrds/*.yaml"}
 
-// definition is what CRDs and XRDs have in common.
+// definition has the fields that CRDs and XRDs have in common.
 type definition struct {
 	Kind string `json:"kind"`
 	Spec struct {
@@ -142,7 +142,8 @@ func (v *version) walk(path string, s schema, required bool) {
 	}
 }
 
-// breaks returns how the kinds of now cannot read or keep what is stored by before.
+// breaks returns the changes by which the kinds of now cannot read or keep the objects stored by
+// before.
 func (k kinds) breaks(before kinds) []string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(before)) {
@@ -162,9 +163,9 @@ func (k kinds) breaks(before kinds) []string {
 	return out
 }
 
-// isNotObserved reports whether a new default says of a status only that no spec was observed. A
-// stored object without the field reads the same: all releases compare it with the generation,
-// which is 1 at least.
+// isNotObserved reports whether a new default only means that no spec was observed. A stored
+// object without the field reads the same: all releases compare the field with the generation,
+// which is at least 1.
 func isNotObserved(path string, was, is field) bool {
 	return was.Default == "" && (path == "status.observedGeneration" && is.Default == "-1" ||
 		path == "status" && is.Default == `{"observedGeneration":-1}`)
@@ -204,7 +205,7 @@ func breaks(name string, before, now map[string]field) []string {
 		}
 	}
 	for _, path := range slices.Sorted(maps.Keys(now)) {
-		// A required field of a new object refuses nothing that is stored.
+		// A new required field below a new object does not invalidate stored objects.
 		if _, was := before[path]; !was && now[path].Required {
 			if _, hadParent := before[parentOf(path)]; hadParent || parentOf(path) == "" {
 				note(path, "is new and required: objects without it are refused")

@@ -26,7 +26,7 @@ var (
 
 const root = "../.."
 
-// previous is the folder of the release before this one, with the version of the Makefile.
+// previous returns the testdata folder of the previous release, with the version in the Makefile.
 func previous(t *testing.T) string {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(root, "Makefile"))
@@ -40,7 +40,8 @@ func previous(t *testing.T) string {
 	return filepath.Join("testdata", string(m[1]))
 }
 
-// golden reads a file of the release before this one, or writes it.
+// golden reads a file of the previous release. If the test updates golden files, it writes the
+// file first.
 func golden[T any](t *testing.T, name string, now func(root string) (T, error)) (before T) {
 	t.Helper()
 	file := filepath.Join(previous(t), name)
@@ -68,7 +69,7 @@ func golden[T any](t *testing.T, name string, now func(root string) (T, error)) 
 }
 
 // TestObjectsOfThePreviousReleaseAreKept compares the schemas of all kinds with those of the
-// release before. All kinds have one version, which is stored, and no conversion.
+// previous release. Each kind has one version, which is the storage version, and no conversion.
 func TestObjectsOfThePreviousReleaseAreKept(t *testing.T) {
 	before := golden(t, "schemas.json", schemasIn)
 	now, err := schemasIn(root)
@@ -144,7 +145,7 @@ func TestBreaks(t *testing.T) {
 	}
 }
 
-// An input of a step of Drover in a Composition.
+// An input of a Drover step in a Composition.
 type input struct {
 	Composition string         `json:"composition"`
 	Step        string         `json:"step"`
@@ -186,7 +187,7 @@ func inputsIn(root string) ([]input, error) {
 
 // TestCompositionsOfThePreviousReleaseRun decodes the inputs of its steps as strictly as the
 // steps do. Machines follow a CompositionRevision of the previous release until their own
-// update policy moves them, so that the steps see its inputs for long.
+// update policy moves them, so the steps get its inputs for a long time.
 func TestCompositionsOfThePreviousReleaseRun(t *testing.T) {
 	types := map[string]func() any{
 		"Safety": func() any { return &fn.Safety{} }, "Rollout": func() any { return &fn.Rollout{} }, "Replicas": func() any { return &fn.Replicas{} },
@@ -215,16 +216,17 @@ func TestCompositionsOfThePreviousReleaseRun(t *testing.T) {
 	}
 }
 
-// A digest of Machines. provider-drover writes it, and function-drover compares it with its
-// own of the same Machines.
+// A digest of Machines. provider-drover writes it, and function-drover compares it with its own
+// digest of the same Machines.
 type digest struct {
 	Machines []*machinev1alpha1.Machine `json:"machines"`
 	Digest   string                     `json:"digest"`
 }
 
-// TestDigestsOfThePreviousReleaseAreEqual holds that a set does not wait for its group while
-// provider and function have different versions. If it must change, sets look again every 3
-// seconds until both are upgraded: mention it in the changelog, and write testdata anew.
+// TestDigestsOfThePreviousReleaseAreEqual checks that a set does not wait for its group while
+// provider and function have different versions. If the digest must change, sets are requeued
+// every 3 seconds until both are upgraded. Then describe this in the changelog and regenerate
+// testdata.
 func TestDigestsOfThePreviousReleaseAreEqual(t *testing.T) {
 	before := golden(t, "digest.json", func(string) (digest, error) {
 		ms, err := machines()
@@ -243,7 +245,7 @@ func TestDigestsOfThePreviousReleaseAreEqual(t *testing.T) {
 	}
 }
 
-// machines with every field that the schema has a simple value for.
+// machines returns Machines with every field that has a simple value in the schema.
 func machines() ([]*machinev1alpha1.Machine, error) {
 	const text = `
 - metadata: {namespace: ns, name: a, uid: uid-a, creationTimestamp: "2030-01-01T12:00:00Z", labels: {app: web}, annotations: {machine.drover.dev/preserve: when-failed},

@@ -1,6 +1,8 @@
 package conformance
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,14 +16,15 @@ import (
 // AllocationAccount is an Account of a cloud that accepts VMs which it then cannot place.
 type AllocationAccount interface {
 	Account
-	// FailAllocation of the VM of a Machine, until Accept.
+	// FailAllocation makes the cloud accept the VM of a Machine and then fail to place it, until
+	// Accept.
 	FailAllocation(t *testing.T, machine string)
-	// ShowsFailure reports whether the provider shows that a VM could not be placed. Otherwise only
-	// an inventory tells.
+	// ShowsFailure reports whether the provider shows that a VM could not be placed. If it does
+	// not, only an inventory shows it.
 	ShowsFailure() bool
 }
 
-// failedAllocation of a VM that the cloud has accepted.
+// failedAllocation tests a VM that the cloud accepts and then cannot place.
 func failedAllocation(t *testing.T, c Cloud, _ *life) {
 	w := newWorld(t, c)
 	account, ok := w.account.(AllocationAccount)
@@ -32,13 +35,17 @@ func failedAllocation(t *testing.T, c Cloud, _ *life) {
 	account.FailAllocation(t, name)
 	m := &machinev1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: name}, Spec: w.MachineSpec(kit.NewVersion)}
 	m.Spec.ClassRef.Name, m.Spec.CreationTimeout = w.class.Name, metav1.Duration{Duration: time.Minute}
+	if !account.ShowsFailure() && hasInventory(c) {
+		failedByInventory(t, w, m)
+		return
+	}
 	w.Create(t, m)
 	w.await(t, m, func(m *machinev1alpha1.Machine) string {
 		op := m.Status.LastOperation
 		switch {
 		case op != nil && op.ErrorCode == string(fn.ErrorCapacityExhausted):
 			return ""
-		case !account.ShowsFailure() && !hasInventory(c) && m.Status.Phase == machinev1alpha1.MachineFailed:
+		case !account.ShowsFailure() && m.Status.Phase == machinev1alpha1.MachineFailed:
 			return ""
 		}
 		return "neither lastOperation has the class CapacityExhausted nor the Machine is Failed"
@@ -55,4 +62,32 @@ func failedAllocation(t *testing.T, c Cloud, _ *life) {
 		w.vm(t, m)
 	}
 	w.end(t, m)
+}
+
+// soon is the longest time until an inventory fails the Machine of a VM that could not be placed.
+// The creationTimeout of the Machine is much longer, so it cannot be the cause.
+const soon = 90 * time.Second
+
+// failedByInventory tests a Machine whose VM stays in a state that only an inventory shows.
+func failedByInventory(t *testing.T, w *world, m *machinev1alpha1.Machine) {
+	t.Helper()
+	o := w.collect(t, w.account.(InventoryAccount))
+	m.Spec.CreationTimeout.Duration = 20 * time.Minute
+	began := time.Now()
+	w.Create(t, m)
+	w.awaitFailure(t, m, machinev1alpha1.FailureVMFailed)
+	if after := time.Since(began); after > soon {
+		t.Errorf("the Machine failed after %s, want within %s", after.Round(time.Second), soon)
+	} else {
+		t.Logf("failed within %s", after.Round(time.Second))
+	}
+	w.await(t, m, func(m *machinev1alpha1.Machine) string {
+		if d := m.Status.LastOperation.Description; !strings.Contains(d, "the cloud could not create VM") {
+			return fmt.Sprintf("it does not report that the cloud could not create its VM: %q", d)
+		}
+		return ""
+	})
+	t.Logf("%s %s: %s", m.Status.Phase, m.Status.FailureReason, m.Status.LastOperation.Description)
+	census(t, w, o, 1, 0)
+	w.end(t, m, o)
 }

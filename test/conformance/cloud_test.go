@@ -14,7 +14,7 @@ import (
 	"github.com/drover-dev/drover/test/kit"
 )
 
-// A Backing answers in place of a cloud.
+// A Backing is the kind of cloud that the suite has behind a provider.
 type Backing string
 
 const (
@@ -22,43 +22,46 @@ const (
 	real Backing = "real"
 	// fakedAPI speaks the wire format of the cloud's API with the provider from its package.
 	fakedAPI Backing = "faked API"
-	// played is a simulator in place of the provider too: it writes what the provider would write.
+	// played is a simulator in place of the cloud and of the provider: it writes the status that
+	// the provider would write.
 	played Backing = "played"
 )
 
-// A Cloud is a provider, and what plays the cloud behind it.
+// A Cloud is a provider with the cloud, or the fake of one, behind it.
 type Cloud interface {
-	// Provider of the classes: the label of the Composition.
+	// Provider returns the name of the cloud in the suite. Unless labelOf maps it, it is also
+	// spec.provider of the classes and the label of the Composition.
 	Provider() string
-	// Backing is what answers in place of the cloud.
+	// Backing returns the kind of cloud behind the provider.
 	Backing() Backing
-	// Cannot says of the cases that the provider cannot have, by their names, why.
+	// Cannot returns the cases that the provider cannot have, by name, with the reason.
 	Cannot() map[string]string
-	// Install on a control plane that has Drover what a user installs for the provider,
-	// and start what plays the cloud. It is called once, before any Account.
+	// Install installs the provider on a control plane that has Drover, as a user does, and starts
+	// the fake of its cloud. It is called once, before any Account.
 	Install(ctx context.Context, p *kit.Plane) error
-	// Close ends what Install started.
+	// Close stops everything that Install started.
 	Close()
-	// Account at the cloud for the Machines of one fleet, with right credentials.
+	// Account returns an account at the cloud for the Machines of one fleet, with valid
+	// credentials.
 	Account(t *testing.T, f kit.Fleet) Account
 }
 
-// An Account has the VMs of one fleet. It ends with the test.
+// An Account has the VMs of one fleet. It exists until the end of the test.
 type Account interface {
-	// Class that VMs can be made of, with the account's credentials: see classOf.
+	// Class returns a class for the VMs, with the configuration of the account: see classOf.
 	Class(t *testing.T) *machinev1alpha1.MachineClass
-	// VMs that the cloud has, without those that it is deleting.
+	// VMs returns the VMs that the cloud has, without those that it is deleting.
 	VMs(ctx context.Context) ([]VM, error)
-	// VMKind is the kind of the VM's managed resource.
+	// VMKind returns the kind of the managed resource of a VM.
 	VMKind() schema.GroupVersionKind
 
-	// Refuse to create the VM of a Machine with an error of a class, from now on.
+	// Refuse makes the cloud refuse the VM of a Machine with an error of a class, until Accept.
 	Refuse(t *testing.T, machine string, code fn.ErrorCode)
-	// Accept it after all.
+	// Accept makes the cloud create the VM of a Machine after all.
 	Accept(t *testing.T, machine string)
-	// Lose a VM: somebody deletes it at the cloud.
+	// Lose deletes a VM at the cloud without the provider, as a user may.
 	Lose(t *testing.T, id string)
-	// SetCredentials by which the provider goes to the cloud.
+	// SetCredentials sets the credentials with which the provider calls the cloud.
 	SetCredentials(t *testing.T, c Credentials)
 }
 
@@ -66,38 +69,40 @@ type Account interface {
 type Credentials string
 
 const (
-	// CredentialsRight are taken by the cloud.
+	// CredentialsRight are accepted by the cloud.
 	CredentialsRight Credentials = "right"
-	// CredentialsWrong are there, and the cloud does not take them.
+	// CredentialsWrong exist, and the cloud refuses them.
 	CredentialsWrong Credentials = "wrong"
-	// CredentialsMissing: there is no Secret.
+	// CredentialsMissing means that there is no Secret.
 	CredentialsMissing Credentials = "missing"
 )
 
 // OrphanAccount is an Account whose provider has an inventory.
 type OrphanAccount interface {
 	Account
-	// CreateVM at the cloud, with tags, past the provider. It returns its external name.
+	// CreateVM creates a VM with tags at the cloud, without the provider. It returns the external
+	// name.
 	CreateVM(t *testing.T, name string, tags map[string]string) string
-	// ProviderConfig that sees it.
+	// ProviderConfig returns the configuration of the inventory that lists the VM.
 	ProviderConfig() machinev1alpha1.VMProviderConfigReference
 }
 
-// InventoryAccount is an OrphanAccount whose VMs are resources of a provider that passes over one
-// that is gone.
+// InventoryAccount is an OrphanAccount whose provider may not notice the deletion of a VM at the
+// cloud.
 type InventoryAccount interface {
 	OrphanAccount
-	// PassOver a VM that somebody deletes at the cloud: nothing but the list of VMs shows it.
+	// PassOver deletes a VM at the cloud so that only the list of VMs shows it: the provider shows
+	// the old state, and the Node stays.
 	PassOver(t *testing.T, id string)
-	// Place of the VMs, for spec.forProvider of an OrphanCollector.
+	// Place returns the place of the VMs, for spec.forProvider of an OrphanCollector.
 	Place() map[string]any
 }
 
-// CompanionAccount is an Account whose VMs may have resources beside them.
+// CompanionAccount is an Account whose VMs may have companions.
 type CompanionAccount interface {
 	Account
-	// Beside the VMs there are these things, and some were to be deleted while their VM
-	// had them.
+	// Beside returns the companions that the cloud has, and a description of each attempt to delete
+	// a companion while its VM used it.
 	Beside(ctx context.Context) (things, torn []string)
 }
 
@@ -109,8 +114,8 @@ type VM struct {
 	// Name of a VM without tags of its own, because the cloud never deletes a tag; empty where
 	// tags name the Machine.
 	Name string
-	// UserData as the VM reads it, nil where the cloud shows it to nobody: then a Node
-	// that joins is all that tells of it.
+	// UserData is the user data that the VM reads. It is nil if the cloud does not show it: then
+	// only a Node that joins proves it.
 	UserData []byte
 }
 

@@ -22,10 +22,10 @@ import (
 	"github.com/drover-dev/drover/test/kit"
 )
 
-// clouds that the suite holds against its cases, in the order of the table.
+// clouds are the clouds that the suite tests, in the order of the table.
 var clouds = append([]Cloud{local{}, &hetzner{}, &openStack{}, &vSphere{}, terraformLocal{}, &terraformHetzner{}, &terraformOpenStack{}}, described()...)
 
-// described clouds are the files in the folder clouds.
+// described returns the clouds that the files in the folder clouds describe.
 func described() []Cloud {
 	files, err := filepath.Glob(filepath.Join("clouds", "*.yaml"))
 	if err != nil {
@@ -43,7 +43,7 @@ func described() []Cloud {
 	return out
 }
 
-// plane is started by the first test that asks for it.
+// plane starts the control plane when a test first needs it.
 var plane = sync.OnceValues(func() (*kit.Plane, error) {
 	started.Store(true)
 	p, err := kit.Up(context.Background(), kit.Options{Args: kit.Limits, Witness: true})
@@ -61,10 +61,10 @@ var plane = sync.OnceValues(func() (*kit.Plane, error) {
 
 var started atomic.Bool
 
-// installs of clouds, each done once.
+// installs has, by cloud, a function that installs it once.
 var installs sync.Map
 
-// installed has a cloud installed on the plane.
+// installed installs a cloud on the control plane, unless that is done already.
 func installed(c Cloud) (*kit.Plane, error) {
 	once, _ := installs.LoadOrStore(c.Provider(), sync.OnceValues(func() (*kit.Plane, error) {
 		p, err := plane()
@@ -84,8 +84,8 @@ func installed(c Cloud) (*kit.Plane, error) {
 	return once.(func() (*kit.Plane, error))()
 }
 
-// atOnce is how many cases run in parallel, whatever the number of processors: most of the time
-// they wait for a provider that is as slow as life.
+// atOnce is how many cases run in parallel, regardless of the number of processors: most of the
+// time they wait for a provider that is as slow as a real one.
 const atOnce = "16"
 
 func TestMain(m *testing.M) {
@@ -118,12 +118,12 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// TestConformance runs every case with every provider: make conformance PROVIDER=aws
-// those of one.
+// TestConformance runs every case with every provider. make conformance PROVIDER=aws runs those of
+// one provider.
 func TestConformance(t *testing.T) {
 	for _, c := range clouds {
 		t.Run(c.Provider(), func(t *testing.T) {
-			if isShort() && onlyInLong[c.Provider()] {
+			if kit.IsShort() && onlyInLong[c.Provider()] {
 				t.Skip("make conformance runs it: another cloud of the same provider stands for it")
 			}
 			t.Parallel()
@@ -148,16 +148,16 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// run a case, or say why there is none. Those of a life go one after the other.
+// run runs a case, or skips it with the reason. Cases of a life run one after the other.
 func run(t *testing.T, c Cloud, tc Case, l *life) {
 	t.Run(tc.Name, func(t *testing.T) {
 		if reason, ok := cannot(c)[tc.Name]; ok {
 			results.note(c.Provider(), tc.Name, "-")
 			t.Skipf("%s cannot have it: %s", c.Provider(), reason)
 		}
-		if isShort() && takeMinutes[tc.Name] && !standsFor[c.Provider()] {
+		if kit.IsShort() && onlyAtSome[tc.Name] && !standsFor[c.Provider()] {
 			results.note(c.Provider(), tc.Name, "long")
-			t.Skip("make conformance runs it: it takes minutes")
+			t.Skip("make conformance runs it")
 		}
 		t.Cleanup(func() { results.note(c.Provider(), tc.Name, outcome(t)) })
 		if l == nil && !alone(c, tc) {
@@ -167,8 +167,8 @@ func run(t *testing.T, c Cloud, tc Case, l *life) {
 	})
 }
 
-// alone reports whether the other cases of the provider wait for the end of a case: it kills the
-// process that all have.
+// alone reports whether a case cannot run in parallel with the other cases of its provider, because
+// it kills the process that they share.
 func alone(c Cloud, tc Case) bool { return tc.Name == CaseRestart && c.Backing() != played }
 
 func outcome(t *testing.T) string {
@@ -189,7 +189,7 @@ var results = &table{of: map[string]map[string]string{}, times: map[string]time.
 type table struct {
 	mu sync.Mutex
 	of map[string]map[string]string
-	// times that the providers took.
+	// times is how long each provider took.
 	times map[string]time.Duration
 }
 
@@ -208,7 +208,7 @@ func (r *table) note(provider, name, outcome string) {
 	r.of[provider][name] = outcome
 }
 
-// String has a line a case: there are more cases than providers.
+// String returns a line per case and a column per provider: there are more cases than providers.
 func (r *table) String() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -22,15 +22,17 @@ import (
 // ConsoleAccount is an Account whose provider reports the consoles of VMs.
 type ConsoleAccount interface {
 	Account
-	// Write a line to the console of a VM. A cloud whose VMs write by themselves leaves it to them.
+	// Write writes a line to the console of a VM. At a cloud whose VMs write to their consoles
+	// themselves, it does nothing.
 	Write(id, line string)
-	// ConsoleReads is how often the cloud showed the console of a VM to the provider. A cloud that
-	// has it in its record of the VM counts 1 while it is there.
+	// ConsoleReads returns how often the cloud showed the console of a VM to the provider. If the
+	// console is a part of the cloud's record of the VM, it returns 1 as long as the record has
+	// one.
 	ConsoleReads(ctx context.Context, id string) (int, error)
 }
 
-// cannot says of the cases that a cloud cannot have why. Its Composition tells whether it has
-// consoles.
+// cannot returns the cases that a cloud cannot have, by name, with the reason. It derives some of
+// them from the Composition, such as whether the provider reports consoles.
 func cannot(c Cloud) map[string]string {
 	out := map[string]string{}
 	maps.Copy(out, c.Cannot())
@@ -50,7 +52,7 @@ func cannot(c Cloud) map[string]string {
 	}
 	if s, ok := c.(*simulated); !ok {
 		out[CaseMissing] = "The provider of the VM reports that it is gone: the case `Lost` has it"
-	} else if s.newAPI() == nil {
+	} else if !s.hasAPI() {
 		if out[CaseOrphan] == "" {
 			out[CaseOrphan] = "The suite has no fake of the cloud's API for provider-inventory"
 		}
@@ -68,7 +70,7 @@ func cannot(c Cloud) map[string]string {
 	return out
 }
 
-// notes on cases that a cloud has, and in which something is left to say.
+// notes returns remarks on cases that a cloud has only with a limitation or a difference, by name.
 func notes(c Cloud) map[string]string {
 	out := map[string]string{}
 	if l, ok := c.(interface{ Leaks() int }); ok && l.Leaks() > 0 {
@@ -86,7 +88,9 @@ func notes(c Cloud) map[string]string {
 	if _, ok := c.(*terraformOpenStack); ok {
 		out[CaseAllocation] = "The Terraform provider keeps Nova's reason to itself: the Machine is Failed at once, with an error of the class `Transient`, and its VM is deleted with it"
 	}
-	if s, ok := c.(*simulated); ok && s.FailedAllocation != nil && s.FailedAllocation.Stays && !hasInventory(c) {
+	if s, ok := c.(*simulated); ok && s.FailedAllocation != nil && s.FailedAllocation.Stays && hasInventory(c) {
+		out[CaseAllocation] = "The provider does not show that the VM is in the state Failed. The inventory does: the Machine is Failed after two looks, long before its `creationTimeout`, with the reason `VMFailed`, and its VM is deleted"
+	} else if ok && s.FailedAllocation != nil && s.FailedAllocation.Stays {
 		out[CaseAllocation] = "The provider does not show that the VM is in the state Failed, and the suite has no inventory that does: the Machine is Failed after its `creationTimeout`, with the reason `JoinTimeout`, and its VM is deleted"
 	}
 	return out
@@ -95,10 +99,11 @@ func notes(c Cloud) map[string]string {
 // hasInventory reports whether an inventory shows the VMs of the cloud in the suite.
 func hasInventory(c Cloud) bool { return cannot(c)[CaseOrphan] == "" }
 
-// late is how long after its start a VM without a Node is late, at most.
+// late is the longest time after its start at which a VM without a Node counts as late.
 const late = 90 * time.Second
 
-// console of a VM that does not join is read when it is late, and of one that joins never.
+// console tests that the console of a VM that does not join is read once the VM is late, and that
+// of a VM that joins is never read.
 func console(t *testing.T, c Cloud, _ *life) {
 	w := newWorld(t, c)
 	a, ok := w.account.(ConsoleAccount)
@@ -156,7 +161,7 @@ func console(t *testing.T, c Cloud, _ *life) {
 	w.end(t, joins, hangs, own)
 }
 
-// shownConsole is what the status of a Machine's VM resource has.
+// shownConsole returns the console in the status of a Machine's VM resource.
 func (w *world) shownConsole(t *testing.T, m *machinev1alpha1.Machine) string {
 	t.Helper()
 	l := &unstructured.UnstructuredList{}

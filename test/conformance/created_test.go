@@ -22,7 +22,7 @@ import (
 	"github.com/drover-dev/drover/test/kit"
 )
 
-// A life is that of one Machine of a deployment, through several cases.
+// A life is one Machine of a deployment that several cases use one after the other.
 type life struct {
 	world   *world
 	md      *machinev1alpha1.MachineDeployment
@@ -41,8 +41,8 @@ func newLife(t *testing.T, c Cloud) *life {
 	return l
 }
 
-// wrongField has two classes that cannot be, of fields that the good one has and one that
-// it has not.
+// wrongField tests two invalid classes: one with an unknown field, and one with a value of a wrong
+// type.
 func wrongField(t *testing.T, c Cloud, _ *life) {
 	w := newWorld(t, c)
 	for name, change := range map[string]func(map[string]any) string{
@@ -100,7 +100,7 @@ func created(t *testing.T, _ Cloud, l *life) {
 		machinev1alpha1.TagMachine: m.Name, machinev1alpha1.TagMachineUID: string(m.UID),
 	} {
 		if vm.Name != "" && (tag == machinev1alpha1.TagMachine || tag == machinev1alpha1.TagMachineUID) {
-			want = "" // Each Machine would leave it in the account.
+			want = "" // Each Machine would leave such a tag in the account.
 		}
 		if vm.Tags[tag] != want {
 			t.Errorf("tag %s is %q, want %q", tag, vm.Tags[tag], want)
@@ -113,11 +113,11 @@ func created(t *testing.T, _ Cloud, l *life) {
 	must(t, l.world.Client.Get(t.Context(), client.ObjectKey{Namespace: m.Namespace, Name: names.UserData(m.Name, m.UID)}, s))
 	rendered := s.Data["userData"]
 	if decoded, err := base64.StdEncoding.DecodeString(string(rendered)); err == nil {
-		rendered = decoded // As the cloud wants it in the Secret.
+		rendered = decoded // The Secret has it as the cloud expects it.
 	}
 	plain := rendered
 	if unpacked, err := gzipb64.Decode(string(s.Data["userData"])); err == nil {
-		plain = unpacked // As its VMs uncompress it.
+		plain = unpacked // The VMs of the cloud uncompress it.
 	}
 	if vm.UserData == nil {
 		t.Log("the cloud shows user data to nobody: the Node that joined had it")
@@ -149,7 +149,8 @@ func addresses(t *testing.T, _ Cloud, l *life) {
 			t.Errorf("the Node has the InternalIP %s, the Machine %v", a.Address, l.machine.Status.Addresses)
 		}
 	}
-	// Those of the Node would not do: certificates are given out for what the cloud tells.
+	// The addresses of the Node prove nothing: a serving certificate is approved for addresses that
+	// the cloud reports.
 	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
 		requests := &certificatesv1.CertificateSigningRequestList{}
 		if err := l.world.Cluster.Client.List(ctx, requests); err != nil {

@@ -1,8 +1,8 @@
-// Package conformance holds each provider's Composition against what Drover promises of
+// Package conformance tests each provider's Composition for the promises that Drover makes for
 // every provider, on a local control plane with Drover installed from its packages.
 //
-// What a provider must do are the cases, in cases_test.go. What the suite must know of a
-// provider is a Cloud: of a provider that exists elsewhere it is a file in clouds, which
-// package simulator plays, and of one of Drover's own some Go that has the real provider
-// talk to a fake of its cloud. docs/adding-a-provider.md tells how to add one.
+// The promises are the cases, in cases_test.go. The suite knows a provider by a Cloud. For a
+// provider of another project, the Cloud is a file in the folder clouds, which package simulator
+// plays. For one of Drover's own, it is Go code that connects the real provider to a fake of its
+// cloud. docs/adding-a-provider.md describes how to add one.
 package conformance

@@ -22,7 +22,7 @@ import (
 // foreign is an address that no VM has.
 const foreign = "10.99.99.99"
 
-// dualStack has the cloud-controller-manager put all addresses of the VM on the Node.
+// dualStack writes all addresses of the VM to the Node, as a cloud-controller-manager may.
 func dualStack(t *testing.T, _ Cloud, l *life) {
 	w, n := l.world, l.world.node(t, l.machine)
 	w.await(t, l.machine, func(m *machinev1alpha1.Machine) string {
@@ -78,7 +78,8 @@ func count(ips []net.IP) (v4, v6 int) {
 	return v4, v6
 }
 
-// decided is what becomes of a request of a Node's kubelet for a serving certificate.
+// decided requests a serving certificate as the kubelet of a Node does, and returns the condition
+// by which the request is approved or denied.
 func (w *world) decided(t *testing.T, node string, ips []net.IP) certificatesv1.CertificateSigningRequestCondition {
 	t.Helper()
 	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -38,7 +38,7 @@ func (h *hetzner) Install(ctx context.Context, p *kit.Plane) error {
 	return installLifted(ctx, p, "hcloud")
 }
 
-// serve the fake of the API.
+// serve starts the fake of the API.
 func (h *hetzner) serve(p *kit.Plane) {
 	h.host = newHost(p)
 	h.cloud = hcloud.New(hcloud.Options{Step: 500 * time.Millisecond, Boot: h.boot, Stop: h.stop})
@@ -62,7 +62,7 @@ func (h *hetzner) boot(b hcloud.Booted) {
 
 func (h *hetzner) stop(b hcloud.Booted) { h.end("hcloud/" + fmt.Sprint(b.ID)) }
 
-// Account is a project with the name of the fleet.
+// Account returns an account in a project with the name of the fleet.
 func (h *hetzner) Account(t *testing.T, f kit.Fleet) Account {
 	t.Helper()
 	a := &hetznerAccount{hetzner: h}
@@ -94,13 +94,13 @@ func (a *hetznerAccount) VMs(context.Context) ([]VM, error) {
 	return out, nil
 }
 
-// refusals of Hetzner's API, by class.
+// refusals of Hetzner's API, by error class.
 var refusals = map[fn.ErrorCode]hcloud.Fault{
 	fn.ErrorCapacityExhausted: {Status: http.StatusPreconditionFailed, Code: "resource_unavailable", Message: "error during placement"},
 	fn.ErrorQuotaExceeded:     {Status: http.StatusForbidden, Code: "resource_limit_exceeded", Message: "server limit exceeded"},
 	fn.ErrorInvalidRequest:    {Status: http.StatusUnprocessableEntity, Code: "invalid_input", Message: "invalid input in field 'image'"},
 	fn.ErrorPermissionDenied:  {Status: http.StatusForbidden, Code: "forbidden", Message: "insufficient permissions for this request"},
-	// A pause that is longer than what the provider waits.
+	// The pause is longer than the provider waits.
 	fn.ErrorThrottled: {Status: http.StatusTooManyRequests, Code: "rate_limit_exceeded", Message: "limit of 3600 requests per hour reached", RetryAfter: "35"},
 }
 
@@ -111,7 +111,7 @@ func (a *hetznerAccount) Refuse(t *testing.T, machine string, code fn.ErrorCode)
 	a.mend[machine] = a.cloud.Break(fault)
 }
 
-// Lose a server: Hetzner's controller manager deletes its Node.
+// Lose deletes a server, and its Node as Hetzner's cloud-controller-manager would.
 func (a *hetznerAccount) Lose(t *testing.T, id string) {
 	t.Helper()
 	var n int64
@@ -141,7 +141,7 @@ func (a *hetznerAccount) DieAtCreation(*testing.T) {
 	})
 }
 
-// Leaks none: the provider finds a server by its tags.
+// Leaks returns 0: the provider finds a server by its tags.
 func (*hetzner) Leaks() int { return 0 }
 
 func (a *hetznerAccount) Throttle(*testing.T, string) (calls func() int, end func()) {

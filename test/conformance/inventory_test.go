@@ -2,10 +2,11 @@ package conformance
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
-	"hash/fnv"
-	"net/http"
+	"maps"
 	"net/http/httptest"
 	"path/filepath"
 	"sync"
@@ -21,31 +22,39 @@ import (
 
 	inventoryv1alpha1 "github.com/drover-dev/drover/apis/inventory/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
-	"github.com/drover-dev/drover/internal/cloud/aws/awstest"
 	"github.com/drover-dev/drover/internal/localplane"
+	"github.com/drover-dev/drover/internal/names"
 	"github.com/drover-dev/drover/test/kit"
 )
 
-// An inventoryAPI is a fake of a cloud's API that lists what the simulator has. A fleet has an
-// account of its own.
-type inventoryAPI interface {
-	http.Handler
-	// Admit a fleet, and return the content of its Secret, and the spec of its configuration
-	// beside credentials and endpoint.
-	Admit(fleet string) (secret []byte, spec map[string]any)
-	// Place that the collector of a fleet has in spec.forProvider.
-	Place() map[string]any
+// A fakeAPI is a fake of a cloud's API that shows the resources of one fleet in the simulator, in
+// an account of its own.
+type fakeAPI struct {
+	// secret is the content of the Secret with the credentials. spec has the other fields of the
+	// configuration's spec.
+	secret []byte
+	spec   map[string]any
+	// place is the spec.forProvider of a collector for the VMs of the fleet.
+	place map[string]any
+	// forProvider returns the spec.forProvider of a VM that no provider created.
+	forProvider func(name string) map[string]any
 }
 
-// inventoryAPIs by cloud. A cloud that has none is tested without its inventory.
-var inventoryAPIs = map[string]func(*simulated) inventoryAPI{
-	"aws": newEC2,
+// fakeAPIs has, by cloud, a function that starts a fake until the end of the test. A cloud without
+// a fake is tested without its inventory.
+var fakeAPIs = map[string]func(t *testing.T, s *simulated, fleet string) fakeAPI{
+	"aws":          startEC2,
+	"azure":        startAzure,
+	"digitalocean": startDigitalOcean,
+	"gcp":          startGoogleCloud,
+	"kubevirt":     startKubeVirt,
+	"yandex":       startYandex,
 }
 
-// newAPI is nil for a cloud that has none.
-func (s *simulated) newAPI() func(*simulated) inventoryAPI { return inventoryAPIs[s.Provider()] }
+// hasAPI reports whether the suite has a fake of the cloud's API.
+func (s *simulated) hasAPI() bool { return fakeAPIs[s.Provider()] != nil }
 
-// installInventories once for all clouds, and the rights that it needs.
+// installInventories installs provider-inventory and the rights that it needs, once for all clouds.
 var installInventories = sync.OnceValue(func() error {
 	p, err := plane()
 	if err != nil {
@@ -61,7 +70,7 @@ var installInventories = sync.OnceValue(func() error {
 })
 
 func (s *simulated) installInventory(ctx context.Context) error {
-	if s.newAPI() == nil {
+	if !s.hasAPI() {
 		return nil
 	}
 	if err := installInventories(); err != nil {
@@ -72,24 +81,19 @@ func (s *simulated) installInventory(ctx context.Context) error {
 			return err
 		}
 	}
-	s.api = s.newAPI()(s)
-	s.server = httptest.NewServer(s.api)
 	return nil
 }
 
-// configureInventory has the name of the configuration that VMs have.
-func (a *simulatedAccount) configureInventory(t *testing.T) {
+// startAPI starts the fake of the cloud's API. The configuration of provider-inventory for it has
+// the name of the one of the VMs.
+func (a *simulatedAccount) startAPI(t *testing.T) fakeAPI {
 	t.Helper()
-	if a.api == nil {
-		return
-	}
-	content, spec := a.api.Admit(a.fleet.Namespace)
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: a.fleet.Namespace + "-inventory"}, Data: map[string][]byte{keyOfCredentials: content}}
-	if spec == nil {
-		spec = map[string]any{}
-	}
-	spec["endpoint"] = a.server.URL
-	spec["credentials"] = map[string]any{"source": "Secret", "secretRef": map[string]any{"namespace": secret.Namespace, "name": secret.Name, "key": keyOfCredentials}}
+	api := fakeAPIs[a.Provider()](t, a.simulated, a.fleet.Namespace)
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: a.fleet.Namespace + "-inventory"}, Data: map[string][]byte{keyOfCredentials: api.secret}}
+	spec := map[string]any{"credentials": map[string]any{
+		"source": "Secret", "secretRef": map[string]any{"namespace": secret.Namespace, "name": secret.Name, "key": keyOfCredentials},
+	}}
+	maps.Copy(spec, api.spec)
 	config := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
 	config.SetGroupVersionKind(liftedKind(a.Provider(), "ClusterProviderConfig"))
 	config.SetName(a.fleet.Namespace)
@@ -97,6 +101,12 @@ func (a *simulatedAccount) configureInventory(t *testing.T) {
 		must(t, a.fleet.Client.Create(t.Context(), o))
 		t.Cleanup(func() { _ = a.fleet.Client.Delete(context.Background(), o) })
 	}
+	return api
+}
+
+// caBundle returns the certificate of a server in the form that a configuration needs.
+func caBundle(s *httptest.Server) string {
+	return base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}))
 }
 
 var _ InventoryAccount = &simulatedAccount{}
@@ -105,11 +115,16 @@ func (a *simulatedAccount) ProviderConfig() machinev1alpha1.VMProviderConfigRefe
 	return machinev1alpha1.VMProviderConfigReference{Kind: a.Description.ProviderConfig.Kind, Name: a.fleet.Namespace}
 }
 
-func (a *simulatedAccount) Place() map[string]any { return a.api.Place() }
+func (a *simulatedAccount) Place() map[string]any { return a.api().place }
 
 func (a *simulatedAccount) CreateVM(t *testing.T, name string, tags map[string]string) string {
 	t.Helper()
-	id, err := a.simulator.AddVM(a.fleet.Namespace, name, tags, a.Place())
+	if a.VM().VM.Tags.OfAccount {
+		tags = maps.Clone(tags)
+		delete(tags, machinev1alpha1.TagMachine)
+		delete(tags, machinev1alpha1.TagMachineUID)
+	}
+	id, err := a.simulator.AddVM(a.fleet.Namespace, name, tags, a.api().forProvider(name))
 	must(t, err)
 	return id
 }
@@ -119,37 +134,58 @@ func (a *simulatedAccount) PassOver(t *testing.T, id string) {
 	must(t, a.simulator.PassOver(t.Context(), id))
 }
 
-// placed sets where a collector looks, at clouds where that is needed.
+// placed sets the place that a collector lists, if its cloud needs one.
 func placed(t *testing.T, o *machinev1alpha1.OrphanCollector, a OrphanAccount) {
 	t.Helper()
-	if i, ok := a.(InventoryAccount); ok {
+	if i, ok := a.(InventoryAccount); ok && i.Place() != nil {
 		raw, err := json.Marshal(i.Place())
 		must(t, err)
 		o.Spec.ForProvider = &runtime.RawExtension{Raw: raw}
 	}
 }
 
-// census compares the inventory's counts with the VMs that the cloud has.
-func census(t *testing.T, w *world, claimed, unclaimed int32) {
+// collect starts an OrphanCollector whose inventory is in the namespace of Crossplane: Machines do
+// not use inventories of other namespaces.
+func (w *world) collect(t *testing.T, account InventoryAccount) *machinev1alpha1.OrphanCollector {
+	t.Helper()
+	o := &machinev1alpha1.OrphanCollector{ObjectMeta: metav1.ObjectMeta{Name: w.Namespace + "-inventory"}}
+	o.Spec.Namespace, o.Spec.ProviderConfigRef = machinev1alpha1.NamespaceOfInstallations, account.ProviderConfig()
+	o.Spec.GracePeriod.Duration, o.Spec.Interval.Duration = 10*time.Minute, time.Second
+	placed(t, o, account)
+	w.Create(t, o)
+	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		err := w.Client.Get(ctx, key(o), o)
+		found := meta.FindStatusCondition(o.Status.Conditions, machinev1alpha1.ConditionOrphansFound)
+		if err != nil || found == nil || found.Status == metav1.ConditionUnknown {
+			return fmt.Sprintf("the collector has not looked: %+v, %v", o.Status, err)
+		}
+		return ""
+	})
+	return o
+}
+
+// census compares the counts of a collector's inventory with the VMs that the cloud has.
+func census(t *testing.T, w *world, o *machinev1alpha1.OrphanCollector, claimed, unclaimed int32) {
 	t.Helper()
 	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
-		l := &unstructured.UnstructuredList{}
-		l.SetGroupVersionKind(liftedKind(w.cloud.Provider(), inventoryv1alpha1.Kind+"List"))
-		if err := w.Client.List(ctx, l, client.InNamespace(w.Namespace)); err != nil || len(l.Items) != 1 {
-			return fmt.Sprintf("%d inventories, %v", len(l.Items), err)
+		u := &unstructured.Unstructured{}
+		u.SetGroupVersionKind(liftedKind(w.cloud.Provider(), inventoryv1alpha1.Kind))
+		if err := w.Client.Get(ctx, client.ObjectKey{Namespace: o.Spec.Namespace, Name: names.Inventory(o.Name, o.UID)}, u); err != nil {
+			return err.Error()
 		}
 		i := struct {
 			Status struct {
 				AtProvider inventoryv1alpha1.InventoryObservation `json:"atProvider"`
 			} `json:"status"`
 		}{}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(l.Items[0].Object, &i); err != nil {
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &i); err != nil {
 			return err.Error()
 		}
 		vms, err := w.account.VMs(ctx)
-		o := i.Status.AtProvider
-		if err != nil || o.ClaimedCount != claimed || o.UnclaimedCount != unclaimed || int(claimed+unclaimed) != len(vms) {
-			return fmt.Sprintf("the inventory counts %d claimed and %d unclaimed VMs, want %d and %d; the cloud has %d, %v", o.ClaimedCount, o.UnclaimedCount, claimed, unclaimed, len(vms), err)
+		seen := i.Status.AtProvider
+		if err != nil || seen.ClaimedCount != claimed || seen.UnclaimedCount != unclaimed || int(claimed+unclaimed) != len(vms) {
+			return fmt.Sprintf("the inventory counts %d claimed and %d unclaimed VMs, want %d and %d; the cloud has %d, %v; it is %v",
+				seen.ClaimedCount, seen.UnclaimedCount, claimed, unclaimed, len(vms), err, u.Object["status"])
 		}
 		return ""
 	})
@@ -163,41 +199,19 @@ func passedOver(t *testing.T, c Cloud, _ *life) {
 	if !ok {
 		t.Fatalf("%s has neither an inventory nor a reason to have none", c.Provider())
 	}
-	// In the namespace of the operators: Machines believe no other inventory.
-	o := &machinev1alpha1.OrphanCollector{ObjectMeta: metav1.ObjectMeta{Name: w.Namespace + "-missing"}}
-	o.Spec.ProviderConfigRef = account.ProviderConfig()
-	o.Spec.GracePeriod.Duration, o.Spec.Interval.Duration = 10*time.Minute, time.Second
-	placed(t, o, account)
-	w.Create(t, o)
+	o := w.collect(t, account)
 	md := w.deployment("workers", 3)
 	w.Create(t, md)
 	w.AwaitDeployment(t, md.Name)
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
-		err := w.Client.Get(ctx, key(o), o)
-		found := meta.FindStatusCondition(o.Status.Conditions, machinev1alpha1.ConditionOrphansFound)
-		if err != nil || found == nil || found.Status == metav1.ConditionUnknown {
-			return fmt.Sprintf("the collector has not looked: %+v, %v", o.Status, err)
-		}
-		return ""
-	})
 	// Each VM is listed once before it can be missing.
-	time.Sleep(calm)
+	census(t, w, o, 3, 0)
 	machines, err := w.Machines(t.Context())
 	must(t, err)
 	before := machines[0]
 	vm := w.vm(t, &before)
 	since := time.Now()
 	account.PassOver(t, vm.ID)
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
-		m := &machinev1alpha1.Machine{}
-		if err := w.Client.Get(ctx, key(&before), m); err != nil {
-			return err.Error()
-		}
-		if m.Status.FailureReason == machinev1alpha1.FailureVMLost {
-			return ""
-		}
-		return fmt.Sprintf("Machine %s is %s %s, %s", before.Name, m.Status.Phase, m.Status.FailureReason, m.Status.Failure())
-	})
+	w.awaitFailure(t, &before, machinev1alpha1.FailureVMLost)
 	t.Logf("failed within %s", time.Since(since).Round(time.Second))
 	kit.Eventually(t, kit.Patience, func(ctx context.Context) string { return w.gone(ctx, &before) })
 	w.AwaitDeployment(t, md.Name)
@@ -214,61 +228,21 @@ func passedOver(t *testing.T, c Cloud, _ *life) {
 	if kept != 2 {
 		t.Errorf("%d of the other Machines run, want 2", kept)
 	}
+	census(t, w, o, 3, 0)
 	w.end(t, md, o)
 }
 
-// ec2 is the API of AWS. A fleet has an account, whose number follows from its name.
-type ec2 struct {
-	*awstest.Server
-	cloud *simulated
-
-	mu     sync.Mutex
-	fleets map[string]string
-}
-
-const awsRegion = "eu-west-1"
-
-func newEC2(s *simulated) inventoryAPI {
-	e := &ec2{cloud: s, fleets: map[string]string{}}
-	e.Server = awstest.New(e, awstest.Options{Burst: 100, Refill: 50 * time.Millisecond})
-	return e
-}
-
-func (e *ec2) Admit(fleet string) ([]byte, map[string]any) {
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(fleet))
-	account := fmt.Sprintf("%012d", h.Sum64()%1_000_000_000_000)
-	e.mu.Lock()
-	e.fleets[account] = fleet
-	e.mu.Unlock()
-	keyID, secret := "AKIA"+account, "password-of-"+fleet
-	e.Server.Admit(keyID, awstest.Account{ID: account, Secret: secret})
-	return []byte("[default]\naws_access_key_id = " + keyID + "\naws_secret_access_key = " + secret + "\n"), nil
-}
-
-func (e *ec2) Place() map[string]any { return map[string]any{"region": awsRegion} }
-
-// Instances that the simulator has for the fleet of an account.
-func (e *ec2) Instances(account, region string) []awstest.Instance {
-	e.mu.Lock()
-	fleet := e.fleets[account]
-	e.mu.Unlock()
-	var out []awstest.Instance
-	for _, vm := range e.cloud.simulator.VMs(fleet) {
-		if vm.ForProvider["region"] != region {
-			continue
+// awaitFailure waits until a Machine is Failed for a reason.
+func (w *world) awaitFailure(t *testing.T, m *machinev1alpha1.Machine, reason machinev1alpha1.FailureReason) {
+	t.Helper()
+	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		now := &machinev1alpha1.Machine{}
+		if err := w.Client.Get(ctx, key(m), now); err != nil {
+			return err.Error()
 		}
-		i := awstest.Instance{ID: vm.ID, Zone: region + "a", State: "running", Tags: vm.Tags, LaunchTime: launched}
-		if vm.Interrupted {
-			i.State, i.StateReason = "stopped", "Server.SpotInstanceTermination: Spot instance termination"
+		if now.Status.FailureReason == reason {
+			return ""
 		}
-		out = append(out, i)
-	}
-	return out
+		return fmt.Sprintf("Machine %s is %s %s, %s", m.Name, now.Status.Phase, now.Status.FailureReason, now.Status.Failure())
+	})
 }
-
-// Beside the instances there is nothing: the simulator's network interfaces belong to VMs.
-func (e *ec2) Beside(string, string) awstest.Beside { return awstest.Beside{} }
-
-// launched is when the instances were.
-var launched = time.Now()

@@ -25,7 +25,8 @@ import (
 	"github.com/drover-dev/drover/test/kit/guest"
 )
 
-// What the clouds share whose real provider, from its package, talks to a fake.
+// This file has the code that is common to the clouds with a real provider, from its package, that
+// calls a fake.
 
 // installLifted installs Drover's own provider of a cloud, as a user does.
 func installLifted(ctx context.Context, p *kit.Plane, name string) error {
@@ -48,12 +49,12 @@ func installProvider(ctx context.Context, p *kit.Plane, name string, kinds ...st
 	return nil
 }
 
-// liftedKind of the provider with the name.
+// liftedKind returns a kind of the provider with the name.
 func liftedKind(name, kind string) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: name + ".drover.dev", Version: "v1alpha1", Kind: kind}
 }
 
-// guests in the place of the servers of a fake.
+// guests run in place of the servers of a fake.
 type guests struct {
 	host *guest.Host
 
@@ -61,7 +62,7 @@ type guests struct {
 	byID map[string]*guest.Guest
 }
 
-// start one, and return its address.
+// start boots a guest, and returns its address. If that fails, the address is empty.
 func (g *guests) start(r guest.Request) string {
 	booted, err := g.host.Boot(context.Background(), r)
 	if err != nil {
@@ -91,13 +92,14 @@ func (g *guests) end(id string) {
 	}
 }
 
-// deleteNode as the cloud's controller manager does when the server is gone.
+// deleteNode deletes the Node of a server, as the cloud-controller-manager does when the server is
+// gone.
 func (g *guests) deleteNode(t *testing.T, id string) {
 	t.Helper()
 	must(t, g.guest(id).DeleteNode(t.Context()))
 }
 
-// answer of a metadata service that knows one path.
+// answer returns a metadata service that serves one path.
 func answer(path, text string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != path {
@@ -108,13 +110,12 @@ func answer(path, text string) http.Handler {
 	})
 }
 
-// A liftedAccount is a project at a fake, by a ClusterProviderConfig that has the name of
-// the fleet.
+// A liftedAccount is a project at a fake. Its ClusterProviderConfig has the name of the fleet.
 type liftedAccount struct {
 	fleet kit.Fleet
-	// provider is its name.
+	// provider is the name of the provider.
 	provider string
-	// mend what refuses a Machine, by its name.
+	// Functions that end the refusal of a Machine's VM, by the name of the Machine.
 	mend map[string]func()
 	// died is how often the provider was killed.
 	died atomic.Int32
@@ -152,7 +153,7 @@ func (a *liftedAccount) VMKind() schema.GroupVersionKind {
 	return liftedKind(a.provider, "VirtualMachine")
 }
 
-// asksFor tells the calls that ask for the server of a Machine, by its tag.
+// asksFor returns a function that matches the requests for the server of a Machine, by its tag.
 func (a *liftedAccount) asksFor(machine string) func(project string, body []byte) bool {
 	tag := fmt.Appendf(nil, "%q:%q", machinev1alpha1.TagMachine, machine)
 	return func(project string, body []byte) bool {
@@ -162,8 +163,8 @@ func (a *liftedAccount) asksFor(machine string) func(project string, body []byte
 
 func (a *liftedAccount) Accept(_ *testing.T, machine string) { a.mend[machine]() }
 
-// kill the provider, which is started again. It is called by the cloud, while that has an answer
-// for the provider.
+// kill kills the provider, which then restarts. The fake calls it before it answers a request of
+// the provider.
 func (a *liftedAccount) kill() {
 	pid, err := a.fleet.PID(context.Background(), "provider-"+a.provider)
 	if err == nil {
@@ -178,7 +179,7 @@ func (a *liftedAccount) kill() {
 
 func (a *liftedAccount) Died() int { return int(a.died.Load()) }
 
-// throttled is a fault of all calls of the account, which counts them.
+// throttled returns a fault of all calls of the account, which also counts them.
 func (a *liftedAccount) throttled(f fakes.Fault, calls *atomic.Int64) fakes.Fault {
 	f.Call, f.Match = "", func(project string, _ []byte) bool {
 		if project != a.fleet.Namespace {

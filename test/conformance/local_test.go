@@ -50,11 +50,11 @@ func (local) Account(t *testing.T, f kit.Fleet) Account {
 
 type localAccount struct {
 	fleet kit.Fleet
-	// faults by the Machine that is refused.
+	// faults has the ID of the fault that refuses a Machine, by the name of the Machine.
 	faults map[string]string
-	// provider is the process that makes the VMs, by default provider-local.
+	// provider is the process that creates the VMs. Default: provider-local.
 	provider string
-	// died is how often it was killed.
+	// died is how often the process was killed.
 	died atomic.Int32
 }
 
@@ -63,7 +63,7 @@ var (
 	_ ConsoleAccount = &localAccount{}
 )
 
-// Write does nothing: the VMs of the local cloud write by themselves.
+// Write does nothing: the VMs of the local cloud write to their consoles themselves.
 func (a *localAccount) Write(string, string) {}
 
 func (a *localAccount) ConsoleReads(ctx context.Context, id string) (int, error) {
@@ -173,10 +173,10 @@ func (a *localAccount) Died() int { return int(a.died.Load()) }
 
 func (a *localAccount) Leaks() int { return local{}.Leaks() }
 
-// Leaks the VM, whose ID the provider never learnt. Its Machine is Failed.
+// Leaks returns 1: the provider never learns the ID of the VM, whose Machine is Failed.
 func (local) Leaks() int { return 1 }
 
-// FailAllocation of a VM that the cloud accepts.
+// FailAllocation makes the cloud accept the VM and fail it a second later.
 func (a *localAccount) FailAllocation(t *testing.T, machine string) {
 	t.Helper()
 	fault, err := a.fleet.Cloud.CreateFault(t.Context(), localcloud.Fault{
@@ -189,7 +189,7 @@ func (a *localAccount) FailAllocation(t *testing.T, machine string) {
 
 func (a *localAccount) ShowsFailure() bool { return true }
 
-// throttles is how many calls the cloud refuses at most.
+// throttles is the maximum number of calls that the cloud refuses.
 const throttles = 1000
 
 func (a *localAccount) Throttle(t *testing.T, machine string) (calls func() int, end func()) {

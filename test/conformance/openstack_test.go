@@ -33,7 +33,7 @@ func (o *openStack) Install(ctx context.Context, p *kit.Plane) error {
 	return installLifted(ctx, p, "openstack")
 }
 
-// serve the fake of the APIs.
+// serve starts the fake of the APIs.
 func (o *openStack) serve(p *kit.Plane) {
 	o.host = newHost(p)
 	o.server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { o.cloud.ServeHTTP(w, r) }))
@@ -60,7 +60,7 @@ func (o *openStack) boot(b openstack.Booted) {
 
 func (o *openStack) stop(b openstack.Booted) { o.end("openstack/" + b.ID) }
 
-// Account is a project whose application credential has the name of the fleet.
+// Account returns an account in a project whose application credential has the name of the fleet.
 func (o *openStack) Account(t *testing.T, f kit.Fleet) Account {
 	t.Helper()
 	a := &openStackAccount{openStack: o}
@@ -101,13 +101,13 @@ func (a *openStackAccount) VMs(context.Context) ([]VM, error) {
 	return out, nil
 }
 
-// openstackRefusals are what Nova answers, by class.
+// openstackRefusals are the errors of Nova, by error class.
 var openstackRefusals = map[fn.ErrorCode]openstack.Fault{
 	fn.ErrorCapacityExhausted: {Status: http.StatusConflict, Code: "conflictingRequest", Message: "No valid host was found. There are not enough hosts available."},
 	fn.ErrorQuotaExceeded:     {Status: http.StatusForbidden, Code: "forbidden", Message: "Quota exceeded for instances: Requested 1, but already used 10 of 10 instances"},
 	fn.ErrorInvalidRequest:    {Status: http.StatusBadRequest, Code: "badRequest", Message: "Can not find requested image"},
 	fn.ErrorPermissionDenied:  {Status: http.StatusForbidden, Code: "forbidden", Message: "Policy doesn't allow os_compute_api:servers:create to be performed."},
-	// A pause that is longer than what the provider waits.
+	// The pause is longer than the provider waits.
 	fn.ErrorThrottled: {Status: http.StatusTooManyRequests, Code: "overLimit", Message: "This request was rate-limited.", RetryAfter: "35"},
 }
 
@@ -117,7 +117,7 @@ func (a *openStackAccount) Refuse(_ *testing.T, machine string, code fn.ErrorCod
 	a.mend[machine] = a.cloud.Break(fault)
 }
 
-// Lose a server: OpenStack's controller manager deletes its Node.
+// Lose deletes a server, and its Node as OpenStack's cloud-controller-manager would.
 func (a *openStackAccount) Lose(t *testing.T, id string) {
 	t.Helper()
 	a.cloud.Lose(id)
@@ -144,7 +144,7 @@ func (a *openStackAccount) DieAtCreation(*testing.T) {
 	})
 }
 
-// Leaks the server, whose ID the provider never learnt. Its Machine is Failed.
+// Leaks returns 1: the provider never learns the ID of the server, whose Machine is Failed.
 func (*openStack) Leaks() int { return 1 }
 
 func (a *openStackAccount) Throttle(*testing.T, string) (calls func() int, end func()) {
@@ -153,7 +153,8 @@ func (a *openStackAccount) Throttle(*testing.T, string) (calls func() int, end f
 	return func() int { return int(n.Load()) }, end
 }
 
-// FailAllocation of all servers of the project: Nova accepts them, and its scheduler finds no host.
+// FailAllocation fails all servers of the project: Nova accepts them, and its scheduler finds no
+// host.
 func (a *openStackAccount) FailAllocation(_ *testing.T, machine string) {
 	a.cloud.SetProjectFull(a.fleet.Namespace, true)
 	a.mend[machine] = func() { a.cloud.SetProjectFull(a.fleet.Namespace, false) }

@@ -14,13 +14,12 @@ import (
 // PolicyAccount is an Account whose provider may run without management policies.
 type PolicyAccount interface {
 	Account
-	// RunWithPolicies starts the provider of the account again, with management policies or
-	// without.
+	// RunWithPolicies restarts the provider of the account, with management policies or without.
 	RunWithPolicies(t *testing.T, enabled bool)
 }
 
-// policiesOff has two Machines of a provider that could not delete a VM: one is deleted without
-// ever having one, and the other runs when the provider is started as it must be.
+// policiesOff tests two Machines of a provider that could not delete a VM. One is deleted before it
+// has a VM. The other one runs once the provider is restarted with management policies.
 func policiesOff(t *testing.T, c Cloud, _ *life) {
 	w := newWorld(t, c)
 	account, ok := w.account.(PolicyAccount)

@@ -17,7 +17,7 @@ import (
 	"github.com/drover-dev/drover/test/kit"
 )
 
-// crdNames that there are.
+// crdNames returns the names of the CRDs of the control plane.
 func crdNames(ctx context.Context, p *kit.Plane) (map[string]bool, error) {
 	l := &unstructured.UnstructuredList{}
 	l.SetGroupVersionKind(extv1.SchemeGroupVersion.WithKind("CustomResourceDefinitionList"))
@@ -29,9 +29,9 @@ func crdNames(ctx context.Context, p *kit.Plane) (map[string]bool, error) {
 	return names, err
 }
 
-// published waits until the API server tells the schemas of the CRDs that are new, and has
-// Crossplane ask for them again: it remembers those that there are until a CRD changes, and
-// the API server tells of a new one only after it changed.
+// published waits until the API server publishes the schemas of all new CRDs, and then changes each
+// of them. Crossplane keeps the schemas that it has read until a CRD changes, and the API server
+// publishes a new schema only some time after that.
 func published(ctx context.Context, p *kit.Plane, before map[string]bool) error {
 	config, err := clientcmd.BuildConfigFromFlags("", p.Kubeconfig)
 	if err != nil {
@@ -67,7 +67,7 @@ func published(ctx context.Context, p *kit.Plane, before map[string]bool) error 
 	return nil
 }
 
-// tells says what of a CRD the API server does not tell yet.
+// The result is an error that names a schema of the CRD that the API server does not publish yet.
 func tells(c openapi.Client, crd *unstructured.Unstructured) error {
 	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
 	kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")

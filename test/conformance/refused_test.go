@@ -9,7 +9,7 @@ import (
 	"github.com/drover-dev/drover/test/kit"
 )
 
-// refused creates a VM that the cloud does not take, until it does.
+// refused tests a VM that the cloud first refuses and then accepts.
 func refused(t *testing.T, c Cloud, code fn.ErrorCode) {
 	w := newWorld(t, c)
 	const name = "lone"
@@ -33,7 +33,7 @@ func refused(t *testing.T, c Cloud, code fn.ErrorCode) {
 	w.end(t, m)
 }
 
-// credentials go wrong in all ways, before there is a VM and after.
+// credentials tests missing and wrong credentials, before a Machine has a VM and after.
 func credentials(t *testing.T, c Cloud, _ *life) {
 	w := newWorld(t, c)
 	config := w.class.Spec.ProviderConfigRef

@@ -16,19 +16,19 @@ import (
 	"github.com/drover-dev/drover/test/kit"
 )
 
-// RestartAccount is an Account whose provider may die.
+// RestartAccount is an Account whose provider can be killed.
 type RestartAccount interface {
 	Account
-	// DieAtCreation has the provider die when the cloud has created the next VM of the account,
-	// before it could record that, and start again.
+	// DieAtCreation makes the provider die when the cloud has created the next VM of the account
+	// and the provider has not recorded it yet. The provider then restarts.
 	DieAtCreation(t *testing.T)
-	// Died is how often it did.
+	// Died returns how often the provider died.
 	Died() int
-	// Leaks is how many VMs are left that the provider then knows nothing of.
+	// Leaks returns how many VMs are left that the provider then does not know.
 	Leaks() int
 }
 
-// restart has the provider die between the creation of a VM and the record of it.
+// restart tests a provider that dies between the creation of a VM and the record of it.
 func restart(t *testing.T, c Cloud, _ *life) {
 	w := newWorld(t, c)
 	account, ok := w.account.(RestartAccount)
@@ -37,7 +37,7 @@ func restart(t *testing.T, c Cloud, _ *life) {
 	}
 	account.DieAtCreation(t)
 	md := w.deployment("workers", 1)
-	// As long as a Node needs that joins, and no longer.
+	// Long enough for a Node to join, and no longer.
 	md.Spec.Template.Spec.CreationTimeout = metav1.Duration{Duration: time.Minute}
 	w.Create(t, md)
 	kit.Eventually(t, kit.Patience, func(context.Context) string {
@@ -67,8 +67,8 @@ func restart(t *testing.T, c Cloud, _ *life) {
 	w.end(t, md)
 }
 
-// settled says why the deployment has not one Machine that runs, and the cloud so many VMs
-// besides its own.
+// settled returns why the deployment does not have exactly one running Machine, or the cloud not as
+// many VMs besides that of the Machine as leaks. If both hold, it returns "" and sets m.
 func (w *world) settled(ctx context.Context, deployment string, leaks int, m *machinev1alpha1.Machine) string {
 	if s := w.Unsettled(ctx, deployment); s != "" {
 		return s
@@ -85,7 +85,7 @@ func (w *world) settled(ctx context.Context, deployment string, leaks int, m *ma
 	return ""
 }
 
-// besides the VM with the ID, there are these.
+// besides returns the VMs except the one with the ID.
 func (w *world) besides(t *testing.T, id string) []VM {
 	t.Helper()
 	vms, err := w.account.VMs(t.Context())
@@ -93,7 +93,7 @@ func (w *world) besides(t *testing.T, id string) []VM {
 	return slices.DeleteFunc(vms, func(vm VM) bool { return vm.ID == id })
 }
 
-// unused makes sure that no pod is scheduled to a VM that no Machine has: if it joined, its Node
+// unused checks that no pod is scheduled to a VM without a Machine: if the VM joined, its Node
 // still has the taint that it registered with.
 func (w *world) unused(t *testing.T, vm VM) {
 	t.Helper()
@@ -111,7 +111,8 @@ func (w *world) unused(t *testing.T, vm VM) {
 	}
 }
 
-// onlyNodeOf makes sure that one VM is the Machine's Node, and its own.
+// onlyNodeOf checks that exactly one Node joined with the token of the Machine, and that it has the
+// providerID of the Machine.
 func (w *world) onlyNodeOf(t *testing.T, m *machinev1alpha1.Machine) {
 	t.Helper()
 	nodes := &corev1.NodeList{}
@@ -121,7 +122,7 @@ func (w *world) onlyNodeOf(t *testing.T, m *machinev1alpha1.Machine) {
 	}
 }
 
-// reported makes sure that the collector reports VMs, and nothing else.
+// reported checks that the collector reports these VMs only.
 func (w *world) reported(t *testing.T, a OrphanAccount, left []VM) {
 	t.Helper()
 	var ids []string

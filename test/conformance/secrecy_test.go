@@ -15,8 +15,8 @@ import (
 	"github.com/drover-dev/drover/test/kit"
 )
 
-// secrecy of the join token of the Machine, which has joined. The Witness looks for it in
-// all other objects, logs and requests when the suite ends.
+// secrecy tests the join token of a Machine that has joined. When the suite ends, the Witness
+// searches all other objects, logs and requests for it.
 func secrecy(t *testing.T, c Cloud, l *life) {
 	w := l.world
 	tokens := w.Witness.Tokens(w.Namespace)

@@ -1,18 +1,21 @@
 package conformance
 
-import "os"
+import fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 
-// envShort asks for the short form of the suite, which make test runs: the cases that take minutes
-// with one cloud of each kind. The long form is make conformance.
-const envShort = "DROVER_CONFORMANCE_SHORT"
-
-func isShort() bool { return os.Getenv(envShort) != "" }
-
+// The short form of the suite, which make test runs, leaves out cases of most clouds. The long form
+// is make conformance.
 var (
-	takeMinutes = map[string]bool{CaseRestart: true, CaseSlowCloud: true, CaseAllocation: true, CaseThrottling: true}
-	// standsFor the others of its kind in these cases: a provider of Drover, whose process is
-	// killed, and one that is played.
+	// onlyAtSome are the cases that the short form runs at the clouds of standsFor only: those that
+	// take minutes, and those whose part that differs between clouds has a unit test in
+	// test/providers, such as the class of an error.
+	onlyAtSome = map[string]bool{
+		CaseRestart: true, CaseSlowCloud: true, CaseAllocation: true, CaseThrottling: true,
+		CaseWrongField:                true,
+		string(fn.ErrorQuotaExceeded): true, string(fn.ErrorInvalidRequest): true, string(fn.ErrorPermissionDenied): true, string(fn.ErrorThrottled): true,
+	}
+	// standsFor has a cloud of each kind: one whose provider is Drover's, and one whose provider the
+	// suite simulates.
 	standsFor = map[string]bool{"hcloud": true, "aws": true}
-	// onlyInLong are clouds of provider-terraform beside terraform-local.
+	// onlyInLong are the clouds of provider-terraform except terraform-local.
 	onlyInLong = map[string]bool{"terraform-hcloud": true, "terraform-openstack": true}
 )

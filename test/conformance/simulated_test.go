@@ -3,9 +3,9 @@ package conformance
 import (
 	"context"
 	"fmt"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -27,14 +27,11 @@ import (
 	"github.com/drover-dev/drover/test/kit/guest"
 )
 
-// simulated is a Cloud that is played by its description.
+// simulated is a Cloud that the simulator plays from a description.
 type simulated struct {
 	*simulator.Description
 	plane     *kit.Plane
 	simulator *simulator.Simulator
-	// api is a fake of the cloud's API for provider-inventory, nil if the suite has none.
-	api    inventoryAPI
-	server *httptest.Server
 }
 
 func (*simulated) Backing() Backing { return played }
@@ -84,7 +81,7 @@ func (s *simulated) Install(ctx context.Context, p *kit.Plane) error {
 	return s.installInventory(ctx)
 }
 
-// newHost of guests on a control plane.
+// newHost returns a host of guests on a control plane.
 func newHost(p *kit.Plane) *guest.Host {
 	return &guest.Host{Cloud: p.Cloud, Nodes: p.Client, Failed: func(err error) { fmt.Fprintln(os.Stderr, err) }}
 }
@@ -107,9 +104,6 @@ func (s *simulated) Close() {
 	if s.simulator != nil {
 		s.simulator.Stop()
 	}
-	if s.server != nil {
-		s.server.Close()
-	}
 }
 
 func (s *simulated) configKind() schema.GroupVersionKind {
@@ -119,6 +113,8 @@ func (s *simulated) configKind() schema.GroupVersionKind {
 func (s *simulated) Account(t *testing.T, f kit.Fleet) Account {
 	t.Helper()
 	a := &simulatedAccount{simulated: s, fleet: f}
+	// Most cases do not need the API.
+	a.api = sync.OnceValue(func() fakeAPI { return a.startAPI(t) })
 	config := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"credentials": map[string]any{
 		"source":    "Secret",
 		"secretRef": map[string]any{"namespace": metav1.NamespaceDefault, "name": a.secret().Name, "key": keyOfCredentials},
@@ -130,7 +126,6 @@ func (s *simulated) Account(t *testing.T, f kit.Fleet) Account {
 	a.SetCredentials(t, CredentialsRight)
 	t.Cleanup(func() { _ = f.Client.Delete(context.Background(), a.secret()) })
 	s.simulator.Admit(f.Namespace, a.password(CredentialsRight))
-	a.configureInventory(t)
 	return a
 }
 
@@ -139,6 +134,8 @@ const keyOfCredentials = "credentials"
 type simulatedAccount struct {
 	*simulated
 	fleet kit.Fleet
+	// api starts the API of the cloud for provider-inventory.
+	api func() fakeAPI
 }
 
 func (a *simulatedAccount) secret() *corev1.Secret {
@@ -204,12 +201,12 @@ func (a *simulatedAccount) SetCredentials(t *testing.T, c Credentials) {
 	setSecret(t, a.fleet, a.secret(), c, map[string][]byte{keyOfCredentials: []byte(a.password(c))})
 }
 
-// password that no text has by chance.
+// password returns a text that appears nowhere else by chance.
 func (a *simulatedAccount) password(c Credentials) string {
 	return string(c) + "-password-of-" + a.fleet.Namespace
 }
 
-// setSecret writes or, if credentials are missing, deletes one.
+// setSecret writes the Secret. If credentials are missing, it deletes the Secret.
 func setSecret(t *testing.T, f kit.Fleet, s *corev1.Secret, c Credentials, data map[string][]byte) {
 	t.Helper()
 	if c == CredentialsMissing {
@@ -246,7 +243,7 @@ func (a *simulatedAccount) DieAtCreation(*testing.T) { a.simulator.DieAtCreation
 
 func (a *simulatedAccount) Died() int { return a.simulator.Died(a.fleet.Namespace) }
 
-// Leaks is one VM where the cloud names VMs, and the provider forgets the name with its process.
+// Leaks returns 1 if the cloud names VMs, and the provider forgets the name when its process dies.
 func (s *simulated) Leaks() int {
 	if vm := s.VM(); vm.Async && vm.ExternalName != "" {
 		return 1

@@ -9,21 +9,22 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// SlowAccount is an Account whose provider looks again after a poll of 10 minutes.
+// SlowAccount is an Account whose provider has a poll interval of 10 minutes.
 type SlowAccount interface {
 	Account
-	// SlowDown has VMs take so long to start, and the provider ignore the annotation poll-interval.
+	// SlowDown makes VMs take this long to start, and the provider ignore the annotation
+	// poll-interval.
 	SlowDown(t *testing.T, start time.Duration)
 }
 
-// Times of the case SlowCloud: a VM starts long after its provider looked for the first time, and
-// the Machine runs long before the next poll.
+// Times of the case SlowCloud. A VM starts long after its provider first observed it, and the
+// Machine runs long before the next poll.
 const (
 	slowStart = 25 * time.Second
 	runsAfter = 3 * time.Minute
 )
 
-// slowCloud has a VM that starts later than its provider looks.
+// slowCloud tests a VM that starts after its provider first observed it.
 func slowCloud(t *testing.T, c Cloud, _ *life) {
 	w := newWorld(t, c)
 	account, ok := w.account.(SlowAccount)

@@ -17,11 +17,11 @@ type SpotAccount interface {
 	Account
 	// CanInterrupt reports whether a spot VM that the cloud takes back stays there, stopped.
 	CanInterrupt() bool
-	// Interrupt a spot VM: the cloud stops it.
+	// Interrupt makes the cloud stop a spot VM.
 	Interrupt(t *testing.T, id string)
 }
 
-// spotInterruption stops the spot VM of a Machine whose Node nothing deletes.
+// spotInterruption stops the spot VM of a Machine. No controller deletes its Node.
 func spotInterruption(t *testing.T, c Cloud, _ *life) {
 	w := newWorld(t, c)
 	account, ok := w.account.(SpotAccount)

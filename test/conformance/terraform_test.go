@@ -29,13 +29,13 @@ import (
 	"github.com/drover-dev/drover/test/kit"
 )
 
-// Clouds by their real Terraform provider, which the real provider-terraform runs from its
-// package. They have one Composition.
+// This file has the clouds of provider-terraform: from its package, it runs their real Terraform
+// providers. They share one Composition.
 
 // terraformLabel is the label of that Composition.
 const terraformLabel = "terraform"
 
-// labelOf the Composition of a cloud.
+// labelOf returns the label of the Composition of a cloud.
 func labelOf(c Cloud) string {
 	if strings.HasPrefix(c.Provider(), terraformLabel) {
 		return terraformLabel
@@ -43,7 +43,8 @@ func labelOf(c Cloud) string {
 	return c.Provider()
 }
 
-// cannotTerraform are the cases that a Terraform provider cannot have, with those of its cloud.
+// cannotTerraform returns the cases that a Terraform provider cannot have, and those that its cloud
+// cannot have.
 func cannotTerraform(ofCloud map[string]string) map[string]string {
 	out := map[string]string{
 		CaseOrphan:    "The plugin protocol lists no VMs of an account, so there is no inventory for the collector",
@@ -103,8 +104,8 @@ func object(apiVersion, kind, name string, spec map[string]any) *unstructured.Un
 	}}
 }
 
-// install the Terraform provider, and provider-terraform that runs it. It returns the digest of
-// its program.
+// install builds and installs the Terraform provider, and provider-terraform that runs it. It
+// returns the digest of the program.
 func (p terraformProvider) install(ctx context.Context) (string, error) {
 	dir, err := plugins()
 	if err != nil {
@@ -123,7 +124,8 @@ func (p terraformProvider) install(ctx context.Context) (string, error) {
 	return digest, installTerraform()
 }
 
-// configOf reads the spec of an example, for a program with the digest.
+// configOf returns the spec of an example, for a program with the digest and with additional
+// configuration.
 func configOf(t *testing.T, file, digest string, configuration map[string]any) map[string]any {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(kit.Root(), file))
@@ -156,7 +158,7 @@ func (terraformLocal) Install(ctx context.Context, _ *kit.Plane) error {
 	return err
 }
 
-// localcloudDigest is that of the program.
+// localcloudDigest is the digest of the program.
 var localcloudDigest string
 
 func removePlugins() {
@@ -173,8 +175,8 @@ func (terraformLocal) Account(t *testing.T, f kit.Fleet) Account {
 	return a
 }
 
-// localcloudSpec of a ClusterProviderConfig. The provider does not wait for its VMs: it would wait
-// out refusals, too.
+// localcloudSpec returns the spec of a ClusterProviderConfig. The provider does not wait for its
+// VMs: otherwise it would also wait until a refusal ends.
 func localcloudSpec(digest string) map[string]any {
 	spec := `
 provider: {source: drover-dev/localcloud, version: 0.1.0}
@@ -219,7 +221,7 @@ func (a *terraformLocalAccount) Class(t *testing.T) *machinev1alpha1.MachineClas
 	return c
 }
 
-// Leaks the server, whose name the provider never learnt. Its Machine is Failed.
+// Leaks returns 1: the provider never learns the ID of the server, whose Machine is Failed.
 func (*terraformHetzner) Leaks() int { return 1 }
 
 // terraformHetzner is Hetzner Cloud by its Terraform provider.
@@ -248,10 +250,11 @@ func (h *terraformHetzner) Account(t *testing.T, f kit.Fleet) Account {
 
 type terraformHetznerAccount struct{ hetznerAccount }
 
-// Leaks as the cloud has it: unlike provider-hcloud, the provider finds no server by its name.
+// Leaks returns the number of the cloud: unlike provider-hcloud, the provider does not find a
+// server that it did not record.
 func (*terraformHetznerAccount) Leaks() int { return (*terraformHetzner)(nil).Leaks() }
 
-// token64 has the length that the provider requires.
+// token64 pads a token to the length that the provider requires.
 func token64(text string) string { return text + strings.Repeat("0", max(0, 64-len(text))) }
 
 func (a *terraformHetznerAccount) SetCredentials(t *testing.T, c Credentials) {
@@ -294,7 +297,8 @@ func (o *terraformOpenStack) Account(t *testing.T, f kit.Fleet) Account {
 
 type terraformOpenStackAccount struct{ openStackAccount }
 
-// ShowsFailure is false: the provider reports that the instance is in the state ERROR, and not why.
+// ShowsFailure returns false: the provider reports that the instance is in the state ERROR, but not
+// the reason.
 func (a *terraformOpenStackAccount) ShowsFailure() bool { return false }
 
 func (a *terraformOpenStackAccount) Class(t *testing.T) *machinev1alpha1.MachineClass {
@@ -311,8 +315,9 @@ func (a *terraformOpenStackAccount) SetCredentials(t *testing.T, c Credentials) 
 	a.setSecret(t, c, map[string]string{"application_credential_id": a.fleet.Namespace, "application_credential_secret": secret})
 }
 
-// TestMachinesOfATerraformProviderRoll has a MachineDeployment of three at the local cloud come up,
-// roll to another version, and end. A provider process that is killed meanwhile is started again.
+// TestMachinesOfATerraformProviderRoll creates three Machines at the local cloud, rolls them to
+// another version, and deletes them. Meanwhile it kills the processes of the Terraform provider,
+// which restart.
 func TestMachinesOfATerraformProviderRoll(t *testing.T) {
 	w := newWorld(t, terraformLocal{})
 	md := w.deployment("workers", 3)
@@ -333,7 +338,7 @@ func TestMachinesOfATerraformProviderRoll(t *testing.T) {
 	}
 }
 
-// terraformStates are the Secrets with the states of the world's VMs.
+// terraformStates returns the VMs of the world that have a Secret with their state.
 func (w *world) terraformStates(t *testing.T) []string {
 	t.Helper()
 	l := &corev1.SecretList{}
@@ -351,8 +356,8 @@ func (w *world) terraformStates(t *testing.T) []string {
 	return out
 }
 
-// killPlugins ends the processes of the local cloud's Terraform provider. They serve nothing but
-// this package's control plane.
+// killPlugins kills the processes of the local cloud's Terraform provider. Only the control plane
+// of this package uses them.
 func killPlugins(t *testing.T) {
 	t.Helper()
 	dir, err := plugins()
@@ -375,8 +380,8 @@ func killPlugins(t *testing.T) {
 	}
 }
 
-// TestWrongArgumentsOfATerraformProviderCostNoVM has a class with an argument that the resource does
-// not have.
+// TestWrongArgumentsOfATerraformProviderCostNoVM uses a class with an argument that the resource
+// does not have.
 func TestWrongArgumentsOfATerraformProviderCostNoVM(t *testing.T) {
 	w := newWorld(t, terraformLocal{})
 	class := w.class.DeepCopy()
@@ -394,11 +399,11 @@ func TestWrongArgumentsOfATerraformProviderCostNoVM(t *testing.T) {
 	w.end(t, m)
 }
 
-// TestProviderTerraformIsKilledWhileItCreatesAVM has the case Restart alone: the process has the VMs
-// of all clouds.
+// TestProviderTerraformIsKilledWhileItCreatesAVM runs the case Restart when no other case runs: the
+// process that it kills has the VMs of all clouds.
 func TestProviderTerraformIsKilledWhileItCreatesAVM(t *testing.T) {
 	for _, c := range clouds {
-		if labelOf(c) == terraformLabel && !(isShort() && onlyInLong[c.Provider()]) {
+		if labelOf(c) == terraformLabel && !(kit.IsShort() && onlyInLong[c.Provider()]) {
 			t.Run(c.Provider(), func(t *testing.T) { restart(t, c, nil) })
 		}
 	}

@@ -17,19 +17,19 @@ import (
 // ThrottlingAccount is an Account whose cloud may refuse every call.
 type ThrottlingAccount interface {
 	Account
-	// Throttle all calls that are of a Machine, which has no VM yet, until the end. Calls is how many
-	// there were.
+	// Throttle makes the cloud refuse all calls for a Machine without a VM, until end is called.
+	// The function calls returns how many there were.
 	Throttle(t *testing.T, machine string) (calls func() int, end func())
 }
 
-// Times of the case Throttling: for how long the cloud refuses, and how many calls are too many. A
-// provider that is refused tries again at least every 3 seconds here.
+// Limits of the case Throttling: how long the cloud refuses calls, and how many calls are allowed
+// meanwhile. Here, a provider retries a refused call at least every 3 seconds.
 const (
 	throttledFor = 75 * time.Second
 	maxCalls     = 45
 )
 
-// throttling of every call, for longer than any pause that a cloud asks for.
+// throttling tests a cloud that refuses every call for longer than any pause that a cloud requests.
 func throttling(t *testing.T, c Cloud, _ *life) {
 	w := newWorld(t, c)
 	account, ok := w.account.(ThrottlingAccount)
@@ -69,7 +69,7 @@ func throttling(t *testing.T, c Cloud, _ *life) {
 	w.end(t, m)
 }
 
-// generations of the VM resources.
+// generations returns the generations of the VM resources.
 func (w *world) generations(t *testing.T) string {
 	t.Helper()
 	l := &unstructured.UnstructuredList{}

@@ -34,7 +34,7 @@ func (*vSphere) Cannot() map[string]string {
 	return map[string]string{
 		CaseAllocation: "The cloud refuses a VM that it has no room for, or it waits for room: the case `CapacityExhausted` has it",
 		CaseDualStack:  "The guest reports the addresses of a VM: certificates are given out for the networks that the owner of the target cluster names",
-		CaseThrottling: "A vCenter queues calls, and asks nobody to wait",
+		CaseThrottling: "A vCenter queues calls, and does not throttle its clients",
 	}
 }
 
@@ -47,7 +47,7 @@ func (v *vSphere) Install(ctx context.Context, p *kit.Plane) error {
 	if err := installLifted(ctx, p, "vsphere"); err != nil {
 		return err
 	}
-	// The guests of the local cloud have their addresses there.
+	// The guests of the local cloud have addresses in this network.
 	pc := &clusterv1alpha1.ClusterProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
 	return p.Client.Patch(ctx, pc, client.RawPatch(k8stypes.MergePatchType, []byte(`{"spec": {"certificates": {"guestCIDRs": ["10.200.0.0/16"]}}}`)))
 }
@@ -58,7 +58,7 @@ func (v *vSphere) Close() {
 	}
 }
 
-// boot a guest whose Node the cloud-controller-manager finds by the UUID of its BIOS.
+// boot starts a guest. The cloud-controller-manager finds its Node by the UUID of its BIOS.
 func (v *vSphere) boot(b vcenter.Booted) string {
 	return v.start(guest.Request{
 		ID: "vsphere/" + b.ID, Name: b.Name, UserData: b.UserData, ProviderID: "vsphere://" + strings.ToLower(b.BIOSUUID),
@@ -67,7 +67,7 @@ func (v *vSphere) boot(b vcenter.Booted) string {
 
 func (v *vSphere) stop(b vcenter.Booted) { v.end("vsphere/" + b.ID) }
 
-// Account is a user with a folder for its VMs, both with the name of the fleet.
+// Account returns the account of a user with a folder for its VMs. Both have the name of the fleet.
 func (v *vSphere) Account(t *testing.T, f kit.Fleet) Account {
 	t.Helper()
 	a := &vSphereAccount{vSphere: v}
@@ -89,7 +89,7 @@ type vSphereAccount struct {
 
 var _ OrphanAccount = &vSphereAccount{}
 
-// Class is that of the example, in the folder of the account.
+// Class returns the class of the example, with the folder of the account.
 func (a *vSphereAccount) Class(t *testing.T) *machinev1alpha1.MachineClass {
 	t.Helper()
 	c := classOf(t, a.fleet, "examples/vsphere/machineclass.yaml", a.ProviderConfig())
@@ -110,7 +110,7 @@ func (a *vSphereAccount) VMs(context.Context) ([]VM, error) {
 	return out, nil
 }
 
-// vsphereRefusals are what a vCenter answers, or its tasks fail with, by class.
+// vsphereRefusals are the faults of a vCenter or of its tasks, by error class.
 var vsphereRefusals = map[fn.ErrorCode]vcenter.Refusal{
 	fn.ErrorCapacityExhausted: {Fault: &types.NoDiskSpace{Datastore: "LocalDS_1"}, ByTask: true},
 	fn.ErrorQuotaExceeded:     {Fault: &types.NotEnoughLicenses{}},
@@ -119,7 +119,8 @@ var vsphereRefusals = map[fn.ErrorCode]vcenter.Refusal{
 	fn.ErrorThrottled:         {Fault: &types.TooManyConcurrentNativeClones{}, ByTask: true},
 }
 
-// Refuse to clone: of the Machine the vCenter is told its VM's name, which begins with it.
+// Refuse makes the vCenter refuse to clone. The vCenter knows a Machine only by the name of the VM,
+// which begins with the name of the Machine.
 func (a *vSphereAccount) Refuse(_ *testing.T, machine string, code fn.ErrorCode) {
 	r := vsphereRefusals[code]
 	r.Match = func(folder, name string) bool {
@@ -128,7 +129,7 @@ func (a *vSphereAccount) Refuse(_ *testing.T, machine string, code fn.ErrorCode)
 	a.mend[machine] = a.vcenter.Refuse(r)
 }
 
-// Lose a VM: vSphere's controller manager deletes its Node.
+// Lose deletes a VM, and its Node as vSphere's cloud-controller-manager would.
 func (a *vSphereAccount) Lose(t *testing.T, id string) {
 	t.Helper()
 	vm, err := a.vcenter.Lose(t.Context(), id)
@@ -152,16 +153,16 @@ func (a *vSphereAccount) CreateVM(t *testing.T, name string, tags map[string]str
 	return id
 }
 
-// DieAtCreation kills the provider when its request is there.
+// DieAtCreation kills the provider when the vCenter receives its request.
 func (a *vSphereAccount) DieAtCreation(*testing.T) {
 	var once sync.Once
 	a.vcenter.Refuse(vcenter.Refusal{Match: func(folder, _ string) bool {
 		if folder == a.fleet.Namespace {
 			once.Do(a.kill)
 		}
-		return false // The vCenter makes the clone, whose task nobody waits for.
+		return false // The vCenter makes the clone, although no provider waits for the task.
 	}})
 }
 
-// Leaks none: the provider gives a clone its instance UUID, and finds it by that.
+// Leaks returns 0: the provider chooses the instance UUID of a clone, and finds the clone by it.
 func (*vSphere) Leaks() int { return 0 }

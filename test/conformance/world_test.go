@@ -20,13 +20,13 @@ import (
 	"github.com/drover-dev/drover/test/kit"
 )
 
-// interval of looks, and how long nothing may happen to show that nothing happens.
+// interval is the time between two reads. calm is how long a test watches that nothing happens.
 const (
 	interval = 200 * time.Millisecond
 	calm     = 3 * time.Second
 )
 
-// A world is a namespace with a class of a cloud, and an account there.
+// A world is a namespace with a class of a cloud, and an account at the cloud.
 type world struct {
 	kit.Fleet
 	cloud   Cloud
@@ -34,7 +34,7 @@ type world struct {
 	class   *machinev1alpha1.MachineClass
 }
 
-// newWorld ends with nothing left in it, or fails the test.
+// newWorld returns a world. If the test fails, the log has its state.
 func newWorld(t *testing.T, c Cloud) *world {
 	t.Helper()
 	p, err := installed(c)
@@ -52,14 +52,14 @@ func newWorld(t *testing.T, c Cloud) *world {
 	return w
 }
 
-// deployment of the class. Its Machines go fast.
+// deployment returns a MachineDeployment of the class, which rolls with a surge of one Machine.
 func (w *world) deployment(name string, replicas int32) *machinev1alpha1.MachineDeployment {
 	md := w.Deployment(name, replicas, 1, 0)
 	md.Spec.Template.Spec.ClassRef.Name = w.class.Name
 	return md
 }
 
-// lone makes a Machine on its own.
+// lone creates a Machine without a set.
 func (w *world) lone(t *testing.T, name string) *machinev1alpha1.Machine {
 	t.Helper()
 	m := &machinev1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: name}}
@@ -69,7 +69,7 @@ func (w *world) lone(t *testing.T, name string) *machinev1alpha1.Machine {
 	return m
 }
 
-// await a Machine of which ok says nothing.
+// await reads a Machine until ok returns "" for it.
 func (w *world) await(t *testing.T, m *machinev1alpha1.Machine, ok func(*machinev1alpha1.Machine) string) {
 	t.Helper()
 	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
@@ -90,7 +90,7 @@ func isRunning(m *machinev1alpha1.Machine) string {
 	return ""
 }
 
-// node of a Machine.
+// node returns the Node of a Machine.
 func (w *world) node(t *testing.T, m *machinev1alpha1.Machine) *corev1.Node {
 	t.Helper()
 	n := &corev1.Node{}
@@ -98,7 +98,7 @@ func (w *world) node(t *testing.T, m *machinev1alpha1.Machine) *corev1.Node {
 	return n
 }
 
-// vm of a Machine at the cloud.
+// vm returns the VM of a Machine at the cloud.
 func (w *world) vm(t *testing.T, m *machinev1alpha1.Machine) VM {
 	t.Helper()
 	vms, err := w.account.VMs(t.Context())
@@ -115,7 +115,7 @@ func (w *world) vm(t *testing.T, m *machinev1alpha1.Machine) VM {
 	return vms[0]
 }
 
-// noVMs says what VMs there are.
+// noVMs returns the VMs of the account as a text, "" if there are none.
 func (w *world) noVMs(ctx context.Context) string {
 	vms, err := w.account.VMs(ctx)
 	if err != nil {
@@ -127,7 +127,7 @@ func (w *world) noVMs(ctx context.Context) string {
 	return ""
 }
 
-// nothing says what VMs there are, and what is there beside them.
+// nothing returns the VMs and companions of the account as a text, "" if there are none.
 func (w *world) nothing(ctx context.Context) string {
 	if a, ok := w.account.(CompanionAccount); ok {
 		if things, _ := a.Beside(ctx); len(things) > 0 {
@@ -137,7 +137,8 @@ func (w *world) nothing(ctx context.Context) string {
 	return w.noVMs(ctx)
 }
 
-// end deletes what a case made, and waits until nothing is left anywhere.
+// end deletes the objects of a case, and waits until neither the clusters nor the cloud have
+// anything of it.
 func (w *world) end(t *testing.T, objects ...client.Object) {
 	t.Helper()
 	for _, o := range objects {
@@ -152,7 +153,7 @@ func (w *world) end(t *testing.T, objects ...client.Object) {
 	w.AwaitNothing(t)
 }
 
-// gone says why a Machine is not.
+// gone returns "" if a Machine does not exist, else an explanation.
 func (w *world) gone(ctx context.Context, m *machinev1alpha1.Machine) string {
 	if err := w.Client.Get(ctx, client.ObjectKeyFromObject(m), &machinev1alpha1.Machine{}); !apierrors.IsNotFound(err) {
 		return fmt.Sprintf("Machine %s is there: %v", m.Name, err)
@@ -160,7 +161,7 @@ func (w *world) gone(ctx context.Context, m *machinev1alpha1.Machine) string {
 	return ""
 }
 
-// told says whether a condition that is False has all texts.
+// The result is "" if the condition is False and its reason and message contain all texts.
 func told(conditions []metav1.Condition, typ string, texts ...string) string {
 	c := meta.FindStatusCondition(conditions, typ)
 	if c == nil || c.Status != metav1.ConditionFalse {
@@ -174,7 +175,8 @@ func told(conditions []metav1.Condition, typ string, texts ...string) string {
 	return ""
 }
 
-// describe the world: what tells most is the last, since a log may keep only its end.
+// describe returns the state of the world. The most useful part comes last, since a log may keep
+// only its end.
 func (w *world) describe(ctx context.Context) string {
 	b := &strings.Builder{}
 	guests, err := w.Cloud.ListVMs(ctx, listAll)

@@ -23,7 +23,7 @@ const (
 // errUnreachable is the error of a database that cannot be read.
 var errUnreachable = errors.New("the database cannot be read")
 
-// A finding of govulncheck: a package that is linked, and has a fault.
+// A finding of govulncheck: a linked package that has a vulnerability.
 type finding struct {
 	OSV          string `json:"osv"`
 	FixedVersion string `json:"fixed_version"`
@@ -32,8 +32,8 @@ type finding struct {
 	} `json:"trace"`
 }
 
-// scan a module of the repository. Its packages are looked at, not their functions: that
-// takes seconds, and minutes with the functions.
+// scan a module of the repository. It checks packages, not functions: functions would take
+// minutes instead of seconds.
 func scan(t *testing.T, database, module string) ([]finding, error) {
 	t.Helper()
 	args := append([]string{"-db", database, "-scan", "package", "-test", "-format", "json", "./..."}, modules[module]...)
@@ -51,7 +51,7 @@ func scan(t *testing.T, database, module string) ([]finding, error) {
 	return findings(out)
 }
 
-// findings in the output of govulncheck, without those of packages that are not linked.
+// findings returns those in the output of govulncheck, without packages that are not linked.
 func findings(output []byte) ([]finding, error) {
 	var out []finding
 	for d := json.NewDecoder(bytes.NewReader(output)); ; {
@@ -67,7 +67,7 @@ func findings(output []byte) ([]finding, error) {
 	}
 }
 
-// TestTheDatabaseHasNoOtherFault asks the database, where it can be reached.
+// TestTheDatabaseHasNoOtherFault queries the database if it can be reached.
 func TestTheDatabaseHasNoOtherFault(t *testing.T) {
 	if os.Getenv(envTool) == "" || os.Getenv(envDatabase) == "" {
 		t.Skipf("%s or %s is not set: make lint does so", envTool, envDatabase)
@@ -91,8 +91,8 @@ func TestTheDatabaseHasNoOtherFault(t *testing.T) {
 	}
 }
 
-// TestAFaultInTheDatabaseIsFound has a database with a fault of a package that this test
-// itself imports.
+// TestAFaultInTheDatabaseIsFound scans with a database that has a vulnerability of a package that
+// this test imports.
 func TestAFaultInTheDatabaseIsFound(t *testing.T) {
 	if os.Getenv(envTool) == "" {
 		t.Skipf("%s is not set: make lint does so", envTool)

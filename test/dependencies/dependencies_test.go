@@ -18,25 +18,25 @@ import (
 
 const root = "../.."
 
-// modules of the repository, as MODULES in the Makefile has them, with the packages of
-// other modules that are built from their go.mod.
+// modules of the repository, like MODULES in the Makefile. The values are packages of other
+// modules that are built from the module's go.mod.
 var modules = map[string][]string{
 	".": nil, "cluster": {"github.com/crossplane/crossplane/v2/cmd/crossplane"}, "cluster/cloud": nil, "cluster/kubernetes": nil, "compat/crossplane-common": nil,
 	"test/gitops/clients": {"github.com/crossplane/cli/v2/cmd/crossplane"}, "test/monitoring": nil, "tools/dashboards": nil,
 	"tools/prose": nil,
 }
 
-// A fault of a module.
+// A fault is a known vulnerability of a module.
 type fault struct {
-	// ID in the database of the Go project, or that of a CVE it does not have yet.
+	// ID in the database of the Go project, or of a CVE that this database does not have yet.
 	ID     string `json:"id"`
 	Module string `json:"module"`
-	// Versions that have it. The first range that has no introduced begins with the first
-	// version, the last that has no fixed has no end.
+	// Versions that have the fault. A first range without introduced begins with the first
+	// version, and a last range without fixed has no end.
 	Versions []versions `json:"versions"`
-	// Packages that have it. Empty means all.
+	// Packages that have the fault. Empty means all.
 	Packages []string `json:"packages,omitempty"`
-	// Accepted says of modules of the repository that have it why.
+	// Accepted maps each module of the repository that may have the fault to the reason.
 	Accepted map[string]string `json:"accepted,omitempty"`
 }
 
@@ -51,7 +51,7 @@ func (f fault) isIn(version string) bool {
 	})
 }
 
-// fixedIn are the versions that do not have the fault any more.
+// fixedIn returns the versions that first lack the fault.
 func (f fault) fixedIn() string {
 	var out []string
 	for _, v := range f.Versions {
@@ -62,7 +62,7 @@ func (f fault) fixedIn() string {
 	return strings.Join(out, " or ")
 }
 
-// isLinked reports whether a package that has the fault is among those of a build.
+// isLinked reports whether a build has a package with the fault.
 func (f fault) isLinked(packages map[string]bool) bool {
 	return len(f.Packages) == 0 || slices.ContainsFunc(f.Packages, func(p string) bool { return packages[p] })
 }
@@ -80,8 +80,8 @@ func readFaults(t *testing.T) []fault {
 	return out
 }
 
-// required versions of a module of the repository: with "go 1.17" and later, all that its
-// packages are built from.
+// required returns the required versions of a module of the repository. With "go 1.17" and later,
+// go.mod has all modules that its packages are built from.
 func required(t *testing.T, module string) map[string]string {
 	t.Helper()
 	file := filepath.Join(root, module, "go.mod")
@@ -105,7 +105,8 @@ func required(t *testing.T, module string) map[string]string {
 	return out
 }
 
-// linked packages of a module of the repository, of its tests too.
+// linked returns the packages that a module of the repository links, including those of its
+// tests.
 func linked(t *testing.T, module string) map[string]bool {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", append([]string{"list", "-deps", "-test", "./..."}, modules[module]...)...)
@@ -122,7 +123,8 @@ func linked(t *testing.T, module string) map[string]bool {
 	return out
 }
 
-// problems of a module of the repository, and of the reasons to accept them.
+// problems returns the unaccepted faults of a module of the repository, and the accepted faults
+// that it does not have.
 func problems(faults []fault, module string, required map[string]string, linked func() map[string]bool) []string {
 	var out []string
 	for _, f := range faults {
@@ -193,7 +195,7 @@ func TestAFaultIsFound(t *testing.T) {
 	}
 }
 
-// TestTheListIsValid finds the entry that would excuse or find nothing.
+// TestTheListIsValid checks that each entry can match a fault and accepts nothing by mistake.
 func TestTheListIsValid(t *testing.T) {
 	seen := map[string]bool{}
 	for _, f := range readFaults(t) {

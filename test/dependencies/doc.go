@@ -1,4 +1,4 @@
-// Package dependencies holds the modules that Drover is built from against known faults.
-// testdata/faults.yaml lists faults and needs no network. The database of the Go project
-// has more of them, and is asked where it can be reached.
+// Package dependencies checks the modules that Drover is built from for known vulnerabilities.
+// testdata/faults.yaml lists some and needs no network. The database of the Go project has more,
+// and is queried if it can be reached.
 package dependencies

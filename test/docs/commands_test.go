@@ -12,14 +12,14 @@ import (
 	"github.com/drover-dev/drover/test/kit"
 )
 
-// installPage is the page whose blocks TestTheInstallationOfTheDocs runs, but for those of a
-// section about packages that are gone.
+// installPage is the page whose blocks TestTheInstallationOfTheDocs runs, except those of the
+// section about deleted packages.
 const (
 	installPage     = "docs/install.md"
 	sectionOfRepair = "If a package is gone and Machines are there"
 )
 
-// inStory reports whether a block is a part of TestTheInstallationOfTheDocs.
+// inStory reports whether TestTheInstallationOfTheDocs runs a block.
 func inStory(b Block) bool { return b.Page == installPage && b.Section != sectionOfRepair }
 
 func TestCommandsOfTheDocs(t *testing.T) {
@@ -52,7 +52,7 @@ func TestCommandsOfTheDocs(t *testing.T) {
 	}
 }
 
-// commandsOfTables returns those of the page for people on call.
+// commandsOfTables returns the commands in the tables of the page for people on call.
 func commandsOfTables(t *testing.T) []Block {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(kit.Root(), runbookPage))
@@ -64,7 +64,7 @@ func commandsOfTables(t *testing.T) []Block {
 	return rows
 }
 
-// renderInput has the files that docs/pipelines.md and docs/gitops.md describe.
+// renderInput writes the files that docs/pipelines.md and docs/gitops.md describe.
 func renderInput(t *testing.T, w *world) {
 	t.Helper()
 	read := func(path string) string {
@@ -108,7 +108,8 @@ func TestATestThatAMarkNamesExists(t *testing.T) {
 	}
 }
 
-// A command that a shell cannot read fails a user before any tool runs, also where no test runs it.
+// A block that the shell cannot parse fails before any tool runs, so blocks that no test runs are
+// checked too.
 func TestBlocksAreScriptsOfAShell(t *testing.T) {
 	blocks, err := Read(kit.Root())
 	must(t, err)

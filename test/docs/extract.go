@@ -13,7 +13,7 @@ type Block struct {
 	Line int
 	// Section is the text of the last heading.
 	Section string
-	// Script is what a user types. It ends with a line feed.
+	// Script is the text that a user types. It ends with a line feed.
 	Script string
 	// Output are the lines that the page shows as the result, after commands that begin with "$ ".
 	Output string
@@ -25,18 +25,18 @@ type Block struct {
 func (b Block) String() string { return fmt.Sprintf("%s:%d", b.Page, b.Line) }
 
 var (
-	// isCommand matches the tools whose commands are run: where a command begins, also in a loop, in
-	// a pipe and in a substitution. Variables may be set before it.
+	// isCommand matches the tools whose commands are run, at the beginning of a command, also in a
+	// loop, in a pipe and in a substitution. Assignments of variables may precede the tool.
 	isCommand = regexp.MustCompile(`(?:^\s*|^\$ |\$\(|[|;&] *|\bdo )(?:[A-Z_]+=\S* )*(?:kubectl|crossplane|make) [a-z-]`)
-	// begins a script that has such commands further below.
+	// begins matches the first line of a script that has such commands further below.
 	begins  = regexp.MustCompile(`^(export|for|while|if|[A-Z_]+=|#)`)
 	mark    = regexp.MustCompile(`^<!-- commands: (?:run by (Test\w+)|not run: (.+)) -->$`)
 	heading = regexp.MustCompile(`^#+ (.*)$`)
 	fence   = regexp.MustCompile("^ *```(.*)$")
 )
 
-// Extract returns the blocks of a page. It fails for a mark that it does not know, for one without
-// commands below it, and for commands within a block that begins with something else.
+// Extract returns the blocks of a page. It fails for an unknown mark, for a mark without commands
+// below it, and for commands within a block that begins with something else.
 func Extract(page, text string) ([]Block, error) {
 	var blocks []Block
 	section, marked := "", Block{}
@@ -68,7 +68,7 @@ func Extract(page, text string) ([]Block, error) {
 	return blocks, nil
 }
 
-// block of a piece of code, and whether it has commands.
+// block of a piece of code, and whether the piece has commands.
 func block(page, section string, c piece) (Block, bool, error) {
 	b := Block{Page: page, Section: section}
 	console := strings.HasPrefix(c.lines[0], "$ ")
@@ -92,7 +92,7 @@ func block(page, section string, c piece) (Block, bool, error) {
 	return b, true, nil
 }
 
-// A piece of a page that matters here: a heading, a comment, or lines of code.
+// A piece of a page that can matter to a block: a heading, a comment, or lines of code.
 type piece struct {
 	heading, comment string
 	// line of the page that the piece begins at.
@@ -100,8 +100,8 @@ type piece struct {
 	lines []string
 }
 
-// code finds the pieces of a page. Indented code begins after an empty line or a comment, and its
-// least indentation is that of the text around it and four spaces.
+// code finds the pieces of a page. Indented code begins after an empty line or a comment, and is
+// indented by at least four spaces more than the text around it.
 func code(page []string) []piece {
 	var out []piece
 	for i := 0; i < len(page); i++ {

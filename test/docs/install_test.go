@@ -84,7 +84,7 @@ func (s *story) real(t *testing.T, b Block) {
 	}
 }
 
-// repeat a block until the reader sees what the page lets them wait for.
+// repeat a block until its output no longer shows the objects whose deletion the page waits for.
 func (s *story) repeat(t *testing.T, b Block, what string, there func(string) bool) {
 	t.Helper()
 	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
@@ -96,7 +96,8 @@ func (s *story) repeat(t *testing.T, b Block, what string, there func(string) bo
 	})
 }
 
-// shown runs a block that the API server refuses, and compares with what the page shows of the refusal.
+// shown runs a block that the API server refuses, and compares the error with the output on the
+// page.
 func (s *story) shown(t *testing.T, b Block) {
 	t.Helper()
 	out, err := s.run(t.Context(), b, envReal+"=1")

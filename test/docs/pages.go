@@ -25,8 +25,8 @@ func Read(root string) ([]Block, error) {
 	return blocks, nil
 }
 
-// pages are README.md, CONTRIBUTING.md, SECURITY.md, all below docs, and the READMEs of examples and of the local cluster. The
-// decisions are history.
+// pages returns README.md, CONTRIBUTING.md, SECURITY.md, the pages below docs, and the READMEs of
+// examples and of the local cluster, without the decisions. Those are history.
 func pages(root string) []string {
 	out := []string{"CONTRIBUTING.md", "README.md", "SECURITY.md"}
 	for _, dir := range []string{"docs", "examples", "cluster"} {

@@ -13,8 +13,8 @@ import (
 	"github.com/drover-dev/drover/test/kit"
 )
 
-// The test binary is also the tools that the pages name: a link to it in the PATH of a script has
-// the name of one. These variables are for it.
+// The test binary also stands in for the tools that the pages name: the PATH of a script has a
+// link to it for each tool. It reads these variables.
 const (
 	envBinaries = "DROVER_BIN"
 	// envReal is set for a script whose commands take effect.
@@ -25,7 +25,7 @@ const (
 
 var shims = map[string]func(args []string) []string{"kubectl": kubectl, "crossplane": crossplane, "make": makeTarget, "kubectl-drover": plugin}
 
-// shim runs the tool that the binary was called as, and does not return then.
+// shim runs the tool that the binary was called as. It does not return in this case.
 func shim() {
 	tool, ok := shims[filepath.Base(os.Args[0])]
 	if !ok {
@@ -43,10 +43,11 @@ func shim() {
 
 func binary(name string) string { return filepath.Join(os.Getenv(envBinaries), name) }
 
-// mutating are the verbs of kubectl that change something, and have dry runs.
+// mutating are the verbs of kubectl that change objects and support dry runs.
 var mutating = []string{"apply", "create", "delete", "patch", "annotate", "label", "scale", "drain", "replace", "taint", "cordon", "uncordon"}
 
-// kubectl has the API server judge what a command would change.
+// kubectl makes a command that would change objects a server-side dry run, so that only the API
+// server validates it.
 func kubectl(args []string) []string {
 	verb := verbOf(args)
 	if verb == "drover" {
@@ -59,7 +60,8 @@ func kubectl(args []string) []string {
 	return append([]string{binary("drover-kube"), "kubectl"}, args...)
 }
 
-// runsAsItIs reports whether a command of kubectl runs as it is: it is a dry run, or takes effect.
+// runsAsItIs reports whether a command of kubectl runs unchanged: the command is a dry run, or
+// shall take effect.
 func runsAsItIs(args []string) bool {
 	return os.Getenv(envReal) != "" || slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, "--dry-run") })
 }
@@ -77,13 +79,14 @@ func verbOf(args []string) string {
 	return ""
 }
 
-// isCreationOf reports whether a command of kubectl creates something of a kind by its subcommand.
+// isCreationOf reports whether a command of kubectl creates an object of a kind by a subcommand.
 func isCreationOf(kind string, args []string) bool {
 	i := slices.Index(args, "create")
 	return filepath.Base(os.Args[0]) == "kubectl" && i >= 0 && i+1 < len(args) && args[i+1] == kind
 }
 
-// applySecret has the API server judge a Secret that may exist already on the control plane.
+// applySecret validates a Secret by a server-side dry run. The Secret may exist on the control
+// plane already.
 func applySecret(args []string) int {
 	made := &bytes.Buffer{}
 	create := exec.Command(binary("drover-kube"), append(append([]string{"kubectl"}, args...), "--dry-run=client", "-o", "yaml")...) //nolint:gosec // As above.
@@ -103,7 +106,7 @@ func applySecret(args []string) int {
 	return 0
 }
 
-// crossplane renders without Docker, which is its default.
+// crossplane renders without Docker, which it would use by default.
 func crossplane(args []string) []string {
 	if slices.Contains(args, "render") {
 		args = append(args, "--crossplane-binary="+binary("crossplane"), "-a", "render.crossplane.io/runtime-development-target="+os.Getenv(envFunction))

@@ -28,7 +28,7 @@ var (
 	planes   []*kit.Plane
 )
 
-// up starts a control plane that is ended with the tests.
+// up starts a control plane that stops when the tests end.
 func up(t *testing.T, o kit.Options) *kit.Plane {
 	t.Helper()
 	o.Args = kit.Limits
@@ -54,8 +54,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// A world is where scripts of the pages run: a control plane, a folder with the files of the
-// repository, and what stands for the names that the reader chooses.
+// A world is the environment of the pages' scripts: a control plane, a folder with the files of
+// the repository, and values for the names that the reader chooses.
 type world struct {
 	plane *kit.Plane
 	dir   string
@@ -91,7 +91,8 @@ func newWorld(t *testing.T, p *kit.Plane) *world {
 	return w
 }
 
-// contexts control and target, of which the first is the current one.
+// contexts returns a kubeconfig with the contexts control and target. The first is the current
+// one.
 func contexts(t *testing.T, p *kit.Plane) *clientcmdapi.Config {
 	t.Helper()
 	all := clientcmdapi.NewConfig()
@@ -115,7 +116,7 @@ func (w *world) replace(placeholder, value string) {
 	w.names = append(w.names, name{regexp.MustCompile(placeholder), value})
 }
 
-// run the script of a block, and return what it prints.
+// run the script of a block, and return its output.
 func (w *world) run(ctx context.Context, b Block, env ...string) (string, error) {
 	script := b.Script
 	for _, n := range w.names {
@@ -130,7 +131,7 @@ func (w *world) run(ctx context.Context, b Block, env ...string) (string, error)
 	return string(out), err
 }
 
-// furnish the world with the objects that the pages name.
+// furnish creates the objects that the pages name.
 func (w *world) furnish(t *testing.T) {
 	t.Helper()
 	ctx, c := t.Context(), w.plane.Client
@@ -161,9 +162,9 @@ func (w *world) furnish(t *testing.T) {
 	w.placeholders(t, f)
 }
 
-// mirrorNode gives the target cluster a Node of the name that the Node of the Machine w has in the
-// control cluster, which it joined. Some pages ask for it with "--context target", others in the
-// cluster of the reader's context.
+// mirrorNode creates a Node in the target cluster with the name of the Node that Machine w has in
+// the control cluster. Some pages read this Node with "--context target", other pages in the
+// current context.
 func (w *world) mirrorNode(t *testing.T, f kit.Fleet) {
 	t.Helper()
 	m := &machinev1alpha1.Machine{}
@@ -183,7 +184,7 @@ func (w *world) await(t *testing.T, f kit.Fleet) {
 	})
 }
 
-// placeholders have values that exist.
+// placeholders replaces the placeholders of pages by values that exist.
 func (w *world) placeholders(t *testing.T, f kit.Fleet) {
 	t.Helper()
 	m := &machinev1alpha1.Machine{}
@@ -201,7 +202,8 @@ func (w *world) placeholders(t *testing.T, f kit.Fleet) {
 	must(t, os.MkdirAll(filepath.Join(w.dir, "schemas"), 0o700))
 }
 
-// serveFunction starts a function-drover that renders, and lets the world's scripts know of it.
+// serveFunction starts a function-drover that renders, and passes its address to the world's
+// scripts.
 func (w *world) serveFunction(t *testing.T) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -24,18 +24,19 @@ import (
 	"github.com/drover-dev/drover/test/kit"
 )
 
-// formerMemory is an annotation of Nodes in which Drover once kept what it had applied.
+// formerMemory is an annotation of Nodes in which earlier versions of Drover recorded the fields
+// that they had applied.
 const formerMemory = "cluster.drover.dev/applied"
 
-// TestANodeCannot gain anything by what its kubelet may write: its own Node, and requests for
-// certificates. The API server of the target cluster has the Node authorizer and the admission
-// plugin NodeRestriction.
+// TestANodeCannot checks that a kubelet gains nothing by its rights: to write its own Node, and
+// to request certificates. The API server of the target cluster has the Node authorizer and the
+// admission plugin NodeRestriction.
 func TestANodeCannot(t *testing.T) {
 	leaveNothing(t)
 	s := newStage(t)
 	s.all = snapshot(t)
 	s.resist(t, []attack{
-		// Those that take long come first.
+		// Long attacks come first.
 		{"BeReplacedWithoutEnd", replacedWithoutEnd},
 		{"DisturbOthersInALoop", annotateInALoop},
 		{"BeAMachinesNodeBeforeItJoinsByItsProviderID", func(t *testing.T, a *attacker) { rogueBefore(t, a, true, false) }},
@@ -52,7 +53,7 @@ func TestANodeCannot(t *testing.T) {
 	})
 }
 
-// genuine makes a Machine of the attacker's that runs, and returns it with the identity of
+// genuine creates a Machine of the attacker, and returns it once it runs, with the identity of
 // its kubelet.
 func (a *attacker) genuine(t *testing.T) (*member, client.Client) {
 	t.Helper()
@@ -62,7 +63,7 @@ func (a *attacker) genuine(t *testing.T) (*member, client.Client) {
 	return m, a.f.Cluster.NodeIdentity(t, m.node)
 }
 
-// rogue is a kubelet that has an identity of its own.
+// rogue is a kubelet with its own identity.
 func (a *attacker) rogue(t *testing.T) (name string, as client.Client) {
 	t.Helper()
 	name = "rogue-" + a.f.Namespace
@@ -73,7 +74,7 @@ func (a *attacker) rogue(t *testing.T) (name string, as client.Client) {
 	return name, a.f.Cluster.NodeIdentity(t, name)
 }
 
-// register the Node of a rogue as that of a Machine.
+// register the Node of a rogue kubelet as that of a Machine.
 func (a *attacker) register(t *testing.T, m *machinev1alpha1.Machine, byProviderID, byLabel bool) (changed func(ctx context.Context) string) {
 	t.Helper()
 	name, as := a.rogue(t)
@@ -122,7 +123,7 @@ func marksByAnnotation(t *testing.T, a *attacker) {
 	}
 }
 
-// rogueAfter registers while the Node of the Machine is there.
+// rogueAfter registers while the Node of the Machine exists.
 func rogueAfter(t *testing.T, a *attacker, byProviderID, byLabel bool) {
 	must(t, a.f.Client.Create(t.Context(), a.machine("other", a.useTarget(t))))
 	m := a.member("other")
@@ -146,8 +147,8 @@ func rogueAfter(t *testing.T, a *attacker, byProviderID, byLabel bool) {
 	a.nothing(t, unchanged)
 }
 
-// rogueBefore registers while the VM of a Machine boots. The Machine gets its own Node, and
-// the Node of the rogue outlives it.
+// rogueBefore registers while the VM of a Machine boots. The Machine must get its own Node, and
+// the Node of the rogue kubelet must not be deleted with it.
 func rogueBefore(t *testing.T, a *attacker, byProviderID, byLabel bool) {
 	fault, err := a.f.Cloud.CreateFault(t.Context(), localcloud.Fault{
 		Kind: localcloud.FaultSlowBoot, Delay: localcloud.Duration(6 * time.Second), Match: localcloud.FaultMatch{Tags: map[string]string{machinev1alpha1.TagNamespace: a.f.Namespace}},
@@ -180,7 +181,7 @@ func rogueBefore(t *testing.T, a *attacker, byProviderID, byLabel bool) {
 	a.nothing(t, unchanged)
 }
 
-// becomeAnother changes a Node that joined as it should.
+// becomeAnother changes a Node that joined correctly.
 func becomeAnother(t *testing.T, a *attacker) {
 	m, as := a.genuine(t)
 	victim := a.victim.machine(t)
@@ -206,7 +207,7 @@ func becomeAnother(t *testing.T, a *attacker) {
 	a.nothing(t)
 }
 
-// nameByToken asks with the join token of one Machine for the identity of another one's Node.
+// nameByToken requests the identity of another Machine's Node with the join token of a Machine.
 func nameByToken(t *testing.T, a *attacker) {
 	_, err := a.f.Cloud.CreateFault(t.Context(), localcloud.Fault{
 		Kind: localcloud.FaultNeverBoots, Match: localcloud.FaultMatch{Tags: map[string]string{machinev1alpha1.TagNamespace: a.f.Namespace}},
@@ -234,7 +235,7 @@ func nameByToken(t *testing.T, a *attacker) {
 	}
 }
 
-// asksInVain for a certificate: the request is refused or denied.
+// asksInVain requests a certificate. The request must be refused or denied.
 func (a *attacker) asksInVain(t *testing.T, as client.Client, template *x509.CertificateRequest, signer string, usages ...certificatesv1.KeyUsage) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -261,7 +262,7 @@ func (a *attacker) asksInVain(t *testing.T, as client.Client, template *x509.Cer
 	})
 }
 
-// foreignServing asks for names that are not the Node's, which it lets its Node report first.
+// foreignServing requests names that are not the Node's, after it let its Node report them.
 func foreignServing(t *testing.T, a *attacker) {
 	m, as := a.genuine(t)
 	victim := a.victim.machine(t)
@@ -288,7 +289,7 @@ func foreignServing(t *testing.T, a *attacker) {
 	a.nothing(t)
 }
 
-// writeOthers shows that the API server limits the identity as that of a real kubelet.
+// writeOthers checks that the API server limits this identity like that of a real kubelet.
 func writeOthers(t *testing.T, a *attacker) {
 	m, as := a.genuine(t)
 	own := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: m.node}}
@@ -315,7 +316,7 @@ func writeOthers(t *testing.T, a *attacker) {
 	a.all.Check(t)
 }
 
-// annotateInALoop changes all that a Node can ask for, as fast as it can.
+// annotateInALoop changes all annotations by which a Node can make requests, as fast as it can.
 func annotateInALoop(t *testing.T, a *attacker) {
 	m, as := a.genuine(t)
 	must(t, a.f.Client.Create(t.Context(), a.machine("sibling", machinev1alpha1.ClusterReference{Kind: "ProviderConfig", Name: "target"})))
@@ -351,8 +352,8 @@ func annotateInALoop(t *testing.T, a *attacker) {
 	a.nothing(t)
 }
 
-// replacedWithoutEnd has each Node of a pool ask for another one, as an image that is
-// compromised would.
+// replacedWithoutEnd makes each Node of a pool request its replacement, as a compromised image
+// would.
 func replacedWithoutEnd(t *testing.T, a *attacker) {
 	ref := a.useTarget(t)
 	md := a.f.Deployment("pool", 2, 1, 0)

@@ -26,15 +26,16 @@ import (
 )
 
 const (
-	// maxMemory is how much memory provider-drover may have, whatever a target cluster does: half
-	// of the limit that package/provider-drover/runtime.yaml ships.
+	// maxMemory is the memory that provider-drover may use, whatever a target cluster does: half
+	// of the limit in package/provider-drover/runtime.yaml. In bytes.
 	maxMemory = 512 << 20
-	// hugeAnnotation is how long an annotation of a hostile Node is.
+	// hugeAnnotation is the length of an annotation of a hostile Node, in bytes.
 	hugeAnnotation = 400 << 20
 )
 
-// TestATargetClusterCannot harm the Machines of other clusters or provider-drover itself: it
-// answers as it likes while two other clusters keep the pace of their joins.
+// TestATargetClusterCannot checks that a hostile target cluster harms neither the Machines of
+// other clusters nor provider-drover: it sends hostile answers while Machines of two other
+// clusters join as fast as usual.
 func TestATargetClusterCannot(t *testing.T) {
 	leaveNothing(t)
 	lie := func(nodes http.HandlerFunc) http.HandlerFunc { return apiServer(nodes, nil) }
@@ -79,11 +80,11 @@ func TestATargetClusterCannot(t *testing.T) {
 type hostile struct {
 	name   string
 	answer http.HandlerFunc
-	// long is for how long it is looked at after the joins.
+	// long is the time for which the cluster is watched after the joins.
 	long time.Duration
 }
 
-// A siege has other clusters, whose joins must not become slow.
+// A siege has other clusters, whose joins must not slow down.
 type siege struct {
 	*stage
 	elsewhere []kit.Fleet
@@ -91,7 +92,7 @@ type siege struct {
 	usual time.Duration
 }
 
-// endure hostile clusters, which are there at the same time.
+// endure several hostile clusters at the same time.
 func (g *siege) endure(t *testing.T, clusters ...hostile) {
 	calm(t)
 	memory := plane.WatchMemory(t, "provider-drover")
@@ -115,7 +116,7 @@ func (g *siege) endure(t *testing.T, clusters ...hostile) {
 			return ""
 		}, members[h.name].f.Describe)
 	}
-	// A computer that is slow for a moment is no failure.
+	// The limit allows a computer that is slow for a moment.
 	limit := 2*g.usual + 2*time.Second
 	took := joinAll(t, g.elsewhere, strings.ToLower(clusters[0].name))
 	t.Logf("joins of other clusters took %s, usually %s", took, g.usual)
@@ -148,7 +149,7 @@ func (g *siege) endure(t *testing.T, clusters ...hostile) {
 	}
 }
 
-// calm restarts provider-drover if an attack before left it with much memory.
+// calm restarts provider-drover if a previous attack left it with a high memory usage.
 func calm(t *testing.T) {
 	t.Helper()
 	w := plane.WatchMemory(t, "provider-drover")
@@ -159,15 +160,15 @@ func calm(t *testing.T) {
 	}
 }
 
-// forget the hostile cluster: nothing asks it any more.
+// forget the hostile cluster: no object uses it any more.
 func (a *attacker) forget(t *testing.T) {
 	t.Helper()
 	a.clean(t)
 	must(t, a.f.Client.DeleteAllOf(t.Context(), &clusterv1alpha1.ProviderConfig{}, client.InNamespace(a.f.Namespace)))
 }
 
-// joinAll makes a Machine in each fleet at the same time, and returns how long the last one
-// took until it ran.
+// joinAll creates a Machine in each fleet at the same time, and returns the time until the last
+// one runs.
 func joinAll(t *testing.T, fleets []kit.Fleet, name string) time.Duration {
 	t.Helper()
 	began := time.Now()
@@ -193,7 +194,7 @@ func joinAll(t *testing.T, fleets []kit.Fleet, name string) time.Duration {
 	return time.Duration(longest.Load())
 }
 
-// apiServer answers as one does, but for Nodes and for watches.
+// apiServer answers like an API server, except for Nodes and for watches.
 func apiServer(nodes, watch http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -235,7 +236,7 @@ const (
 	nodeTail = `"}}}]}`
 )
 
-// writeHuge writes a list with one Node whose annotation is as long as it takes.
+// writeHuge writes a list with one Node that has a huge annotation.
 func writeHuge(w io.Writer) error {
 	if _, err := io.WriteString(w, listHead+nodeHead); err != nil {
 		return err
@@ -250,7 +251,7 @@ func writeHuge(w io.Writer) error {
 	return err
 }
 
-// hugeNode is small on the wire.
+// hugeNode is small when it is compressed.
 func hugeNode(t *testing.T) http.HandlerFunc {
 	t.Helper()
 	b := &bytes.Buffer{}
@@ -281,7 +282,7 @@ func emptyList(w http.ResponseWriter, _ *http.Request) {
 	_, _ = io.WriteString(w, listHead+`]}`)
 }
 
-// endlessWatch has Nodes that are all new, each of 64 KB, for as long as the client reads.
+// endlessWatch sends new Nodes of 64 KB each, as long as the client reads.
 func endlessWatch(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	text := strings.Repeat("x", 64<<10)
@@ -306,7 +307,7 @@ func manyNodes(w http.ResponseWriter, _ *http.Request) {
 	_, _ = io.WriteString(w, `]}`)
 }
 
-// drip sends a byte a second.
+// drip sends a byte per second.
 func drip(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	tick := time.NewTicker(time.Second)
@@ -326,7 +327,7 @@ func drip(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// redirecting sends all requests on to another server, which must get none.
+// redirecting redirects all requests to another server, which must get no request.
 func redirecting(t *testing.T) http.HandlerFunc {
 	t.Helper()
 	to := kit.Listen(t, "127.0.0.1", false, secretive)
@@ -349,7 +350,7 @@ func invalidJSON(w http.ResponseWriter, _ *http.Request) {
 	_, _ = fmt.Fprintf(w, `{"kind":"NodeList","apiVersion":"v1","items":[{"metadata":{"name":%s`, bodyMark)
 }
 
-// statusWithBody is an error as an API server sends it, with a message of its own choice.
+// statusWithBody sends an error like an API server, with a message of its own.
 func statusWithBody(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusForbidden)
@@ -359,7 +360,8 @@ func statusWithBody(w http.ResponseWriter, _ *http.Request) {
 	})
 }
 
-// nodesOfOthers has the Node of the victim, which joined another cluster, as one to be drained.
+// nodesOfOthers lists the Node of the victim, which joined another cluster, as a Node to be
+// drained.
 func nodesOfOthers(t *testing.T, s *stage) http.HandlerFunc {
 	t.Helper()
 	n := &corev1.Node{}

@@ -32,27 +32,27 @@ import (
 	"github.com/drover-dev/drover/test/kit"
 )
 
-// quiet is for how long a test looks on after Drover has seen an attack: an attack that works
-// has its effect within a second.
+// quiet is the time for which a test watches after Drover has observed an attack: a successful
+// attack has its effect within a second.
 const quiet = 1500 * time.Millisecond
 
-// bodyMark is in every answer of a server that a test runs. No object may quote it.
+// bodyMark is in every answer of a server of a test. No object may quote it.
 const bodyMark = "this-body-must-not-be-quoted"
 
-// A stage has bystanders, which no attack may change, and attackers.
+// A stage has attackers, and bystanders that no attack may change.
 type stage struct {
-	// victim is a Machine of another namespace that runs in the target cluster.
+	// victim is a running Machine of another namespace in the target cluster.
 	victim *member
-	// kubeconfig of the target cluster, with the shipped rights. It is also in a Secret of the
-	// name served in the namespace default.
+	// kubeconfig of the target cluster, with the shipped rights. The Secret served in the
+	// namespace default has it too.
 	kubeconfig []byte
 	served     string
-	// foreignVM is of another installation.
+	// foreignVM belongs to another installation.
 	foreignVM string
 	all       *kit.Snapshot
 }
 
-// newStage makes the bystanders: the victim, and the Nodes that no Machine has.
+// newStage creates the bystanders: the victim, and Nodes without a Machine.
 func newStage(t *testing.T, strangers ...string) *stage {
 	t.Helper()
 	f := plane.NewTargetFleet(t)
@@ -78,13 +78,13 @@ func newStage(t *testing.T, strangers ...string) *stage {
 	return s
 }
 
-// background is a test that has ended: what it cleans up must not end with it.
+// background is a test that may have ended: its cleanup must not be cancelled by that.
 type background struct{ testing.TB }
 
 // Context of a cleanup.
 func (background) Context() context.Context { return context.Background() }
 
-// stranger makes a Node that no Machine has, with a pod of the cluster on it.
+// stranger creates a Node without a Machine, with a pod of the cluster on it.
 func (s *stage) stranger(t *testing.T, name string) {
 	t.Helper()
 	f := s.victim.f
@@ -108,20 +108,20 @@ type attacker struct {
 	*stage
 	*kit.Tenant
 	f kit.Fleet
-	// node of the stage that the attack is about, if it is about one.
+	// node of the stage that the attack targets, if any.
 	node     string
 	nodeUID  string
 	provider string
 }
 
-// attackers are the namespaces of all attackers of this run. What they left may go on to
+// attackers are the namespaces of all attackers of this run. Their remaining objects may still
 // change while the next test runs.
 var attackers struct {
 	sync.Mutex
 	namespaces []string
 }
 
-// snapshot of all that is no attacker's, and of none of the namespaces.
+// snapshot of all objects, except those of attackers and of the given namespaces.
 func snapshot(t *testing.T, but ...string) *kit.Snapshot {
 	t.Helper()
 	attackers.Lock()
@@ -149,7 +149,7 @@ func (s *stage) attacker(t *testing.T, name string) *attacker {
 	return a
 }
 
-// clean deletes what the attack left. It does not wait for it: the namespaces are disowned.
+// clean deletes the objects of the attack. It does not wait: the namespaces are disowned.
 func (a *attacker) clean(t *testing.T) {
 	ctx := context.Background()
 	l, err := a.f.Machines(ctx)
@@ -157,17 +157,16 @@ func (a *attacker) clean(t *testing.T) {
 		t.Error(err)
 	}
 	for i := range l {
-		// When it is gone, its Node may be there a moment longer.
+		// The Node may exist for a moment longer than its Machine.
 		a.all.DisownNodes(names.OfMachine(l[i].Name, l[i].UID))
 		_ = a.f.Client.Patch(ctx, &l[i], client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"drover.dev/skip-drain":"true"}}}`)))
 		_ = a.f.Client.Delete(ctx, &l[i])
 	}
 }
 
-// attempt a request as the tenant. A refusal is what protects a control plane that has all
-// policies. Since not every control plane has them, the same is then done by the platform's
-// user: what the tenant wants must not come of it either. The result is the last refusal, nil
-// if the API server accepted it in the end.
+// attempt a request as the tenant. If a policy refuses it, the platform's user makes the same
+// request: not every control plane has all policies, and the attack must fail without them too.
+// The result is the last refusal, nil if the API server finally accepted the request.
 func (a *attacker) attempt(t *testing.T, request func(client.Client) error) error {
 	t.Helper()
 	err := request(a.As)
@@ -188,13 +187,13 @@ func (a *attacker) attempt(t *testing.T, request func(client.Client) error) erro
 	return err
 }
 
-// make an object, by attempt.
+// make creates an object by attempt.
 func (a *attacker) make(t *testing.T, o client.Object) error {
 	t.Helper()
 	return a.attempt(t, func(c client.Client) error { return c.Create(t.Context(), o.DeepCopyObject().(client.Object)) })
 }
 
-// forge the status of a Machine, by attempt.
+// forge the status of a Machine by attempt.
 func (a *attacker) forge(t *testing.T, m *member, patch string) {
 	t.Helper()
 	_ = a.attempt(t, func(c client.Client) error {
@@ -202,8 +201,8 @@ func (a *attacker) forge(t *testing.T, m *member, patch string) {
 	})
 }
 
-// useTarget makes a configuration of the tenant's own, with credentials of the target
-// cluster, and returns its reference.
+// useTarget creates a configuration of the tenant, with credentials of the target cluster, and
+// returns its reference.
 func (a *attacker) useTarget(t *testing.T) machinev1alpha1.ClusterReference {
 	t.Helper()
 	a.f.SetKubeconfig(t, a.kubeconfig)
@@ -227,7 +226,8 @@ func (a *attacker) config(name string, change func(spec map[string]any)) *unstru
 	return u
 }
 
-// serve a ClusterProviderConfig of the target cluster to the tenant, as its spec says more.
+// serve creates a ClusterProviderConfig of the target cluster with additional fields, which lets
+// the tenant use the cluster.
 func (a *attacker) serve(t *testing.T, more map[string]any) machinev1alpha1.ClusterReference {
 	t.Helper()
 	u := a.config(a.f.Namespace, func(spec map[string]any) {
@@ -252,7 +252,7 @@ func allowed(namespaces ...string) []any {
 	return out
 }
 
-// machine of the attacker, which is not created yet. Its drain is short.
+// machine returns a Machine of the attacker without creating it. Its drain timeout is short.
 func (a *attacker) machine(name string, cluster machinev1alpha1.ClusterReference) *machinev1alpha1.Machine {
 	m := &machinev1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: a.f.Namespace, Name: name}, Spec: a.f.MachineSpec(kit.NewVersion)}
 	m.Spec.ClusterRef = cluster
@@ -260,20 +260,20 @@ func (a *attacker) machine(name string, cluster machinev1alpha1.ClusterReference
 	return m
 }
 
-// evil is a Machine without a VM that wants labels, taints and a short drain.
+// evil is a Machine without a VM that requests labels, taints and a short drain.
 func (a *attacker) evil(cluster machinev1alpha1.ClusterReference) *machinev1alpha1.Machine {
 	m := a.machine("evil", cluster)
 	m.Spec.ClassRef.Name = "does-not-exist"
 	m.Spec.Metadata.Labels = map[string]string{"owned-by": "mallory", "node-role.kubernetes.io/etcd": ""}
 	m.Spec.Taints = []machinev1alpha1.Taint{{Key: "example.org/mine", Effect: "NoExecute"}}
-	// Without a class nothing else tells which Composition the Machine follows.
+	// There is no class that would select the Composition of the Machine.
 	m.Spec.Crossplane = &machinev1alpha1.CompositionSelection{CompositionSelector: &machinev1alpha1.CompositionSelector{MatchLabels: map[string]string{"provider": "local"}}}
 	return m
 }
 
 func (a *attacker) member(name string) *member { return &member{f: a.f, name: name} }
 
-// seen waits until Drover has reconciled the Machine as it is now.
+// seen waits until Drover has reconciled the current version of the Machine.
 func (a *attacker) seen(t *testing.T, m *member) {
 	t.Helper()
 	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
@@ -288,8 +288,8 @@ func (a *attacker) seen(t *testing.T, m *member) {
 	})
 }
 
-// nothing comes of the attack: neither in all that is not the attacker's, nor does the
-// attacker have a token.
+// nothing checks that the attack has no effect: only objects of the attacker change, and the
+// attacker gets no token.
 func (a *attacker) nothing(t *testing.T, checks ...func(ctx context.Context) string) {
 	t.Helper()
 	defer a.all.Check(t)
@@ -303,7 +303,8 @@ func (a *attacker) nothing(t *testing.T, checks ...func(ctx context.Context) str
 	})
 }
 
-// noToken of the attacker's is in either cluster, and no user data in the namespace.
+// noToken checks that neither cluster has a token of the attacker, and the namespace has no user
+// data.
 func (a *attacker) noToken(ctx context.Context) string {
 	for _, c := range []*kit.Cluster{a.f.Control, a.f.Target} {
 		f := a.f
@@ -324,7 +325,7 @@ func (a *attacker) noToken(ctx context.Context) string {
 	return ""
 }
 
-// awaits a refusal. The test goes on without it: the effects tell what the attack gained.
+// awaits a refusal. If there is none, the test continues, to find all effects of the attack.
 func (a *attacker) awaits(t *testing.T, check func(ctx context.Context) string) {
 	t.Helper()
 	if s := kit.Within(t, 10*time.Second, check); s != "" {
@@ -332,8 +333,8 @@ func (a *attacker) awaits(t *testing.T, check func(ctx context.Context) string) 
 	}
 }
 
-// refusedBy waits until the configuration is not Reachable for a reason that the user has to
-// mend, and the message or the event names all texts.
+// refusedBy waits until the configuration is not Reachable for a reason that the user must
+// correct, and the message or the event has all texts.
 func (a *attacker) refusedBy(t *testing.T, kind, name string, texts ...string) {
 	t.Helper()
 	u := &unstructured.Unstructured{}
@@ -359,7 +360,7 @@ func (a *attacker) refusedBy(t *testing.T, kind, name string, texts ...string) {
 	})
 }
 
-// machineRefused waits until a condition of the Machine that is not True names all texts.
+// machineRefused waits until a condition of the Machine that is not True has all texts.
 func (a *attacker) machineRefused(t *testing.T, m *member, texts ...string) {
 	t.Helper()
 	a.awaits(t, func(ctx context.Context) string {
@@ -392,16 +393,16 @@ func conditionsOf(u *unstructured.Unstructured) map[string]metav1.Condition {
 	return out
 }
 
-// TestATenantCannot reach beyond its namespace with the rights that Crossplane's RBAC manager
-// generates: neither Nodes, tokens and certificates of a cluster, nor VMs, nor the network of
-// the provider.
+// TestATenantCannot checks that a tenant cannot reach beyond its namespace with the rights that
+// Crossplane's RBAC manager generates: neither Nodes, tokens and certificates of a cluster, nor
+// VMs, nor the network of the provider.
 func TestATenantCannot(t *testing.T) {
 	leaveNothing(t)
 	s := newStage(t, strangers...)
 	s.foreignVM = foreignVM(t)
 	s.all = snapshot(t)
 	s.resist(t, []attack{
-		// Those that take long come first.
+		// Long attacks come first.
 		{"ClaimANodeWithAMachineThatRuns", claimWithAVM},
 		{"ForgeWhatDroverPutOnANode", forgeMemory},
 		{"UseAConfigurationThatAllowsNoNamespace", func(t *testing.T, a *attacker) { configurationOfOthers(t, a, nil) }},
@@ -448,23 +449,23 @@ func TestATenantCannot(t *testing.T) {
 	}
 }
 
-// strangers are the attacks that are about a Node of their own which no Machine has.
+// strangers are the attacks that target a Node without a Machine. Each has its own Node.
 var strangers = []string{
 	"ClaimANodeWithAMachineThatRuns", "ClaimANodeByASpec", "ClaimANodeByAProviderID", "ClaimANodeByANodeRef", "ClaimANodeByResourceRefs", "ClaimANodeByAllAtOnce",
 }
 
-// refToVictim refers to the VM of the victim in a status.
+// refToVictim is a status field that refers to the VM of the victim.
 func (a *attacker) refToVictim() string {
 	return fmt.Sprintf(`"resourceRefs":[{"role":"vm","apiVersion":"local.drover.dev/v1alpha1","kind":"VirtualMachine","name":%q}]`, a.victim.node)
 }
 
-// An attack by an attacker of its own.
+// An attack by a separate attacker.
 type attack struct {
 	name string
 	try  func(t *testing.T, a *attacker)
 }
 
-// resist attacks, several at once. Nothing changes by them that is no attacker's.
+// resist several attacks at once. Only objects of attackers may change.
 func (s *stage) resist(t *testing.T, attacks []attack) {
 	t.Helper()
 	t.Run("Attacks", func(t *testing.T) {
@@ -490,7 +491,7 @@ func claimByStatus(t *testing.T, a *attacker, status string) {
 	a.claims(t, status)
 }
 
-// claims has Drover reconcile the evil Machine with a forged status, and delete it.
+// claims reconciles the evil Machine with a forged status, and deletes it.
 func (a *attacker) claims(t *testing.T, status string) {
 	t.Helper()
 	m := a.member("evil")
@@ -499,7 +500,7 @@ func (a *attacker) claims(t *testing.T, status string) {
 		if status != "" {
 			a.forge(t, m, status)
 		}
-		// Drover ignores changes of a status alone.
+		// Drover ignores changes of the status alone.
 		m.annotate(t, "example.org/another-reconcile")
 	}
 	forge()
@@ -516,13 +517,13 @@ func (a *attacker) claims(t *testing.T, status string) {
 // forging is the finalizer of a Machine whose status is forged while it is deleted.
 const forging = "example.org/forging"
 
-// hold a Machine that is deleted later.
+// hold a Machine by a finalizer. It is deleted later.
 func (a *attacker) hold(t *testing.T, m *member) {
 	t.Helper()
 	a.finalizers(t, m, func(was []string) []string { return append(was, forging) })
 }
 
-// release a Machine that was held.
+// release a held Machine.
 func (a *attacker) release(t *testing.T, m *member) {
 	t.Helper()
 	a.finalizers(t, m, func(was []string) []string {
@@ -546,8 +547,8 @@ func (a *attacker) finalizers(t *testing.T, m *member, change func([]string) []s
 	})
 }
 
-// claimWithAVM forges the status of a Machine that has a VM and a Node, so that all that is
-// not forged is right.
+// claimWithAVM forges the status of a Machine that has a VM and a Node, so that all other fields
+// are valid.
 func claimWithAVM(t *testing.T, a *attacker) {
 	m := a.machine("genuine", a.useTarget(t))
 	m.Spec.Metadata.Labels = map[string]string{"owned-by": "mallory"}
@@ -567,8 +568,8 @@ func claimWithAVM(t *testing.T, a *attacker) {
 	a.nothing(t)
 }
 
-// claimThroughASecondConfiguration wants the Node of the victim, which joined the same
-// cluster through another configuration.
+// claimThroughASecondConfiguration claims the Node of the victim, which joined the same cluster
+// through another configuration.
 func claimThroughASecondConfiguration(t *testing.T, a *attacker) {
 	victim := a.victim.machine(t)
 	m := a.evil(a.useTarget(t))
@@ -578,9 +579,9 @@ func claimThroughASecondConfiguration(t *testing.T, a *attacker) {
 		victim.Status.ProviderID, victim.Status.NodeRef.Name, victim.Status.NodeRef.UID))
 }
 
-// forgeMemory forges what Drover remembers of its writes to a Node, so that Drover removes what
-// the administrator put there. Where a policy refuses that, it is enough that nothing of the
-// administrator's that no kubelet may write is lost without the policy.
+// forgeMemory forges Drover's record of its writes to a Node, so that Drover would remove the
+// administrator's labels and taints. If a policy refuses the forged status, the test repeats it
+// without the policy. Then only the keys that no kubelet may write must be kept.
 func forgeMemory(t *testing.T, a *attacker) {
 	_ = a.make(t, a.machine("genuine", a.useTarget(t)))
 	m := a.member("genuine")
@@ -605,7 +606,7 @@ func forgeMemory(t *testing.T, a *attacker) {
 	}
 }
 
-// forgedMemories are statuses that claim for Drover what the administrator did.
+// forgedMemories are statuses that attribute the administrator's changes to Drover.
 func forgedMemories() []string {
 	const had = `"labels":["` + restricted + `"],"taints":["` + quarantine + `:NoExecute","` + protected + `:NoExecute"]`
 	const values = `{"labels":{"` + restricted + `":"pci"}}`
@@ -616,14 +617,14 @@ func forgedMemories() []string {
 	}
 }
 
-// Marks of the administrator. Those of a domain of Kubernetes no kubelet may change.
+// Labels and taints of the administrator. A kubelet may not change those of a Kubernetes domain.
 const (
 	restricted = "node-restriction.kubernetes.io/tier"
 	protected  = "node-restriction.kubernetes.io/quarantine"
 	quarantine = "example.org/quarantine"
 )
 
-// administrate puts a label and taints on a Node and cordons it.
+// administrate adds a label and taints to a Node and cordons it.
 func administrate(t *testing.T, f kit.Fleet, node string) {
 	t.Helper()
 	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
@@ -644,8 +645,8 @@ func administrate(t *testing.T, f kit.Fleet, node string) {
 	})
 }
 
-// administrated reports which of the keys the Node lacks of what administrate put there, or
-// that it is not cordoned.
+// administrated reports which of the administrator's keys the Node lacks, or that it is not
+// cordoned.
 func administrated(ctx context.Context, f kit.Fleet, node string, keys ...string) string {
 	n := &corev1.Node{}
 	if err := f.Cluster.Client.Get(ctx, client.ObjectKey{Name: node}, n); err != nil {
@@ -666,7 +667,7 @@ func administrated(ctx context.Context, f kit.Fleet, node string, keys ...string
 	return ""
 }
 
-// labelOfAnotherMachine wants the label on its Node by which the Node is another Machine's.
+// labelOfAnotherMachine requests the label that makes its Node another Machine's.
 func labelOfAnotherMachine(t *testing.T, a *attacker) {
 	victim := a.victim.machine(t)
 	m := a.machine("genuine", a.useTarget(t))
@@ -688,7 +689,7 @@ func labelOfAnotherMachine(t *testing.T, a *attacker) {
 		a.nothing(t, func(ctx context.Context) string {
 			n := &corev1.Node{}
 			if err := a.f.Cluster.Client.Get(ctx, client.ObjectKey{Name: node}, n); err != nil {
-				return "" // It has not joined.
+				return "" // The Node has not joined.
 			}
 			if got := n.Labels[clusterv1alpha1.LabelJoinToken]; got != "" && got != uid {
 				return "the Node has the label of another Machine: " + got
@@ -698,7 +699,7 @@ func labelOfAnotherMachine(t *testing.T, a *attacker) {
 	}
 }
 
-// tokenForEver has a Machine whose VM cannot be made, and so never joins.
+// tokenForEver has a Machine whose VM cannot be created, so it never joins.
 func tokenForEver(t *testing.T, a *attacker) {
 	class := a.f.Class("refused", "local", `{"image":"ubuntu-24.04","size":"small"}`)
 	class.Spec.ProviderConfigRef.Name = "nope"
@@ -748,7 +749,7 @@ func injectedClusterIdentity(t *testing.T, a *attacker) {
 	a.nothing(t, a.noToken)
 }
 
-// clusterClassOfOthers is one that does not serve the namespace, at first and again later.
+// clusterClassOfOthers has a class that does not allow the namespace, at first and again later.
 func clusterClassOfOthers(t *testing.T, a *attacker) {
 	class := a.f.ClusterClass(a.f.Namespace, a.victim.f.Namespace, a.f.Namespace+"-2")
 	must(t, a.f.Client.Create(t.Context(), class))
@@ -762,7 +763,7 @@ func clusterClassOfOthers(t *testing.T, a *attacker) {
 	if err := a.make(t, use(a.machine(intruder.name, mine))); err != nil {
 		t.Fatalf("a tenant may name the class, which refuses it: %v", err)
 	}
-	// A pipeline that the tenant selects resolves the class itself.
+	// If the tenant selects a pipeline, it resolves the class itself.
 	selects := use(a.machine("selects", mine))
 	selects.Spec.Crossplane = &machinev1alpha1.CompositionSelection{CompositionSelector: &machinev1alpha1.CompositionSelector{MatchLabels: map[string]string{"provider": "local"}}}
 	_ = a.make(t, selects)
@@ -780,12 +781,12 @@ func clusterClassOfOthers(t *testing.T, a *attacker) {
 		return ""
 	}
 	a.nothing(t, a.noToken, noVMs)
-	// To serve itself, a tenant would write the class.
+	// To allow its own namespace, a tenant would write the class.
 	err := a.As.Patch(t.Context(), class.DeepCopy(), client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"allowedNamespaces":["*"]}}`)))
 	if !kit.Refused(err) {
 		t.Errorf("the tenant serves itself: %v", err)
 	}
-	// What was served keeps its VM, and gets no other one.
+	// An existing Machine keeps its VM. New ones are refused.
 	a.f.Patch(t, class, fmt.Sprintf(`{"spec":{"allowedNamespaces":[%q]}}`, a.f.Namespace))
 	intruder.awaitRunning(t)
 	a.f.Patch(t, class, `{"spec":{"allowedNamespaces":null}}`)
@@ -801,7 +802,7 @@ func clusterClassOfOthers(t *testing.T, a *attacker) {
 	})
 }
 
-// isRefused reports how a Machine is not refused for a reason and with a message.
+// isRefused reports how the refusal of a Machine differs from a reason and a message.
 func (a *attacker) isRefused(ctx context.Context, name, reason, message string) string {
 	m := &machinev1alpha1.Machine{}
 	if err := a.f.Client.Get(ctx, client.ObjectKey{Namespace: a.f.Namespace, Name: name}, m); err != nil {
@@ -814,7 +815,7 @@ func (a *attacker) isRefused(ctx context.Context, name, reason, message string) 
 	return ""
 }
 
-// configurationOfOthers is one that does not allow the namespace.
+// configurationOfOthers has a configuration that does not allow the namespace.
 func configurationOfOthers(t *testing.T, a *attacker, more map[string]any) {
 	ref := a.serve(t, more)
 	m := a.member("intruder")
@@ -825,7 +826,7 @@ func configurationOfOthers(t *testing.T, a *attacker, more map[string]any) {
 	if vms, err := a.f.VMs(t.Context()); err != nil || len(vms) > 0 {
 		t.Errorf("VMs %v, %v: none may be made that cannot join", vms, err)
 	}
-	// A Machine that joined another cluster cannot move there.
+	// A Machine that joined another cluster cannot change to this one.
 	mine := a.useTarget(t)
 	_ = a.make(t, a.machine("moves", mine))
 	moves := a.member("moves")
@@ -846,7 +847,7 @@ func configurationOfOthers(t *testing.T, a *attacker, more map[string]any) {
 	})
 }
 
-// serveLimited serves a configuration with a list of what is allowed on Nodes.
+// serveLimited serves a configuration with a list of the allowed labels and taints of Nodes.
 func (a *attacker) serveLimited(t *testing.T) machinev1alpha1.ClusterReference {
 	t.Helper()
 	return a.serve(t, map[string]any{
@@ -881,7 +882,7 @@ func taintsOutside(t *testing.T, a *attacker) {
 	}
 }
 
-// outside makes a Machine whose Node must not have a key, as a label or as a taint.
+// outside creates a Machine whose Node must not get a key, as a label or as a taint.
 func (a *attacker) outside(t *testing.T, m *machinev1alpha1.Machine, key string) {
 	t.Helper()
 	if err := a.make(t, m); err != nil {
@@ -896,7 +897,7 @@ func (a *attacker) outside(t *testing.T, m *machinev1alpha1.Machine, key string)
 	a.nothing(t, func(ctx context.Context) string {
 		n := &corev1.Node{}
 		if err := a.f.Cluster.Client.Get(ctx, client.ObjectKey{Name: node}, n); err != nil {
-			return "" // It has not joined.
+			return "" // The Node has not joined.
 		}
 		text, err := json.Marshal(n)
 		if err != nil || strings.Contains(string(text), key) {
@@ -906,7 +907,8 @@ func (a *attacker) outside(t *testing.T, m *machinev1alpha1.Machine, key string)
 	})
 }
 
-// marksOutside writes the MachineGroup of a set, whose marks are on the Nodes of the set.
+// marksOutside writes the MachineGroup of a set, whose labels and taints are applied to the Nodes
+// of the set.
 func marksOutside(t *testing.T, a *attacker) {
 	ref := a.serveLimited(t)
 	set := machineSet(a.f, "set", 1)
@@ -933,7 +935,7 @@ func marksOutside(t *testing.T, a *attacker) {
 	})
 }
 
-// writeStatuses of all kinds that the roles are about.
+// writeStatuses writes the status of each kind in the roles.
 func writeStatuses(t *testing.T, a *attacker) {
 	ref := a.useTarget(t)
 	set := machineSet(a.f, "set", 0)
@@ -1002,7 +1004,7 @@ func secretOfOthers(t *testing.T, a *attacker) {
 	a.nothing(t, a.noToken)
 }
 
-// foreignVM is one of another installation at the same account of the cloud.
+// foreignVM creates a VM of another installation in the same account of the cloud.
 func foreignVM(t *testing.T) string {
 	t.Helper()
 	vm, err := plane.Cloud.CreateVM(t.Context(), localcloud.CreateVMRequest{
@@ -1016,7 +1018,7 @@ func foreignVM(t *testing.T) string {
 	return vm.ID
 }
 
-// collectOrphans names the other installation, whose VMs nothing here claims.
+// collectOrphans names the other installation, whose VMs have no Machines in this one.
 func collectOrphans(t *testing.T, a *attacker) {
 	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
 		"policy": "Delete", "gracePeriod": "1s", "interval": "1s", "maxOrphans": int64(1000), "formerInstallations": []any{"another"},
@@ -1024,7 +1026,7 @@ func collectOrphans(t *testing.T, a *attacker) {
 	}}}
 	u.SetGroupVersionKind(machinev1alpha1.OrphanCollectorGroupVersionKind)
 	u.SetName(a.f.Namespace)
-	// With a namespace or without one, whatever the scope of the kind is.
+	// Try both with a namespace and without, so that the scope of the kind does not matter.
 	for _, namespace := range []string{a.f.Namespace, ""} {
 		o := u.DeepCopy()
 		o.SetNamespace(namespace)
@@ -1039,7 +1041,7 @@ func collectOrphans(t *testing.T, a *attacker) {
 		}
 		t.Logf("the API server refuses it to the tenant: %v", err)
 	}
-	// A collector looks twice, a second apart.
+	// A collector checks twice, a second apart.
 	for range 4 {
 		a.nothing(t, func(ctx context.Context) string {
 			if _, err := a.f.Cloud.GetVM(ctx, a.foreignVM); err != nil {
@@ -1050,12 +1052,13 @@ func collectOrphans(t *testing.T, a *attacker) {
 	}
 }
 
-// isScope reports whether the client itself found that the kind has another scope.
+// isScope reports whether the client itself detected that the kind has another scope.
 func isScope(err error) bool {
 	return strings.Contains(err.Error(), "namespace")
 }
 
-// certificateForAStatus forges the addresses of a Machine that runs, and asks as its kubelet.
+// certificateForAStatus forges the addresses of a running Machine, and requests a certificate as
+// its kubelet.
 func certificateForAStatus(t *testing.T, a *attacker) {
 	_ = a.make(t, a.machine("genuine", a.useTarget(t)))
 	m := a.member("genuine")
@@ -1073,7 +1076,7 @@ func certificateForAStatus(t *testing.T, a *attacker) {
 	}
 }
 
-// notApproved reports whether a request was approved.
+// notApproved returns an error text if a request was approved.
 func notApproved(ctx context.Context, f kit.Fleet, csr *certificatesv1.CertificateSigningRequest) string {
 	if err := f.Cluster.Client.Get(ctx, client.ObjectKeyFromObject(csr), csr); err != nil {
 		return err.Error()
@@ -1089,7 +1092,7 @@ func notApproved(ctx context.Context, f kit.Fleet, csr *certificatesv1.Certifica
 	return ""
 }
 
-// reads makes a configuration with a kubeconfig, and a Machine that joins through it.
+// reads creates a configuration with a kubeconfig, and a Machine that joins through it.
 func (a *attacker) reads(t *testing.T, cluster clientcmdapi.Cluster) (refused bool) {
 	t.Helper()
 	a.MayUseSecrets(t)
@@ -1102,7 +1105,7 @@ func (a *attacker) reads(t *testing.T, cluster clientcmdapi.Cluster) (refused bo
 	return false
 }
 
-// nothingOf a body is quoted in the namespace.
+// nothingOfABody checks that no object in the namespace quotes a body.
 func (a *attacker) nothingOfABody(ctx context.Context) string { return a.f.Quotes(ctx, bodyMark) }
 
 // secretive answers with an error whose body must not be quoted.
@@ -1111,7 +1114,7 @@ func secretive(w http.ResponseWriter, _ *http.Request) {
 	_, _ = fmt.Fprintln(w, bodyMark)
 }
 
-// unread makes a configuration that must be refused before a listener gets a connection.
+// unread creates a configuration that must be refused before a listener gets a connection.
 func (a *attacker) unread(t *testing.T, l *kit.Listener, cluster clientcmdapi.Cluster, texts ...string) {
 	t.Helper()
 	check := func(context.Context) string {
@@ -1158,7 +1161,8 @@ func followRedirect(t *testing.T, a *attacker) {
 	})
 }
 
-// awaitUnreachable waits until it is known that the cluster of the tenant's configuration is not there.
+// awaitUnreachable waits until the cluster of the tenant's configuration is reported as
+// unreachable.
 func (a *attacker) awaitUnreachable(t *testing.T) {
 	t.Helper()
 	kit.Eventually(t, time.Minute, func(ctx context.Context) string {
@@ -1173,14 +1177,14 @@ func (a *attacker) awaitUnreachable(t *testing.T) {
 	})
 }
 
-// readLoopback has another loopback address than the API servers of the test.
+// readLoopback uses another loopback address than the API servers of the test.
 func readLoopback(t *testing.T, a *attacker) {
 	l := kit.Listen(t, "127.0.0.2", true, secretive)
 	a.unread(t, l, clientcmdapi.Cluster{Server: l.URL, CertificateAuthorityData: l.CA, TLSServerName: "example.com"})
 }
 
-// readLinkLocal is about the metadata service of clouds. Whether it gets a request, only the
-// reason tells.
+// readLinkLocal targets the metadata service of clouds. Only the reason shows whether the service
+// got a request.
 func readLinkLocal(t *testing.T, a *attacker) {
 	if !a.reads(t, clientcmdapi.Cluster{Server: "https://169.254.169.254", CertificateAuthorityData: targetCA(t)}) {
 		a.refusedBy(t, "ProviderConfig", "target")
@@ -1196,7 +1200,7 @@ func quoteBody(t *testing.T, a *attacker) {
 	a.nothing(t, a.noToken, a.nothingOfABody)
 }
 
-// targetCA is the certificate of the target cluster's authority.
+// targetCA is the certificate of the target cluster's certificate authority.
 func targetCA(t *testing.T) []byte {
 	t.Helper()
 	cm := &corev1.ConfigMap{}
@@ -1209,8 +1213,8 @@ func targetCA(t *testing.T) []byte {
 	return []byte(cm.Data["ca.crt"])
 }
 
-// leaveNothing has the tests that follow find no Machine of the attacks. The VM resource of some
-// cannot be deleted, as its ProviderConfig never existed.
+// leaveNothing deletes the Machines of the attacks before the next tests. The VM resources of
+// some cannot be deleted, because their ProviderConfig never existed.
 func leaveNothing(t *testing.T) {
 	t.Helper()
 	t.Cleanup(func() {

@@ -15,7 +15,7 @@ import (
 	"github.com/drover-dev/drover/test/kit"
 )
 
-// nodeGroup makes a MachineDeployment one of the cluster-autoscaler's.
+// nodeGroup makes a MachineDeployment a node group of the cluster-autoscaler.
 func nodeGroup(f kit.Fleet, md *machinev1alpha1.MachineDeployment) *kit.NodeGroup {
 	md.Annotations = map[string]string{
 		machinev1alpha1.AnnotationNodeGroupMinSize: "0", machinev1alpha1.AnnotationNodeGroupMaxSize: "10",
@@ -23,9 +23,10 @@ func nodeGroup(f kit.Fleet, md *machinev1alpha1.MachineDeployment) *kit.NodeGrou
 	return &kit.NodeGroup{Fleet: f, Name: md.Name, ProvisionTime: kit.Patience}
 }
 
-// TestTheAutoscalerDeletesNoHealthyMachineForAPreservedOne keeps a Failed Machine for analysis,
-// and then deletes its Node, so that the autoscaler takes it for one that never registered.
+// TestTheAutoscalerDeletesNoHealthyMachineForAPreservedOne preserves a Failed Machine for
+// analysis, and then deletes its Node, so that the autoscaler considers it unregistered.
 func TestTheAutoscalerDeletesNoHealthyMachineForAPreservedOne(t *testing.T) {
+	kit.OnlyInLong(t, "TestTheAutoscalerScalesFromZeroByClass")
 	t.Parallel()
 	f := plane.NewFleet(t)
 	md := impatient(f, "kept", 3)
@@ -37,7 +38,7 @@ func TestTheAutoscalerDeletesNoHealthyMachineForAPreservedOne(t *testing.T) {
 	must(t, err)
 	broken, healthy := machines[0], machines[1:]
 
-	// loops of the autoscaler, at which healthy Machines must stay.
+	// loops runs loops of the autoscaler, which must not delete healthy Machines.
 	loops := func(t *testing.T, d time.Duration, size int32) {
 		t.Helper()
 		kit.Throughout(t, d, func(ctx context.Context) string {
@@ -101,8 +102,8 @@ func TestTheAutoscalerDeletesNoHealthyMachineForAPreservedOne(t *testing.T) {
 	f.DeleteDeployment(t, md.Name)
 }
 
-// TestTheAutoscalerTakesAnotherGroupWhenACloudHasNoRoom has three pods' worth of Nodes wanted,
-// of a group whose cloud is full: another group has them within 90 seconds.
+// TestTheAutoscalerTakesAnotherGroupWhenACloudHasNoRoom requests Nodes for three pods from a
+// group whose cloud is full: another group must have them within 90 seconds.
 func TestTheAutoscalerTakesAnotherGroupWhenACloudHasNoRoom(t *testing.T) {
 	t.Parallel()
 	const wanted, within = 3, 90 * time.Second

@@ -28,7 +28,7 @@ import (
 	"github.com/drover-dev/drover/test/kit"
 )
 
-// calls that a client makes, as rules of a role have them: the verbs by resource.
+// calls of a client, in the form of a role's rules: the verbs by resource.
 type calls struct {
 	sync.Mutex
 	made map[string]map[string]bool
@@ -53,7 +53,7 @@ func (c *calls) list() map[string]string {
 	return out
 }
 
-// recorded records the calls of a client.
+// recorded returns a client whose calls are recorded.
 func (c *calls) recorded(inner client.WithWatch) client.WithWatch {
 	plural := func(o any, w client.WithWatch) string {
 		ro, ok := o.(client.Object)
@@ -95,7 +95,7 @@ func (c *calls) recorded(inner client.WithWatch) client.WithWatch {
 	})
 }
 
-// shipped objects of an example.
+// shipped returns the objects of an example.
 func shipped(t *testing.T, file string) []*unstructured.Unstructured {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(kit.Root(), "examples/autoscaler", file))
@@ -132,9 +132,9 @@ func roleIn(t *testing.T, file, name string) map[string]string {
 	return all.list()
 }
 
-// TestTheAutoscalerScalesFromZeroByClass applies the shipped manifests, and plays the autoscaler
-// with its ServiceAccount in the control cluster: a group without Nodes, whose capacity only its
-// class tells, gets Nodes for pods and loses them again.
+// TestTheAutoscalerScalesFromZeroByClass applies the shipped manifests, and acts as the
+// autoscaler with its ServiceAccount in the control cluster. A group without Nodes, whose
+// capacity only its class has, is scaled up for pods and down again.
 func TestTheAutoscalerScalesFromZeroByClass(t *testing.T) {
 	t.Parallel()
 	f := plane.NewFleet(t)
@@ -189,7 +189,7 @@ func TestTheAutoscalerScalesFromZeroByClass(t *testing.T) {
 		}
 	})
 	step(t, "PodsGetTheirNodes", func(t *testing.T) {
-		// Two fit on a Node, by memory.
+		// By memory, two pods fit on a Node.
 		must(t, group.ScaleUp(t.Context(), 3, corev1.ResourceList{"cpu": resource.MustParse("100m"), "memory": resource.MustParse("2Gi")}))
 		f.AwaitDeployment(t, md.Name)
 		if instances, err := group.Instances(t.Context()); err != nil || len(instances) != 2 || !instances[0].Registered || !instances[1].Registered {
@@ -216,7 +216,7 @@ func TestTheAutoscalerScalesFromZeroByClass(t *testing.T) {
 			if err != nil {
 				return err.Error()
 			}
-			// 4 GiB, less 7.5 %.
+			// 4 GiB minus 7.5 %.
 			want := corev1.ResourceList{"cpu": resource.MustParse("2"), "memory": resource.MustParse("3788Mi")}
 			return cmp.Diff(want, n.Status.Capacity)
 		}, f.Describe)
@@ -241,7 +241,7 @@ func TestTheAutoscalerScalesFromZeroByClass(t *testing.T) {
 	})
 	step(t, "TheShippedRoleHasWhatItCallsAndNoMore", func(t *testing.T) {
 		informers(t, autoscaler)
-		// MachineSets that stand alone are groups like MachineDeployments.
+		// MachineSets without a MachineDeployment are groups too.
 		made.add("get", "machinesets/scale")
 		made.add("patch", "machinesets/scale")
 		if d := cmp.Diff(roleIn(t, "control-cluster.yaml", "drover:autoscaler"), made.list()); d != "" {
@@ -251,7 +251,7 @@ func TestTheAutoscalerScalesFromZeroByClass(t *testing.T) {
 	f.DeleteDeployment(t, md.Name)
 }
 
-// informers of the autoscaler list and watch, and their listers are asked for single objects.
+// informers of the autoscaler list and watch. Its listers get single objects.
 func informers(t *testing.T, as client.WithWatch) {
 	t.Helper()
 	for _, kind := range []string{"MachineDeployment", "MachineSet", "Machine", "NodeTemplate"} {
@@ -278,7 +278,8 @@ func scalesFromZero(t *testing.T, f kit.Fleet, name string) string {
 	return fmt.Sprintf("%s %s", c.Status, c.Reason)
 }
 
-// TestTheExamplesOfTheAutoscalerAreAccepted applies them to real API servers, without effect.
+// TestTheExamplesOfTheAutoscalerAreAccepted applies the examples to real API servers as a dry
+// run.
 func TestTheExamplesOfTheAutoscalerAreAccepted(t *testing.T) {
 	t.Parallel()
 	f := plane.NewFleet(t)

@@ -19,7 +19,7 @@ import (
 	"github.com/drover-dev/drover/test/kit"
 )
 
-// TestTheAPIServerRefusesBadInput shows what a user of kubectl sees at once.
+// TestTheAPIServerRefusesBadInput has input that a user of kubectl gets an immediate error for.
 func TestTheAPIServerRefusesBadInput(t *testing.T) {
 	t.Parallel()
 	f := plane.NewFleet(t)
@@ -66,8 +66,8 @@ func TestTheAPIServerRefusesBadInput(t *testing.T) {
 	}
 }
 
-// TestBadInputThatOnlyDroverCanSee comes in on a MachineDeployment that runs: it is
-// answered with a condition and an event, and nothing that runs is touched.
+// TestBadInputThatOnlyDroverCanSee changes a running MachineDeployment: Drover reports a
+// condition and an event, and touches no running Machine.
 func TestBadInputThatOnlyDroverCanSee(t *testing.T) {
 	t.Parallel()
 	f := plane.NewFleet(t)
@@ -85,7 +85,7 @@ func TestBadInputThatOnlyDroverCanSee(t *testing.T) {
 
 	cases := []struct {
 		name, class string
-		// where the answer is looked for
+		// kind of the objects that have the condition
 		kind      client.ObjectList
 		condition string
 		want      []string
@@ -123,8 +123,8 @@ func TestBadInputThatOnlyDroverCanSee(t *testing.T) {
 	f.AwaitNothing(t)
 }
 
-// TestAClassOfAnotherProviderThanTheComposition is what a lone Machine, whose
-// Composition the user chose, can get wrong.
+// TestAClassOfAnotherProviderThanTheComposition has a mistake that is only possible for a Machine
+// without a set, whose Composition the user selects.
 func TestAClassOfAnotherProviderThanTheComposition(t *testing.T) {
 	t.Parallel()
 	f := plane.NewFleet(t)
@@ -140,8 +140,8 @@ func TestAClassOfAnotherProviderThanTheComposition(t *testing.T) {
 	f.AwaitNothing(t)
 }
 
-// TestTargetClusterCredentials that are missing or wrong hold new Machines, say
-// so, and are mended without a restart.
+// TestTargetClusterCredentials checks that missing or wrong credentials hold new Machines and are
+// reported. Once they are corrected, no restart is needed.
 func TestTargetClusterCredentials(t *testing.T) {
 	t.Parallel()
 	f := plane.NewFleet(t)
@@ -199,8 +199,7 @@ func TestTargetClusterCredentials(t *testing.T) {
 	f.AwaitNothing(t)
 }
 
-// answered looks for an object with a condition that is not True and whose text
-// has all that is wanted.
+// answered looks for an object with a condition that is not True and has all of the texts.
 func answered(ctx context.Context, f kit.Fleet, l client.ObjectList, condition string, want []string) string {
 	if err := f.Client.List(ctx, l, client.InNamespace(f.Namespace)); err != nil {
 		return err.Error()
@@ -235,7 +234,7 @@ func answered(ctx context.Context, f kit.Fleet, l client.ObjectList, condition s
 	return fmt.Sprintf("no condition %s tells of %v\n%s", condition, want, f.Describe(ctx))
 }
 
-// untouched checks that the VMs are those of before, and that all still run.
+// untouched checks that the VMs are the same as before and still run.
 func untouched[VM any](ctx context.Context, f kit.Fleet, before []VM) string {
 	now, err := f.VMs(ctx)
 	if err != nil {

@@ -26,9 +26,9 @@ import (
 
 var servingUsages = []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageServerAuth}
 
-// TestCertificatesOfKubelets shows that a Machine gets the certificates that it needs in
-// a cluster where nobody but Drover approves any, and that its Node, or anybody in its
-// name, gets no others.
+// TestCertificatesOfKubelets checks that a Machine gets the certificates that it needs in a
+// cluster where only Drover approves certificates. Its Node, or any user in its name, must get no
+// other certificate.
 func TestCertificatesOfKubelets(t *testing.T) {
 	t.Parallel()
 	f := plane.NewTargetFleet(t)
@@ -83,14 +83,14 @@ func TestCertificatesOfKubelets(t *testing.T) {
 		by     requestor
 		edit   func(*x509.CertificateRequest)
 		usages []certificatesv1.KeyUsage
-		// denied says what the verdict and the event name, "" if it is left alone.
+		// denied is a text of the denial and of the event, "" if the request is left alone.
 		denied string
 	}{
-		// From the group of nodes the API server itself refuses it.
+		// For a user in the group of nodes, the API server itself refuses the request.
 		{"AnotherMachinesName", requestor{"system:node:" + a, nil}, func(c *x509.CertificateRequest) { c.Subject.CommonName = "system:node:" + b }, servingUsages, "system:node:" + b},
 		{"AnExtraDNSName", node(a), func(c *x509.CertificateRequest) { c.DNSNames = []string{a, "kubernetes.default.svc"} }, servingUsages, "kubernetes.default.svc"},
 		{"AnExtraIPAddress", node(a), func(c *x509.CertificateRequest) { c.IPAddresses = []net.IP{addressOf[a], addressOf[b]} }, servingUsages, addressOf[b].String()},
-		// Its first address of Services: Drover has it from the certificate of the API server.
+		// The first address of Services: Drover reads it from the certificate of the API server.
 		{"AnAddressOfTheAPIServer", node(a), func(c *x509.CertificateRequest) { c.IPAddresses = []net.IP{net.IPv4(10, 0, 0, 1)} }, servingUsages, "an address of the API server"},
 		{"AWrongGroup", requestor{"system:node:" + a, nil}, nil, servingUsages, "group system:nodes"},
 		{"AWrongOrganization", node(a), func(c *x509.CertificateRequest) { c.Subject.Organization = []string{"system:masters"} }, servingUsages, "system:masters"},
@@ -151,7 +151,7 @@ func (r requestor) asks(t *testing.T, f kit.Fleet, template *x509.CertificateReq
 	return csr
 }
 
-// everybodyMayAsk for certificates, as a test of who gets them needs.
+// everybodyMayAsk lets all users request certificates, so that only approval limits them.
 func everybodyMayAsk(t *testing.T, f kit.Fleet) {
 	t.Helper()
 	b := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: f.Namespace}}

@@ -22,8 +22,8 @@ import (
 	"github.com/drover-dev/drover/test/kit"
 )
 
-// TestANodeWithoutProviderIDIsFoundByItsName has a cloud whose Nodes come without one: they
-// are found by the join token that they registered with, and by their names.
+// TestANodeWithoutProviderIDIsFoundByItsName has a cloud whose Nodes have no providerID: they are
+// found by the join token that they registered with, and by their names.
 func TestANodeWithoutProviderIDIsFoundByItsName(t *testing.T) {
 	t.Parallel()
 	f := plane.NewTargetFleet(t)
@@ -56,7 +56,7 @@ func TestANodeWithoutProviderIDIsFoundByItsName(t *testing.T) {
 	for _, vm := range vms {
 		lingering(t, f, vm.Name)
 	}
-	// Nothing that they are made from is needed for Machines to go.
+	// Machines must be deletable without the objects that they are created from.
 	must(t, f.Client.Delete(t.Context(), compositionFor(t, provider)))
 	must(t, f.Client.Delete(t.Context(), class))
 	kubectl(t, f, "delete", "md", md.Name)
@@ -65,7 +65,7 @@ func TestANodeWithoutProviderIDIsFoundByItsName(t *testing.T) {
 	must(t, f.Client.DeleteAllOf(t.Context(), &clusterv1alpha1.ProviderConfig{}, client.InNamespace(f.Namespace)))
 }
 
-// compositionFor another provider is the Composition of the local cloud.
+// compositionFor returns the Composition of the local cloud for another provider.
 func compositionFor(t *testing.T, provider string) *unstructured.Unstructured {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(kit.Root(), "apis", "machine", "compositions", "machine-local.yaml"))
@@ -91,8 +91,8 @@ func changeStep(t *testing.T, c *unstructured.Unstructured, name string, change 
 }
 
 // TestTwoMachinesNeverClaimOneNode has a Node that pretends to be the Node of a Machine, and a
-// Machine whose status claims the Node of another Machine. Neither changes anything: a
-// Machine has one Node, and a Node has one Machine.
+// Machine whose status claims the Node of another Machine. Neither may change anything: a Machine
+// has one Node, and a Node has one Machine.
 func TestTwoMachinesNeverClaimOneNode(t *testing.T) {
 	t.Parallel()
 	f := plane.NewTargetFleet(t)
@@ -101,7 +101,7 @@ func TestTwoMachinesNeverClaimOneNode(t *testing.T) {
 	owner, n := m.machine(t), &corev1.Node{}
 	must(t, f.Cluster.Client.Get(t.Context(), client.ObjectKey{Name: m.node}, n))
 
-	// A kubelet decides on the providerID and on labels of the Node that it registers.
+	// A kubelet chooses the providerID and labels of the Node that it registers.
 	rogue := foreignNode(t, f, "rogue-"+f.Namespace, owner.Status.ProviderID, map[string]string{clusterv1alpha1.LabelJoinToken: string(owner.UID)})
 	// A user who may write a status can claim anything in it.
 	f.PatchStatusIn(t, f.Control, rival.machine(t), fmt.Sprintf(

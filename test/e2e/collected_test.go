@@ -16,8 +16,8 @@ import (
 	"github.com/drover-dev/drover/test/kit"
 )
 
-// lost is the owner reference of an object that a backup brought back without its owner, or
-// with an owner that has another UID now: the garbage collector deletes the object.
+// lost is the owner reference of an object that was restored from a backup without its owner, or
+// whose owner has another UID now. The garbage collector deletes such an object.
 func lost(kind string) string {
 	return fmt.Sprintf(`{"metadata":{"ownerReferences":[{"apiVersion":"machine.drover.dev/v1alpha1","kind":%q,"name":"lost","uid":"00000000-0000-4000-8000-000000000000","controller":true,"blockOwnerDeletion":true}]}}`, kind)
 }
@@ -96,7 +96,7 @@ func TestAMachineSetThatTheGarbageCollectorDeletesKeepsItsMachines(t *testing.T)
 	}, f.Describe)
 }
 
-// inService reports what keeps a Node from taking pods, empty if nothing does.
+// inService reports why a Node accepts no pods, empty if it does.
 func inService(ctx context.Context, f kit.Fleet, name string) string {
 	n := &corev1.Node{}
 	if err := f.Cluster.Client.Get(ctx, client.ObjectKey{Name: name}, n); err != nil {

@@ -35,8 +35,8 @@ func configuration(t *testing.T, kind, namespace, name string, spec map[string]a
 	return u
 }
 
-// TestATenantCannotUseTheProvidersIdentity tries what made a tenant's Machine a Node of the
-// control cluster.
+// TestATenantCannotUseTheProvidersIdentity repeats an attack that once made a tenant's Machine a
+// Node of the control cluster.
 func TestATenantCannotUseTheProvidersIdentity(t *testing.T) {
 	t.Parallel()
 	f := plane.NewFleet(t)
@@ -72,7 +72,8 @@ func TestATenantCannotUseTheProvidersIdentity(t *testing.T) {
 	must(t, f.Client.DeleteAllOf(t.Context(), &machinev1alpha1.Machine{}, client.InNamespace(f.Namespace)))
 }
 
-// TestAMachineNeedsTheAllowanceOfItsNamespace is about a configuration that lists others.
+// TestAMachineNeedsTheAllowanceOfItsNamespace has a configuration that only allows another
+// namespace.
 func TestAMachineNeedsTheAllowanceOfItsNamespace(t *testing.T) {
 	t.Parallel()
 	f := plane.NewSharedTargetFleet(t)
@@ -93,7 +94,7 @@ func TestAMachineNeedsTheAllowanceOfItsNamespace(t *testing.T) {
 	f.Patch(t, pc, fmt.Sprintf(`{"spec":{"allowedNamespaces":[%q]}}`, f.Namespace[:len(f.Namespace)-1]+"*"))
 	m.awaitRunning(t)
 	f.Patch(t, pc, `{"spec":{"allowedNamespaces":null}}`)
-	// The deletion ends as without a configuration: at the timeout of the drain.
+	// Without access to its configuration, the deletion ends at the drain timeout.
 	f.Patch(t, m.machine(t), `{"spec":{"drain":{"timeout":"5s"}}}`)
 	m.delete(t)
 	kit.Eventually(t, kit.Patience, m.gone, f.Describe)
@@ -106,8 +107,8 @@ func TestAMachineNeedsTheAllowanceOfItsNamespace(t *testing.T) {
 	}
 }
 
-// TestAKubeconfigLeadsNowhereElse registers servers that lead elsewhere, that are not for a tenant
-// to reach, or whose answers are not for a tenant to read.
+// TestAKubeconfigLeadsNowhereElse registers servers that redirect, that a tenant must not reach,
+// or whose answers a tenant must not read.
 func TestAKubeconfigLeadsNowhereElse(t *testing.T) {
 	t.Parallel()
 	f := plane.NewTargetFleet(t)
@@ -171,7 +172,7 @@ func kubeconfigOf(t *testing.T, c clientcmdapi.Cluster) []byte {
 	return b
 }
 
-// reachableOf a configuration, empty while there is no such condition.
+// reachableOf returns the condition Reachable of a configuration, empty if there is none.
 func reachableOf(ctx context.Context, f kit.Fleet, config *unstructured.Unstructured) xpv2.Condition {
 	pc := &clusterv1alpha1.ClusterProviderConfig{}
 	if config.GetNamespace() == "" {

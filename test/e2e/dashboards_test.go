@@ -17,9 +17,9 @@ import (
 	"github.com/drover-dev/drover/test/tools"
 )
 
-// TestADashboardShowsThePoolThatRuns has a real Prometheus scrape provider-drover and
-// function-drover, as the shipped PodMonitors make it do, and asks it what the panels ask. Each query is
-// valid, and what a healthy pool has is shown.
+// TestADashboardShowsThePoolThatRuns has a real Prometheus, which scrapes provider-drover and
+// function-drover like the shipped PodMonitors. It runs the queries of the panels. Each query
+// must be valid, and return values if a healthy pool has them.
 func TestADashboardShowsThePoolThatRuns(t *testing.T) {
 	t.Parallel()
 	prometheus := tools.Path(t, "prometheus", "prometheus", "the dashboards' queries")
@@ -32,7 +32,7 @@ func TestADashboardShowsThePoolThatRuns(t *testing.T) {
 	values := strings.NewReplacer("$namespace", f.Namespace, "$deployment", md.Name)
 	for _, tc := range []struct {
 		dashboard string
-		// shown are the panels that have something to show of a healthy pool.
+		// shown are the panels that must have values for a healthy pool.
 		shown []string
 	}{
 		{"fleet", []string{"Machines", "Running", "Machines by phase", "Machines by pool", "From creation to running", "Reconciles a second", "Errors of reconciles a second",
@@ -77,7 +77,7 @@ func TestADashboardShowsThePoolThatRuns(t *testing.T) {
 	f.DeleteDeployment(t, md.Name)
 }
 
-// panelsOf a shipped dashboard: the queries by the titles.
+// panelsOf a shipped dashboard: the queries by title.
 func panelsOf(t *testing.T, name string) map[string][]string {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(kit.Root(), "examples/monitoring/dashboards", name+".json"))
@@ -111,7 +111,7 @@ func startPrometheus(t *testing.T, program string) string {
 		}
 		u, err := url.Parse(c.Metrics)
 		must(t, err)
-		// As the Prometheus operator names the job of a PodMonitor and its pods.
+		// The Prometheus operator uses these names for the job of a PodMonitor and its pods.
 		config += fmt.Sprintf("- job_name: crossplane-system/%[1]s\n  honor_labels: true\n  metrics_path: %[2]s\n  static_configs:\n"+
 			"  - {targets: [%[3]q], labels: {namespace: crossplane-system, pod: drover-%[1]s-0}}\n", c.Name, u.Path, u.Host)
 	}
@@ -134,7 +134,7 @@ func startPrometheus(t *testing.T, program string) string {
 	return address
 }
 
-// ask Prometheus a query, and return the values of what it finds now.
+// ask runs a query in Prometheus, and returns the current values.
 func ask(ctx context.Context, server, expr string) ([]string, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+server+"/api/v1/query?query="+url.QueryEscape(expr), nil)
 	if err != nil {

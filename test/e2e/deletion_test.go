@@ -22,7 +22,7 @@ import (
 	"github.com/drover-dev/drover/test/kit"
 )
 
-// A doomed fleet has one Machine, of a set of a MachineDeployment.
+// A doomed fleet has one Machine in a set of a MachineDeployment.
 type doomed struct {
 	kit.Fleet
 	deployment *machinev1alpha1.MachineDeployment
@@ -30,8 +30,8 @@ type doomed struct {
 	machine    *machinev1alpha1.Machine
 }
 
-// TestNoVMGoesBeforeItsDrainEnded deletes Machines on every path that there is, with a
-// pod on each Node that takes its time.
+// TestNoVMGoesBeforeItsDrainEnded deletes Machines in each possible way, with a pod on each Node
+// that takes some time to end.
 func TestNoVMGoesBeforeItsDrainEnded(t *testing.T) {
 	t.Parallel()
 	foreground, background := client.PropagationPolicy(metav1.DeletePropagationForeground), client.PropagationPolicy(metav1.DeletePropagationBackground)
@@ -42,7 +42,7 @@ func TestNoVMGoesBeforeItsDrainEnded(t *testing.T) {
 		"MachineSetInTheBackground": func(t *testing.T, d doomed) { must(t, d.Client.Delete(t.Context(), d.set, background)) },
 		"MachineSetInTheForeground": func(t *testing.T, d doomed) { must(t, d.Client.Delete(t.Context(), d.set, foreground)) },
 		"MachineDeploymentInTheBackground": func(t *testing.T, d doomed) {
-			// Nothing that Machines are made from is needed for them to go.
+			// Machines must be deletable without the objects that they are created from.
 			must(t, d.Client.DeleteAllOf(t.Context(), &machinev1alpha1.MachineClass{}, client.InNamespace(d.Namespace)))
 			must(t, d.Client.Delete(t.Context(), d.deployment, background))
 		},
@@ -51,7 +51,7 @@ func TestNoVMGoesBeforeItsDrainEnded(t *testing.T) {
 			must(t, d.Client.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: d.Namespace}}))
 		},
 	}
-	// The credentials of the target cluster do not go with the namespace.
+	// The credentials of the target cluster are not deleted with the namespace.
 	fleets := map[string]func(testing.TB) kit.Fleet{"OneCluster": plane.NewFleet, "TwoClusters": plane.NewSharedTargetFleet}
 	for path, del := range paths {
 		for clusters, newFleet := range fleets {
@@ -90,7 +90,7 @@ func TestNoVMGoesBeforeItsDrainEnded(t *testing.T) {
 	}
 }
 
-// TestFiftyMachinesDeletedAtOnce prints what it takes.
+// TestFiftyMachinesDeletedAtOnce prints the time and the writes of the deletion.
 func TestFiftyMachinesDeletedAtOnce(t *testing.T) {
 	const fifty = 50
 	f := plane.NewTargetFleet(t)
@@ -119,8 +119,8 @@ func TestFiftyMachinesDeletedAtOnce(t *testing.T) {
 	t.Logf("%d Machines with a pod that takes 3 s to end: %s from kubectl delete to the last VM, %.0f writes to the control cluster, %.1f a Machine", fifty, took.Round(100*time.Millisecond), total, total/fifty)
 }
 
-// TestMachinesGoWhileCrossplaneIsDown freezes Crossplane and function-drover: the deletion
-// of a Machine needs neither.
+// TestMachinesGoWhileCrossplaneIsDown freezes Crossplane and function-drover: the deletion of a
+// Machine needs neither.
 func TestMachinesGoWhileCrossplaneIsDown(t *testing.T) {
 	f := plane.NewTargetFleet(t)
 	m := running(t, f, "lone")
@@ -151,8 +151,8 @@ func TestMachinesGoWhileCrossplaneIsDown(t *testing.T) {
 	must(t, f.Client.DeleteAllOf(t.Context(), &clusterv1alpha1.ProviderConfig{}, client.InNamespace(f.Namespace)))
 }
 
-// TestANodeThatComesBackDuringTheDeletionHoldsNothing makes the Node again as a kubelet does
-// that restarts, when the deletion has left the Node behind. The VM is then deleted without
+// TestANodeThatComesBackDuringTheDeletionHoldsNothing creates the Node again, as a restarted
+// kubelet would, after the deletion stage of the Node. The VM must then be deleted without
 // another drain.
 func TestANodeThatComesBackDuringTheDeletionHoldsNothing(t *testing.T) {
 	t.Parallel()
@@ -181,8 +181,8 @@ func TestANodeThatComesBackDuringTheDeletionHoldsNothing(t *testing.T) {
 	}, f.Describe)
 }
 
-// TestATargetClusterThatIsGoneForGoodHoldsNoMachine deletes Machines whose cluster
-// answers no more. Their Nodes are lost with it.
+// TestATargetClusterThatIsGoneForGoodHoldsNoMachine deletes Machines whose cluster no longer
+// answers. Their Nodes are lost with it.
 func TestATargetClusterThatIsGoneForGoodHoldsNoMachine(t *testing.T) {
 	t.Parallel()
 	f := plane.NewTargetFleet(t)
@@ -233,7 +233,7 @@ func TestATargetClusterThatIsGoneForGoodHoldsNoMachine(t *testing.T) {
 	must(t, f.Client.DeleteAllOf(t.Context(), &clusterv1alpha1.ProviderConfig{}, client.InNamespace(f.Namespace)))
 }
 
-// TestAMachineWhoseNodeIsDeletedByHandIsReplaced.
+// TestAMachineWhoseNodeIsDeletedByHandIsReplaced deletes the Node of a running Machine.
 func TestAMachineWhoseNodeIsDeletedByHandIsReplaced(t *testing.T) {
 	t.Parallel()
 	f := plane.NewTargetFleet(t)
@@ -255,7 +255,8 @@ func TestAMachineWhoseNodeIsDeletedByHandIsReplaced(t *testing.T) {
 	must(t, f.Client.DeleteAllOf(t.Context(), &clusterv1alpha1.ProviderConfig{}, client.InNamespace(f.Namespace)))
 }
 
-// TestAMachineRunsOnlyWithoutStartupTaints, and gives back what was not its own.
+// TestAMachineRunsOnlyWithoutStartupTaints also checks that Drover keeps taints and annotations
+// of the Node that another client set.
 func TestAMachineRunsOnlyWithoutStartupTaints(t *testing.T) {
 	t.Parallel()
 	f := plane.NewTargetFleet(t)
@@ -329,20 +330,19 @@ func (m *member) awaitNode(t *testing.T, ok func(*corev1.Node) bool) {
 	})
 }
 
-// lingering puts a pod on a Node that takes a while to end.
+// lingering creates a pod on a Node that takes a while to end.
 func lingering(t *testing.T, f kit.Fleet, node string) {
 	t.Helper()
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: "lingers-on-" + node, Annotations: map[string]string{"localcloud.drover.dev/stop-seconds": "3"}}}
 	if f.Cluster == f.Control {
-		p.Namespace = metav1.NamespaceDefault // It outlives the namespace of the Machines.
+		p.Namespace = metav1.NamespaceDefault // The pod is not deleted with the namespace of the Machines.
 	}
 	p.Spec = corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: "c", Image: "example.org/c"}}, TerminationGracePeriodSeconds: ptr.To(int64(10))}
 	f.CreateIn(t, f.Cluster, p)
 	t.Cleanup(func() { _ = f.Cluster.Client.Delete(context.Background(), p) })
 }
 
-// An order watches that no VM of a fleet begins to go while the Node of its Machine is
-// there.
+// An order checks that no VM of a fleet starts to terminate while the Node of its Machine exists.
 type order struct {
 	stop   context.CancelFunc
 	ended  chan struct{}
@@ -358,7 +358,7 @@ func watchOrder(t *testing.T, f kit.Fleet) *order {
 		defer close(o.ended)
 		running := map[string]localcloud.VM{}
 		for tick := time.NewTicker(50 * time.Millisecond); ; {
-			// VMs before Nodes: what is there afterwards was there before.
+			// List VMs before Nodes: then each listed Node existed when the VMs were listed.
 			vms, err := f.VMs(ctx)
 			l := &corev1.NodeList{}
 			if err == nil {
@@ -402,7 +402,7 @@ func (o *order) look(vms []localcloud.VM, nodes []corev1.Node, running map[strin
 	}
 }
 
-// done checks that the order was kept, once it was seen as often as expected.
+// done checks that no violation was seen, once the expected number of VMs was.
 func (o *order) done(t *testing.T, vms int) {
 	t.Helper()
 	kit.Eventually(t, kit.Patience, func(context.Context) string {

@@ -27,7 +27,7 @@ import (
 	"github.com/drover-dev/drover/test/kit"
 )
 
-// TestDrains has one Machine a case, all in the target cluster.
+// TestDrains has one Machine per case, all in the target cluster.
 func TestDrains(t *testing.T) {
 	t.Parallel()
 	f := plane.NewTargetFleet(t)
@@ -216,7 +216,7 @@ func hooksTimeOut(t *testing.T, m *member) {
 	m.told(t, "HookTimeout", "the deletion goes on", "audit")
 }
 
-// forceDeletion plays a provider that cannot delete by a finalizer that nobody takes off.
+// forceDeletion simulates a provider that cannot delete, by a finalizer that is never removed.
 func forceDeletion(t *testing.T, m *member) {
 	vm := m.vmResource(t)
 	kubectl(t, m.f, "patch", "virtualmachines.local.drover.dev", vm, "--type=json", "-p", `[{"op":"add","path":"/metadata/finalizers/-","value":"example.org/stuck"}]`)
@@ -228,7 +228,7 @@ func forceDeletion(t *testing.T, m *member) {
 	m.annotate(t, machinev1alpha1.AnnotationForceDelete)
 	kit.Eventually(t, kit.Patience, m.gone)
 	m.told(t, "ForceDeleted")
-	// What that gives up: the VM is there, and has no owner.
+	// A forced deletion leaves the VM without an owner.
 	vms := m.vms(t.Context())
 	if len(vms) != 1 {
 		t.Fatalf("%d VMs", len(vms))
@@ -278,7 +278,7 @@ func drainedInPlace(t *testing.T, m *member) {
 	m.awaitGone(t)
 }
 
-// A member is one Machine of a fleet, and what a test does around it.
+// A member is a Machine of a fleet, with helpers for a test.
 type member struct {
 	f    kit.Fleet
 	name string
@@ -295,7 +295,7 @@ func (m *member) create(t *testing.T, drain func(*machinev1alpha1.Drain)) {
 	m.f.Create(t, o)
 }
 
-// running is a member with a Machine that runs.
+// running returns a member whose Machine runs.
 func running(t *testing.T, f kit.Fleet, name string) *member {
 	t.Helper()
 	m := &member{f: f, name: name}
@@ -348,7 +348,7 @@ func (m *member) gone(ctx context.Context) string {
 	return ""
 }
 
-// awaitGone waits until neither Machine, Node nor VM is left.
+// awaitGone waits until Machine, Node and VM are deleted.
 func (m *member) awaitGone(t *testing.T) {
 	t.Helper()
 	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
@@ -400,7 +400,7 @@ func (m *member) pod(t *testing.T, name string, change func(*corev1.Pod)) *corev
 	return p
 }
 
-// budget of a pod, that is counted.
+// budget creates a PodDisruptionBudget of a pod.
 func (m *member) budget(t *testing.T, name, pod string, spec policyv1.PodDisruptionBudgetSpec) *policyv1.PodDisruptionBudget {
 	t.Helper()
 	pdb := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: m.f.Namespace, Name: name}, Spec: spec}
@@ -418,8 +418,8 @@ func (m *member) budget(t *testing.T, name, pod string, spec policyv1.PodDisrupt
 	return pdb
 }
 
-// blocked deletes the Machine while a budget that never allows it holds a pod, and
-// waits until the status says so.
+// blocked deletes the Machine while a budget without allowed disruptions holds a pod, and waits
+// until the status reports it.
 func (m *member) blocked(t *testing.T, want ...string) {
 	t.Helper()
 	m.pod(t, "held", nil)
@@ -434,8 +434,8 @@ func (m *member) blocked(t *testing.T, want ...string) {
 	m.awaitBlocked(t, want...)
 }
 
-// awaitBlocked waits until the Machine reports the pod "held" with a reason, in its drain
-// and in its deletion.
+// awaitBlocked waits until the Machine reports the pod "held" with a reason, in its drain and in
+// its deletion status.
 func (m *member) awaitBlocked(t *testing.T, want ...string) {
 	t.Helper()
 	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
@@ -461,7 +461,7 @@ func (m *member) awaitBlocked(t *testing.T, want ...string) {
 	})
 }
 
-// awaitPods waits until the drain reports these pods with these reasons, and no others.
+// awaitPods waits until the drain reports exactly these pods with these reasons.
 func (m *member) awaitPods(t *testing.T, want map[string]string) {
 	t.Helper()
 	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
@@ -492,7 +492,7 @@ func (m *member) awaitPodGone(t *testing.T, p *corev1.Pod) {
 	})
 }
 
-// stays checks that a pod is not evicted, for longer than a pass takes.
+// stays checks that a pod is not evicted for longer than a drain pass takes.
 func (m *member) stays(t *testing.T, p *corev1.Pod) {
 	t.Helper()
 	kit.Throughout(t, 3*time.Second, func(ctx context.Context) string {
@@ -534,7 +534,7 @@ func (m *member) awaitVolumes(t *testing.T, want string) {
 	})
 }
 
-// attach plays the attacher of a CSI driver.
+// attach acts as the attacher of a CSI driver.
 func (m *member) attach(t *testing.T, volume, node string) {
 	t.Helper()
 	va := &storagev1.VolumeAttachment{ObjectMeta: metav1.ObjectMeta{Name: volume + "-" + node}}
@@ -551,7 +551,7 @@ func (m *member) detach(t *testing.T, volume, node string) {
 	}
 }
 
-// drain that the Machine reports.
+// drain returns the drain status of the Machine.
 func (m *member) drain(ctx context.Context) (*machinev1alpha1.DrainStatus, error) {
 	o := &machinev1alpha1.Machine{}
 	if err := m.f.Client.Get(ctx, m.key(), o); err != nil {
@@ -584,8 +584,7 @@ func (m *member) vmState(ctx context.Context) string {
 	return string(vms[0].State)
 }
 
-// told checks that there was an event of the Machine with a reason, and with texts in its
-// message.
+// Check that the Machine has an event with a reason, and with texts in its message.
 func (m *member) told(t *testing.T, reason string, texts ...string) {
 	t.Helper()
 	l := &corev1.EventList{}

@@ -22,8 +22,8 @@ import (
 	"github.com/drover-dev/drover/test/kit"
 )
 
-// TestTheExampleOfATargetClusterWorks runs the script of examples/target as a user does, and
-// once more for a rotation.
+// TestTheExampleOfATargetClusterWorks runs the script of examples/target like a user, and once
+// more for a rotation.
 func TestTheExampleOfATargetClusterWorks(t *testing.T) {
 	t.Parallel()
 	dir, name := t.TempDir(), "example-target"

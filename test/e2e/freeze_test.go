@@ -18,8 +18,8 @@ import (
 	"github.com/drover-dev/drover/test/kit"
 )
 
-// watched is for how long it is looked on that nothing happens: many times what it takes
-// to create or replace a Machine.
+// watched is the time for which a test checks that no change happens: many times the duration of
+// a creation or a replacement.
 const watched = 10 * time.Second
 
 func TestALabelFreezesAndThaws(t *testing.T) {
@@ -61,8 +61,8 @@ func TestALabelFreezesAndThaws(t *testing.T) {
 	f.DeleteDeployment(t, md.Name)
 }
 
-// TestTooManyMachinesFreeze has a set take on Machines of somebody's own, whose VMs then
-// do not go, and restarts Crossplane and provider-drover meanwhile.
+// TestTooManyMachinesFreeze makes a set adopt Machines of a user, whose VMs then are not deleted.
+// It restarts Crossplane and provider-drover meanwhile.
 func TestTooManyMachinesFreeze(t *testing.T) {
 	f := plane.NewFleet(t)
 	census := f.Census(t)
@@ -124,13 +124,12 @@ func TestTooManyMachinesFreeze(t *testing.T) {
 	f.DeleteDeployment(t, md.Name)
 }
 
-// TestNothingHappensWhileTheTargetClusterIsCutOff cuts the one way that Drover and the
-// kubelets have to their API server, until all Nodes are lost there, and restarts
-// Crossplane meanwhile.
+// TestNothingHappensWhileTheTargetClusterIsCutOff cuts the only connection of Drover and the
+// kubelets to their API server until all Nodes are lost there. It restarts Crossplane meanwhile.
 func TestNothingHappensWhileTheTargetClusterIsCutOff(t *testing.T) {
 	f, proxy := plane.NewProxiedFleet(t)
 	census := f.Census(t)
-	// Were it not for the cut, all would be Failed soon after their Nodes are lost.
+	// Without the cut, all Machines would be Failed soon after their Nodes are lost.
 	md := impatient(f, "cut", 3)
 	f.Create(t, md)
 	f.AwaitDeployment(t, md.Name)
@@ -181,14 +180,14 @@ func TestNothingHappensWhileTheTargetClusterIsCutOff(t *testing.T) {
 		}
 		toldOnce(t, f, "MachineDeployment", md.Name, "TargetUnreachable", "NotFrozen")
 	})
-	// Those of before but one, that one's successor, and one more.
+	// All previous VMs, the successor of the lost one, and one more.
 	census.Done(t, len(vms)+2)
 	f.DeleteDeployment(t, md.Name)
 	kubectl(t, f, "delete", "providerconfigs.cluster.drover.dev", "--all")
 }
 
-// awaitFrozen waits until an XR is frozen for a reason, with all of these in the message,
-// or not at all where that is "".
+// awaitFrozen waits until an XR is frozen for a reason, with all of the texts in the message. If
+// the reason is "", it waits until the XR is not frozen.
 func awaitFrozen(t *testing.T, f kit.Fleet, xr client.Object, reason string, says ...string) {
 	t.Helper()
 	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
@@ -211,7 +210,7 @@ func awaitFrozen(t *testing.T, f kit.Fleet, xr client.Object, reason string, say
 	}, f.Describe)
 }
 
-// awaitObserved waits until a MachineDeployment was planned as it is now.
+// awaitObserved waits until the current version of a MachineDeployment was planned.
 func awaitObserved(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment) {
 	t.Helper()
 	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
@@ -222,7 +221,7 @@ func awaitObserved(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeploym
 	})
 }
 
-// loseOne VM, of one of these Machines, and wait until its Machine says so.
+// loseOne deletes the VM of one of these Machines, and waits until the Machine reports it.
 func loseOne(t *testing.T, f kit.Fleet, of map[string]bool) string {
 	t.Helper()
 	vms, err := f.VMs(t.Context())
@@ -246,7 +245,7 @@ func loseOne(t *testing.T, f kit.Fleet, of map[string]bool) string {
 	return m.Name
 }
 
-// nothingIsCreated says that no Machine comes to these, and none of them goes, for a while.
+// nothingIsCreated checks for a while that no Machine is added to these, and none is deleted.
 func nothingIsCreated(t *testing.T, f kit.Fleet, before map[string]bool) {
 	t.Helper()
 	kit.Throughout(t, watched, func(ctx context.Context) string {
@@ -268,7 +267,7 @@ func nothingIsCreated(t *testing.T, f kit.Fleet, before map[string]bool) {
 	})
 }
 
-// awaitNodes waits until all Nodes are there, with a status of their condition Ready.
+// awaitNodes waits until all Nodes exist, with a status of their condition Ready.
 func awaitNodes(t *testing.T, f kit.Fleet, n int, status corev1.ConditionStatus) {
 	t.Helper()
 	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
@@ -287,7 +286,7 @@ func awaitNodes(t *testing.T, f kit.Fleet, n int, status corev1.ConditionStatus)
 	}, f.Describe)
 }
 
-// toldOnce looks for one event of each reason.
+// toldOnce checks that there is one event per reason.
 func toldOnce(t *testing.T, f kit.Fleet, kind, name string, reasons ...string) {
 	t.Helper()
 	l := &corev1.EventList{}

@@ -17,14 +17,14 @@ import (
 	"github.com/drover-dev/drover/test/kit"
 )
 
-// impatient is a deployment whose Machines are Failed soon after their Nodes are lost.
+// impatient returns a deployment whose Machines are Failed soon after their Nodes are lost.
 func impatient(f kit.Fleet, name string, replicas int32) *machinev1alpha1.MachineDeployment {
 	md := f.Deployment(name, replicas, 1, 0)
 	md.Spec.Template.Spec.Health.Timeout = metav1.Duration{Duration: 5 * time.Second}
 	return md
 }
 
-// strike the VM of a Machine with a fault that acts at once.
+// strike the VM of a Machine with a fault that acts immediately.
 func strike(t *testing.T, f kit.Fleet, kind localcloud.FaultKind, machines ...string) {
 	t.Helper()
 	for _, name := range machines {
@@ -52,7 +52,7 @@ func awaitPhase(t *testing.T, f kit.Fleet, name string, phase machinev1alpha1.Ma
 	}, f.Describe)
 }
 
-// awaitReplaced waits until a Machine is gone and all are well without it.
+// awaitReplaced waits until a Machine is deleted and the deployment is settled without it.
 func awaitReplaced(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment, name string) {
 	t.Helper()
 	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
@@ -75,7 +75,7 @@ func anyOf(names map[string]bool) string {
 	return ""
 }
 
-// comingUp asserts that no more Machines come up at a time than a budget.
+// comingUp checks that at most a budget of Machines is starting at the same time.
 func comingUp(budget int) func(map[string]*machinev1alpha1.Machine) []string {
 	return func(machines map[string]*machinev1alpha1.Machine) []string {
 		n := 0
@@ -94,8 +94,8 @@ func comingUp(budget int) func(map[string]*machinev1alpha1.Machine) []string {
 	}
 }
 
-// TestAMachineThatBreaksIsReplaced in each of the ways in which one can break, or be
-// asked to go, with Crossplane and provider-drover restarted in the middle.
+// TestAMachineThatBreaksIsReplaced has a case per kind of fault and per request to replace a
+// Machine. It restarts Crossplane and provider-drover in the middle.
 func TestAMachineThatBreaksIsReplaced(t *testing.T) {
 	t.Parallel()
 	f := plane.NewFleet(t)
@@ -143,8 +143,8 @@ func TestAMachineThatBreaksIsReplaced(t *testing.T) {
 	f.DeleteDeployment(t, md.Name)
 }
 
-// TestAMachineThatNeverJoinsIsReplaced has the first of two VMs run and never boot. Nothing
-// is wrong with the other.
+// TestAMachineThatNeverJoinsIsReplaced has two VMs, the first of which runs and never boots. The
+// other one is healthy.
 func TestAMachineThatNeverJoinsIsReplaced(t *testing.T) {
 	t.Parallel()
 	f := plane.NewFleet(t)
@@ -183,9 +183,8 @@ func TestAMachineThatNeverJoinsIsReplaced(t *testing.T) {
 	f.DeleteDeployment(t, md.Name)
 }
 
-// TestAReplacementThatFailsAndIsPreservedIsMarkedByItsSet keeps a Machine for analysis that was
-// created to replace another one and never joined: it counts as gone, and a further one replaces
-// the other.
+// TestAReplacementThatFailsAndIsPreservedIsMarkedByItsSet preserves a replacement Machine that
+// never joined for analysis. The set no longer counts it, and creates another replacement.
 func TestAReplacementThatFailsAndIsPreservedIsMarkedByItsSet(t *testing.T) {
 	t.Parallel()
 	f := plane.NewFleet(t)
@@ -254,14 +253,14 @@ func TestAReplacementThatFailsAndIsPreservedIsMarkedByItsSet(t *testing.T) {
 	f.DeleteDeployment(t, md.Name)
 }
 
-// TestHalfOfAFleetThatIsNotReadyIsNotReplacedAtOnce stops the kubelets of ten Machines of
-// twenty.
+// TestHalfOfAFleetThatIsNotReadyIsNotReplacedAtOnce stops the kubelets of ten of twenty Machines.
 func TestHalfOfAFleetThatIsNotReadyIsNotReplacedAtOnce(t *testing.T) {
 	t.Parallel()
 	f := raisedFleet(t)
 	census := f.Census(t)
 	md := impatient(f, "half", 20)
-	// Not all are seen to be silent at once: none is Failed before too many are.
+	// Silent kubelets are not all detected at the same time. With this timeout, no Machine is
+	// Failed before maxUnhealthy is exceeded.
 	md.Spec.Template.Spec.Health.Timeout = metav1.Duration{Duration: 30 * time.Second}
 	md.Spec.Remediation.MaxUnhealthy = ptr.To(intstr.FromString("40%"))
 	md.Spec.Remediation.MaxInFlight = ptr.To(intstr.FromInt32(2))
@@ -298,7 +297,7 @@ func TestHalfOfAFleetThatIsNotReadyIsNotReplacedAtOnce(t *testing.T) {
 	f.DeleteDeployment(t, md.Name)
 }
 
-// TestVMsThatAreConfirmedAsLostAreReplacedHoweverMany deletes the VMs of four Machines of five in
+// TestVMsThatAreConfirmedAsLostAreReplacedHoweverMany deletes the VMs of four of five Machines in
 // the cloud, which is more than maxUnhealthy.
 func TestVMsThatAreConfirmedAsLostAreReplacedHoweverMany(t *testing.T) {
 	t.Parallel()

@@ -28,7 +28,7 @@ func TestAnUpdateInPlaceKeepsTheMachines(t *testing.T) {
 		f.AwaitDeployment(t, md.Name)
 		before, ids := machineNames(t, f), providerIDs(t, f)
 
-		// The first update that the agent is asked for fails.
+		// The agent fails the first requested update.
 		agent := startAgent(t, f, 1)
 		guard := f.Guard(t, kit.Bounds{MaxMachines: 3, MinAvailable: 2})
 		roll(t, f, md, kit.NewVersion)
@@ -70,7 +70,7 @@ func TestAnUpdateInPlaceKeepsTheMachines(t *testing.T) {
 	})
 }
 
-// ordered is how many Machines the sets of a fleet ever ordered.
+// ordered is the total number of Machines that the sets of a fleet ever requested.
 func ordered(t *testing.T, f kit.Fleet) int64 {
 	t.Helper()
 	sets := &machinev1alpha1.MachineSetList{}
@@ -121,15 +121,16 @@ func TestAManualUpdateInPlaceAwaitsItsSelection(t *testing.T) {
 	f.DeleteDeployment(t, md.Name)
 }
 
-// isOutdated says whether a Node has the taint of those that pods rather do not go to.
+// isOutdated reports whether a Node has the taint of outdated Nodes, which pods avoid if
+// possible.
 func isOutdated(n corev1.Node) bool {
 	return slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool {
 		return t.Key == machinev1alpha1.TaintOutdated && t.Effect == corev1.TaintEffectPreferNoSchedule
 	})
 }
 
-// startAgent answers, on all Nodes of a fleet, as the node's agent does, but fails
-// the first of its updates. What is returned says how many it was asked for.
+// startAgent acts as the update agent on all Nodes of a fleet, and fails the first updates. The
+// returned function reports the number of requested updates.
 func startAgent(t *testing.T, f kit.Fleet, failing int) func() int {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())

@@ -30,25 +30,26 @@ var (
 
 const (
 	victim = "provider-drover"
-	// manyMachines make the long form.
+	// manyMachines is the number of Machines from which on the long form runs.
 	manyMachines = 20
-	// randomKills of a stage of the short form, beside those that are aimed.
+	// randomKills per stage of the short form, in addition to the aimed kills.
 	randomKills = 2
-	// earliestKill and latestKill are how long the process lives once it is ready, if a kill
-	// is not aimed.
+	// earliestKill and latestKill limit the life of the process after it is ready, if a kill is
+	// not aimed.
 	earliestKill, latestKill = time.Second, 4 * time.Second
-	// aimFor so long: then a kill comes at whatever is being done.
+	// aimFor is the time limit of an aimed kill. After it, a kill comes at random.
 	aimFor = 10 * time.Second
-	// anchor is a Machine that stays, so that evicted pods have a Node.
+	// anchor is a Machine that is not deleted, so that evicted pods have a Node.
 	anchor = "anchor"
 	pods   = "pods"
 )
 
-// TestKillsLoseNothing kills provider-drover with SIGKILL while Machines are created, rolled
-// and deleted: after each kind of its writes at least once, and at random points. Each
-// Machine has one VM and one join token in its life, each Node is drained before its VM is
-// deleted, the bounds of the rollout hold, and nothing is left.
+// TestKillsLoseNothing kills provider-drover with SIGKILL while Machines are created, rolled and
+// deleted: at least once after each kind of its writes, and at random points. Each Machine must
+// have one VM and one join token in its life. Each Node must be drained before its VM is deleted.
+// The bounds of the rollout must hold, and no object may be left.
 func TestKillsLoseNothing(t *testing.T) {
+	kit.OnlyInLong(t, "TestARolloutSurvivesTheRestartOfEverything")
 	n := int32(*killMachines) //nolint:gosec // There are not that many.
 	surge, patience := max(1, n/5), kit.Patience
 	limit := randomKills
@@ -59,7 +60,7 @@ func TestKillsLoseNothing(t *testing.T) {
 	k := newKiller(t)
 	seen := newRegister()
 	always := f.GuardBy(t, seen.check(kit.Bounds{MaxMachines: int(n+surge) + 1}))
-	// Also of a test that ends early: the records tell why.
+	// If the test ends early, the records are checked too: they show why.
 	defer judge(t, f, k, seen, int(2*n))
 	running(t, f, anchor)
 
@@ -91,20 +92,20 @@ func TestKillsLoseNothing(t *testing.T) {
 			return ""
 		}, f.Describe)
 	})
-	// The last Node of the pods.
+	// The pods are on their last Node.
 	must(t, f.DeleteBudget(t.Context(), pods))
 	must(t, f.Client.Delete(t.Context(), &machinev1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: anchor}}))
 	f.AwaitNothing(t)
 	f.DeleteWorkload(t, pods)
 	always.Done(t, int(8*n))
 	k.report(t)
-	// None failed, and none was replaced.
+	// No Machine failed, and none was replaced.
 	if got := len(seen.machines()); got != int(2*n)+1 {
 		t.Errorf("%d Machines ever existed, want %d", got, 2*n+1)
 	}
 }
 
-// judge by the records what happened to all Machines.
+// judge the life of all Machines by the records.
 func judge(t *testing.T, f kit.Fleet, k *killer, seen *register, evictions int) {
 	t.Helper()
 	history, err := f.History(t.Context())
@@ -141,7 +142,7 @@ func podsAreReady(t *testing.T, f kit.Fleet, n int32) {
 	kit.Eventually(t, kit.Patience, func(ctx context.Context) string { return f.WorkloadUnready(ctx, pods, n) })
 }
 
-// A register has all Machines that there ever were.
+// A register has all Machines that ever existed.
 type register struct {
 	mu  sync.Mutex
 	all map[types.UID]string
@@ -167,14 +168,14 @@ func (r *register) check(b kit.Bounds) func(map[string]*machinev1alpha1.Machine)
 	}
 }
 
-// An aim is a kind of write. A kill that is aimed comes right after such a write.
+// An aim is a kind of write. An aimed kill follows such a write immediately.
 type aim struct {
 	name string
 	fits func(kit.Write) bool
 }
 
-// writeOf Drover to a path: in the target cluster if target is true, and of a body that
-// has all of the texts, and none that starts with "!".
+// writeOf Drover to a path, in the target cluster if target is true. The body has all of the
+// texts, and none of those that start with "!".
 func writeOf(name string, target bool, verb, path string, texts ...string) aim {
 	return aim{name, func(w kit.Write) bool {
 		return w.Target == target && w.IsByDrover() && w.Verb == verb && w.Path() == path && bodyHas(w, texts)
@@ -191,17 +192,17 @@ func bodyHas(w kit.Write, texts []string) bool {
 	return true
 }
 
-// named restricts an aim to objects whose names have a part.
+// named restricts an aim to objects whose names contain a text.
 func (x aim) named(part string) aim {
 	return aim{x.name, func(w kit.Write) bool { return x.fits(w) && strings.Contains(w.ObjectRef.Name, part) }}
 }
 
-// answered restricts an aim to answers of a status.
+// answered restricts an aim to answers with a status code.
 func (x aim) answered(code int) aim {
 	return aim{x.name, func(w kit.Write) bool { return x.fits(w) && w.ResponseStatus.Code == code }}
 }
 
-// Kinds of writes in the order of a Machine's life.
+// Kinds of writes, in the order of a Machine's life.
 var (
 	creationAims = []aim{
 		writeOf("Machine created", false, "patch", "machines").answered(201),
@@ -233,7 +234,7 @@ type killer struct {
 	journal *kit.Journal
 	dice    *rand.Rand
 	kills   []kill
-	// hit are the aims that were.
+	// hit are the aims that were hit.
 	hit map[string]bool
 }
 
@@ -252,8 +253,8 @@ func newKiller(t *testing.T) *killer {
 	return &killer{journal: j, dice: rand.New(rand.NewPCG(seed, 0)), hit: map[string]bool{}} //nolint:gosec // It keeps no secret.
 }
 
-// during a stage of the test kill at each of the aims that was not hit yet, and then so many
-// times more, without end if that is negative.
+// during runs a stage of the test. It kills at each aim that was not hit yet, and then more times
+// at random, without limit if more is negative.
 func (k *killer) during(t *testing.T, stage string, aims []aim, more int, do func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -307,7 +308,7 @@ func (k *killer) killAt(ctx context.Context, stage string, aims []aim, more int)
 
 const atRandom = "at random"
 
-// await the moment of the next kill, and return what it is aimed at.
+// await the time of the next kill, and return the aim that it hits.
 func (k *killer) await(ctx context.Context, left, aims []aim, ready <-chan struct{}) string {
 	first, _, _ := k.journal.Since(0)
 	next := len(first)
@@ -318,7 +319,7 @@ func (k *killer) await(ctx context.Context, left, aims []aim, ready <-chan struc
 	case k.dice.IntN(2) == 0:
 		left = aims[k.dice.IntN(len(aims)):][:1]
 	}
-	// Right after the write, or where the next writes are.
+	// Kill right after the write, or near the next writes.
 	delay := time.Duration(k.dice.IntN(2)) * time.Duration(k.dice.Int64N(int64(30*time.Millisecond)))
 	var over <-chan time.Time
 	for {
@@ -349,19 +350,19 @@ func closed() <-chan struct{} {
 	return c
 }
 
-// restarted returns the new process of the victim as soon as it exists, and a channel that
-// is closed when it is ready.
+// restarted returns the new process of the victim as soon as it exists, and a channel that is
+// closed when the process is ready.
 func restarted(ctx context.Context) (int, <-chan struct{}, error) {
 	ctx = context.WithoutCancel(ctx)
-	// The supervisor waits longer after each end, unless it is told to stop and to start. It
-	// may also have started another process already.
+	// The supervisor waits longer after each end, unless the process is stopped and started by
+	// command. It may also have started another process already.
 	if err := plane.Launcher(ctx, "stop", victim); err != nil {
 		return 0, nil, err
 	}
 	ready := make(chan struct{})
 	go func() {
 		defer close(ready)
-		// If the process is killed before it is ready, the next start reports why.
+		// If the process is killed before it is ready, the next start reports the error.
 		_ = plane.Launcher(ctx, "start", victim)
 	}()
 	for end := time.Now().Add(kit.Patience); ; {
@@ -373,7 +374,7 @@ func restarted(ctx context.Context) (int, <-chan struct{}, error) {
 	}
 }
 
-// report the kills, and which write of provider-drover was the last one before each.
+// report the kills, and the last write of provider-drover before each kill.
 func (k *killer) report(t *testing.T) {
 	t.Helper()
 	all := slices.Concat(creationAims, deletionAims)

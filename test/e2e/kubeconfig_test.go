@@ -22,7 +22,7 @@ func humanKubeconfig(t *testing.T, f kit.Fleet) []byte {
 	return b
 }
 
-// wrongUser is a kubeconfig of the right cluster with a token that nobody issued.
+// wrongUser returns a kubeconfig of the right cluster with a token that was never issued.
 func wrongUser(t *testing.T, f kit.Fleet) []byte {
 	t.Helper()
 	cfg, err := clientcmd.Load(humanKubeconfig(t, f))

@@ -36,19 +36,20 @@ import (
 
 var recordViews = flag.String("record-views", "", "a folder in which the views of the faults are saved, as internal/kubectl/diagnosis/testdata/views")
 
-// A diagnosis is a fault, and what kubectl drover must report of it.
+// A diagnosis is a fault, and the report of kubectl drover that it must cause.
 type diagnosis struct {
-	// cause the fault. What is returned is asked for by "why", with the MachineDeployment.
+	// cause the fault. The result is an object whose report "why" must explain the fault, in
+	// addition to the MachineDeployment.
 	cause func(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment) (why string)
 	// change the MachineDeployment before it is created.
 	change func(f kit.Fleet, md *machinev1alpha1.MachineDeployment)
-	// texts of the cause and of the cure.
+	// texts of the cause and of the fix.
 	texts []string
 	// exit code of status.
 	exit int
 }
 
-// faults of a fleet, each in a namespace of its own.
+// faults of fleets, each in a separate namespace.
 var faults = map[string]diagnosis{
 	"Quota": {
 		cause: func(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment) string {
@@ -158,7 +159,8 @@ var faults = map[string]diagnosis{
 			neverBoots(t, f)
 			f.Create(t, md)
 			m := awaitOnlyMachine(t, f)
-			// A kubelet that registers with the right name, and with neither the providerID nor the label.
+			// A kubelet registers with the right name, but with neither the providerID nor the
+			// label.
 			n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: names.OfMachine(m.Name, m.UID)}}
 			must(t, f.Cluster.Client.Create(t.Context(), n))
 			t.Cleanup(func() { _ = f.Cluster.Client.Delete(context.Background(), n) })
@@ -203,10 +205,10 @@ var faults = map[string]diagnosis{
 	},
 }
 
-// cuts are the proxies of the fleets whose target cluster goes down, by namespace.
+// cuts are the proxies of the fleets whose target cluster becomes unreachable, by namespace.
 var cuts = map[string]*kit.Proxy{}
 
-// TestKubectlDroverNamesCauseAndCure of eleven faults, each at a MachineDeployment of its own.
+// TestKubectlDroverNamesCauseAndCure of eleven faults, each of a separate MachineDeployment.
 func TestKubectlDroverNamesCauseAndCure(t *testing.T) {
 	fleets := map[string]kit.Fleet{}
 	for name := range faults {
@@ -235,7 +237,7 @@ func TestKubectlDroverNamesCauseAndCure(t *testing.T) {
 	}
 }
 
-// isReported by status and why.
+// isReported checks the reports of status and why.
 func (d diagnosis) isReported(t *testing.T, f kit.Fleet, machine string) {
 	t.Helper()
 	asked := [][]string{{"status"}, {"status", "md", "workers"}, {"why", "md/workers"}}
@@ -258,7 +260,7 @@ func (d diagnosis) isReported(t *testing.T, f kit.Fleet, machine string) {
 	}
 }
 
-// runPlugin runs kubectl drover in the namespace of a fleet, and returns what it writes and its exit
+// runPlugin runs kubectl drover in the namespace of a fleet, and returns its output and its exit
 // code.
 func runPlugin(ctx context.Context, f kit.Fleet, args ...string) (out string, code int) {
 	args = append(args, "--kubeconfig", f.Kubeconfig, "--namespace", f.Namespace)
@@ -280,7 +282,7 @@ func saveView(t *testing.T, f kit.Fleet, name string) {
 	}
 	v, err := kubectlcollect.View(t.Context(), f.Client, time.Now(), kubectlcollect.Options{Namespace: f.Namespace, Resources: true, Tokens: true, Events: true, Nodes: true})
 	must(t, err)
-	// Other fleets of the plane join the same cluster.
+	// Fleets of other tests join the same cluster.
 	own := &view.Target{}
 	for i := range v.Machines {
 		if n := v.NodeOf(&v.Machines[i]); n != nil {
@@ -294,7 +296,7 @@ func saveView(t *testing.T, f kit.Fleet, name string) {
 	must(t, os.WriteFile(filepath.Join(*recordViews, name+".yaml"), b, 0o600))
 }
 
-// endFault deletes all, with force where something holds it.
+// endFault deletes all objects, by force if their deletion is held.
 func endFault(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment) {
 	t.Helper()
 	if p := cuts[f.Namespace]; p != nil {
@@ -317,7 +319,7 @@ func endFault(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment) 
 	must(t, f.Client.DeleteAllOf(t.Context(), &clusterv1alpha1.ProviderConfig{}, client.InNamespace(f.Namespace)))
 }
 
-// blockedMember is the only Machine of a fleet, with a pod that no budget lets go.
+// blockedMember is the only Machine of a fleet, with a pod that no budget allows to evict.
 func blockedMember(t *testing.T, f kit.Fleet) *member {
 	t.Helper()
 	machine := onlyMachine(t, f)
@@ -353,8 +355,8 @@ func awaitOnlyMachine(t *testing.T, f kit.Fleet) machinev1alpha1.Machine {
 	return *onlyMachine(t, f)
 }
 
-// TestKubectlDroverPlansWhatHappens plans three changes of a MachineDeployment that runs, applies each,
-// and compares.
+// TestKubectlDroverPlansWhatHappens plans three changes of a running MachineDeployment, applies
+// each, and compares.
 func TestKubectlDroverPlansWhatHappens(t *testing.T) {
 	t.Parallel()
 	f := plane.NewFleet(t)
@@ -364,7 +366,7 @@ func TestKubectlDroverPlansWhatHappens(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		change func(*machinev1alpha1.MachineDeployment)
-		// numbers of Machines that are replaced, deleted and created.
+		// numbers of replaced, deleted and created Machines.
 		replaced, deleted, created int
 	}{
 		{"ADrainTimeoutReplacesNone", func(md *machinev1alpha1.MachineDeployment) {
@@ -405,7 +407,7 @@ func TestKubectlDroverPlansWhatHappens(t *testing.T) {
 	f.DeleteDeployment(t, md.Name)
 }
 
-// manifest of a MachineDeployment as a user writes it.
+// manifest returns a MachineDeployment as a user would write it.
 func manifest(t *testing.T, md *machinev1alpha1.MachineDeployment) []byte {
 	t.Helper()
 	o := md.DeepCopy()

@@ -17,9 +17,9 @@ import (
 	"github.com/drover-dev/drover/test/kit"
 )
 
-// TestTwoInstancesOfTheProvider runs a second provider-drover. The one that leads is frozen in
-// the middle of a rollout, as by a Node that hangs, and wakes up when the other leads: it must
-// not go on. Then the other one is killed.
+// TestTwoInstancesOfTheProvider runs a second provider-drover. The leader is frozen in the middle
+// of a rollout, as on a Node that hangs, and continues after the other instance has become the
+// leader. It must stop then. Afterwards, the other instance is killed.
 func TestTwoInstancesOfTheProvider(t *testing.T) {
 	t.Parallel()
 	p, err := kit.Up(t.Context(), kit.Options{})
@@ -63,7 +63,7 @@ func TestTwoInstancesOfTheProvider(t *testing.T) {
 	f.DeleteDeployment(t, md.Name)
 }
 
-// elect a leader, as providers do by default. A local control plane switches it off.
+// elect enables leader election, the default of providers. A local control plane disables it.
 func elect(t *testing.T, f kit.Fleet) {
 	t.Helper()
 	before, err := f.PID(t.Context(), "provider-drover")
@@ -97,7 +97,8 @@ func updated(t *testing.T, f kit.Fleet, name string, n int32) {
 	}, f.Describe)
 }
 
-// leaderBut is who holds the lease of provider-drover, once it is another one than before.
+// leaderBut returns the holder of provider-drover's lease, once it differs from the previous
+// holder.
 func leaderBut(t *testing.T, f kit.Fleet, before string) string {
 	t.Helper()
 	now := ""
@@ -112,8 +113,8 @@ func leaderBut(t *testing.T, f kit.Fleet, before string) string {
 	return now
 }
 
-// standby starts another process as a running one was started, without its ports. Its output is
-// beside the logs of the control plane, which outlive a test that fails.
+// standby starts another process with the arguments of a running one, without its ports. Its
+// output is in the logs of the control plane, which are kept if a test fails.
 func standby(t *testing.T, pid int, log string) *exec.Cmd {
 	t.Helper()
 	of := func(name string) []string {

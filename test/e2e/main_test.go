@@ -1,5 +1,5 @@
-// Package e2e tests Drover end to end, as a user has it: installed from its
-// packages into a real control plane, with Machines at the local cloud.
+// Package e2e tests Drover end to end, as a user runs it: installed from its packages into a real
+// control plane, with Machines in the local cloud.
 package e2e
 
 import (
@@ -13,17 +13,17 @@ import (
 	"github.com/drover-dev/drover/test/kit"
 )
 
-// plane is shared by all tests of this package: each has a namespace of its own. Its
-// Crossplane has the circuit breaker that it has by default.
+// plane is shared by all tests of this package: each test has its own namespace. Its Crossplane
+// has the default circuit breaker.
 var plane *kit.Plane
 
-// raised is another one, whose circuit breaker is raised as docs/install.md says. It
-// is started by the first test that asks for it.
+// raised is another plane, with the raised circuit breaker that docs/install.md recommends. The
+// first test that needs it starts it.
 var raised = sync.OnceValues(func() (*kit.Plane, error) {
 	return kit.Up(context.Background(), kit.Options{Args: kit.Limits, Witness: true})
 })
 
-// startedRaised says whether a test asked for it.
+// startedRaised reports whether a test started it.
 var startedRaised atomic.Bool
 
 // onEachBreaker runs a test with the default and with a raised circuit breaker.
@@ -39,8 +39,11 @@ func onEachBreaker(t *testing.T, test func(t *testing.T, f kit.Fleet)) {
 	})
 }
 
+// raisedFleet is left out of the short form: a second control plane takes as much of the processors as
+// the first one.
 func raisedFleet(t *testing.T) kit.Fleet {
 	t.Helper()
+	kit.OnlyInLong(t, "rollouts with the default circuit breaker, and the property tests of the planners")
 	startedRaised.Store(true)
 	p, err := raised()
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 	"github.com/drover-dev/drover/test/kit"
 )
 
-// TestMetricsTellHowAFleetIs follows a MachineDeployment with what provider-drover tells
-// Prometheus, until nothing is left of it there. It runs alone: parallel tests restart
-// provider-drover, and its counters then start at 0.
+// TestMetricsTellHowAFleetIs follows a MachineDeployment by the metrics of provider-drover, until
+// they have no series of it left. The test runs alone: parallel tests restart provider-drover,
+// which resets its counters.
 func TestMetricsTellHowAFleetIs(t *testing.T) {
 	f := plane.NewFleet(t)
 	md := f.Deployment("measured", 2, 1, 0)
@@ -83,8 +83,9 @@ func TestMetricsTellHowAFleetIs(t *testing.T) {
 	})
 }
 
-// awaitMetric waits until the one series of a metric of the fleet's namespace with these
-// labels has the value: of a histogram, so many samples. There is none where it is -1.
+// awaitMetric waits until the only series of a metric with these labels in the fleet's namespace
+// has a value. For a histogram, the value is the number of samples; -1 means that there is no
+// series.
 func awaitMetric(t *testing.T, f kit.Fleet, name string, want float64, labels map[string]string) {
 	t.Helper()
 	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {

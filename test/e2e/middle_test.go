@@ -18,7 +18,7 @@ import (
 
 const newerVersion = "v1.35.5"
 
-// inTheMiddle brings up a MachineDeployment and rolls it until a Machine is updated.
+// inTheMiddle creates a MachineDeployment and rolls it until one Machine is updated.
 func inTheMiddle(t *testing.T, f kit.Fleet, replicas int32, surge, unavailable int) *machinev1alpha1.MachineDeployment {
 	t.Helper()
 	md := f.Deployment("middle", replicas, surge, unavailable)
@@ -44,8 +44,7 @@ func TestARolloutThatIsPausedInTheMiddleHoldsUntilItIsResumed(t *testing.T) {
 		t.Fatalf("the rollout was not held in the middle: %v", held)
 	}
 	nodesOfOldTemplatesAreMarked(t, f)
-	// A paused deployment scales: what it does to the others while it does so, it
-	// does because it is not paused.
+	// A paused deployment still scales. The scaling must not replace old Machines.
 	f.Patch(t, md, `{"spec":{"replicas":7}}`)
 	awaitStatus(t, f, md, "two more Machines", func(s machinev1alpha1.MachineDeploymentStatus) bool {
 		return isAtRest(s) && s.Replicas >= 7
@@ -60,7 +59,8 @@ func TestARolloutThatIsPausedInTheMiddleHoldsUntilItIsResumed(t *testing.T) {
 	f.DeleteDeployment(t, md.Name)
 }
 
-// isAtRest says whether there are as many Machines as were decided on, and all available.
+// isAtRest reports whether the number of Machines equals the desired replicas of all sets, and
+// all are available.
 func isAtRest(s machinev1alpha1.MachineDeploymentStatus) bool {
 	decided := int32(0)
 	for _, set := range s.MachineSets {
@@ -147,7 +147,7 @@ func TestARolloutThatMakesNoProgressSaysSoAndRecovers(t *testing.T) {
 	roll(t, f, md, kit.NewVersion)
 	awaitReason(t, f, md, "Progressing", "ProgressDeadlineExceeded")
 	awaitReason(t, f, md, "Stalled", "ProgressDeadlineExceeded")
-	// The Machine that never booted is Failed in the end, and its replacement boots.
+	// The Machine that never booted finally fails, and its replacement boots.
 	f.AwaitDeployment(t, md.Name)
 	awaitReason(t, f, md, "Stalled", "NotStalled")
 	guard.Done(t, 10)
@@ -198,7 +198,7 @@ func TestMachinesRollAfterATimeWithoutAChange(t *testing.T) {
 	f.DeleteDeployment(t, md.Name)
 }
 
-// versions of the Machines that do not terminate, and how many there are of each.
+// versions returns the number of Machines per version that are not terminating.
 func versions(t *testing.T, f kit.Fleet) map[string]int {
 	t.Helper()
 	machines, err := f.Machines(context.Background())

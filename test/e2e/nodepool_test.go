@@ -21,7 +21,7 @@ import (
 	"github.com/drover-dev/drover/test/kit"
 )
 
-// offerZones offers two classes at three zones.
+// offerZones offers two classes in three zones.
 func offerZones(t *testing.T, f kit.Fleet) {
 	t.Helper()
 	large := f.Class("large", "local", `{"image":"ubuntu-24.04","size":"small"}`)
@@ -36,7 +36,7 @@ func offerZones(t *testing.T, f kit.Fleet) {
 	f.Offer(t, map[string]any{"versions": []any{kit.OldVersion, kit.NewVersion}, "classes": []any{class("small"), class("large")}})
 }
 
-// sellOut a zone for the Machines of a pool, and return what gives it room again.
+// sellOut makes a zone full for the Machines of a pool, and returns a function that ends this.
 func sellOut(t *testing.T, f kit.Fleet, pool, zone string) (giveRoom func()) {
 	t.Helper()
 	fault, err := f.Cloud.CreateFault(t.Context(), localcloud.Fault{
@@ -47,7 +47,7 @@ func sellOut(t *testing.T, f kit.Fleet, pool, zone string) (giveRoom func()) {
 	return func() { must(t, f.Cloud.DeleteFault(t.Context(), fault.ID)) }
 }
 
-// tryAgain ends the time for which zones are taken to be exhausted.
+// tryAgain ends the time for which zones count as exhausted.
 func tryAgain(t *testing.T, f kit.Fleet) {
 	t.Helper()
 	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
@@ -66,7 +66,7 @@ func tryAgain(t *testing.T, f kit.Fleet) {
 	})
 }
 
-// TestANodePool is the life of a pool of fixed size over three zones.
+// TestANodePool tests the life of a pool of fixed size in three zones.
 func TestANodePool(t *testing.T) {
 	t.Parallel()
 	f := plane.NewFleet(t)
@@ -142,6 +142,14 @@ func TestANodePool(t *testing.T) {
 		f.AwaitPool(t, pool, zones(map[string]int{"zone-a": 1, "zone-b": 1, "zone-c": 1}))
 	})
 	step(t, "AnotherClassReplacesTheMachines", func(t *testing.T) {
+		// The pool is scaled before the Machines that it no longer needs are gone.
+		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+			machines, err := f.Machines(ctx)
+			if err != nil || len(machines) != 3 {
+				return fmt.Sprintf("%d Machines, want 3; error %v", len(machines), err)
+			}
+			return ""
+		})
 		bounds := f.Guard(t, kit.Bounds{MaxMachines: 3 + 3, MinAvailable: 3})
 		patch(t, `{"class":"large"}`)
 		f.AwaitPool(t, pool, zones(map[string]int{"zone-a": 1, "zone-b": 1, "zone-c": 1}))
@@ -176,8 +184,8 @@ func TestANodePool(t *testing.T) {
 	})
 }
 
-// TestANodePoolWithAutoscaling scales the groups of a pool from zero, as the cluster-autoscaler
-// does, with one zone sold out, within the bounds of the pool.
+// TestANodePoolWithAutoscaling scales the groups of a pool up from zero like the
+// cluster-autoscaler, with one exhausted zone, within the bounds of the pool.
 func TestANodePoolWithAutoscaling(t *testing.T) {
 	t.Parallel()
 	const most = 4
@@ -185,7 +193,7 @@ func TestANodePoolWithAutoscaling(t *testing.T) {
 	offerZones(t, f)
 	giveRoom := sellOut(t, f, "batch", "zone-a")
 	pool := f.Pool(t, "batch", map[string]any{"class": "large", "autoscaling": map[string]any{"min": int64(0), "max": int64(most)}, "failureDomains": []any{"zone-a", "zone-b"}})
-	// groups as the autoscaler discovers them: by the annotations.
+	// groups that the autoscaler discovers by the annotations.
 	groups := func(ctx context.Context) (out []group, err error) {
 		mds := &machinev1alpha1.MachineDeploymentList{}
 		if err := f.Client.List(ctx, mds, client.InNamespace(f.Namespace)); err != nil {
@@ -193,7 +201,8 @@ func TestANodePoolWithAutoscaling(t *testing.T) {
 		}
 		for _, md := range mds.Items {
 			g := group{NodeGroup: &kit.NodeGroup{Fleet: f, Name: md.Name, ProvisionTime: kit.Patience}, size: md.Spec.Replicas}
-			// From zero it reads what the object has that the template names.
+			// If the group is empty, the autoscaler reads the capacity of the object that the
+			// template references.
 			of := &machinev1alpha1.NodeTemplate{}
 			if ref := md.Spec.Template.Spec.InfrastructureRef; ref == nil || f.Client.Get(ctx, client.ObjectKey{Namespace: f.Namespace, Name: ref.Name}, of) != nil || of.Status.Capacity.Cpu().IsZero() {
 				return nil, fmt.Errorf("MachineDeployment %s tells no capacity: %+v", md.Name, of.Status)
@@ -210,7 +219,7 @@ func TestANodePoolWithAutoscaling(t *testing.T) {
 		}
 		return ""
 	})
-	// As many as the pool may have are wanted. Failed ones are deleted in each loop.
+	// The autoscaler requests the maximum of the pool. Each loop deletes Failed Machines.
 	last, backsOff := time.Time{}, false
 	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
 		all, err := groups(ctx)
@@ -240,7 +249,7 @@ func TestANodePoolWithAutoscaling(t *testing.T) {
 				if err != nil {
 					return err.Error()
 				}
-				// A group that failed is not scaled up for five minutes.
+				// A failed group is not scaled up for five minutes.
 				if len(deleted) == 0 && g.size < g.max && !(strings.Contains(g.Name, "zone-a") && backsOff) {
 					if err := g.Resize(ctx, g.max); err != nil {
 						return err.Error()
@@ -255,7 +264,7 @@ func TestANodePoolWithAutoscaling(t *testing.T) {
 		return ""
 	}, f.Describe)
 	giveRoom()
-	// The autoscaler keeps its number when something else of the pool changes.
+	// If another field of the pool changes, the autoscaler's number of replicas is kept.
 	f.Patch(t, pool, `{"spec":{"labels":{"example.org/more":"true"}}}`)
 	f.AwaitPool(t, pool, func(ctx context.Context) string {
 		if pool.Status.DesiredReplicas != most || pool.Status.AvailableReplicas != most {
@@ -277,8 +286,8 @@ type group struct {
 	size, max int32
 }
 
-// TestTwoTeamsWithNodePools gives two teams the role edit in a namespace each. Each has its pool,
-// and can neither see nor change that of the other, nor what the platform offers.
+// TestTwoTeamsWithNodePools gives two teams the role edit in a namespace each. Each team has a
+// pool, and can neither see nor change the pool of the other team or the offers of the platform.
 func TestTwoTeamsWithNodePools(t *testing.T) {
 	t.Parallel()
 	type team struct {
@@ -336,7 +345,7 @@ func TestTwoTeamsWithNodePools(t *testing.T) {
 	}
 }
 
-// TestAClaimOfANodePool applies the example of a claim of Crossplane v1.
+// TestAClaimOfANodePool applies the example of a Crossplane v1 claim.
 func TestAClaimOfANodePool(t *testing.T) {
 	t.Parallel()
 	f := plane.NewFleet(t)
@@ -345,7 +354,7 @@ func TestAClaimOfANodePool(t *testing.T) {
 		if name == "claim.yaml" {
 			o.SetNamespace(f.Namespace)
 		}
-		// The claim's kind is served when Crossplane has made its CRD.
+		// The API server serves the claim's kind after Crossplane has created its CRD.
 		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
 			if err := f.Client.Create(ctx, o.DeepCopy()); err != nil {
 				return err.Error()

@@ -21,8 +21,8 @@ import (
 	"github.com/drover-dev/drover/test/kit"
 )
 
-// TestOrphans has one collector, since there is one installation, and goes through
-// all that it must find and all that it must leave alone.
+// TestOrphans has one collector, because there is one installation. It covers all VMs that the
+// collector must find and all that it must leave alone.
 func TestOrphans(t *testing.T) {
 	t.Parallel()
 	f := raisedFleet(t)
@@ -58,7 +58,7 @@ func TestOrphans(t *testing.T) {
 		must(t, f.Launcher(t.Context(), "restart", "provider-drover"))
 		f.AwaitDeployment(t, fleet.Name)
 		c.awaitNone(t)
-		// One of them is that of the Machine that was replaced.
+		// One of them was the VM of the replaced Machine.
 		census.Done(t, 4)
 	})
 	t.Run("AMachineWhoseCreationWasNeverAnsweredIsNotStuck", func(t *testing.T) {
@@ -69,7 +69,7 @@ func TestOrphans(t *testing.T) {
 		if got := m.machine(t).Status.FailureReason; got != machinev1alpha1.FailureCreateUnknown {
 			t.Errorf("it failed for %s", got)
 		}
-		// As long as the Machine is there, nobody takes its VM away.
+		// As long as the Machine exists, the collector must not delete its VM.
 		kit.Throughout(t, 3*time.Second, func(ctx context.Context) string {
 			if vms := m.vms(ctx); len(vms) != 1 {
 				return fmt.Sprintf("VMs %+v", vms)
@@ -82,7 +82,7 @@ func TestOrphans(t *testing.T) {
 	})
 	t.Run("ARestartOfAllInTheMiddleChangesNothing", func(t *testing.T) {
 		orphans := []string{c.tearOut(t, "restarted-a"), c.tearOut(t, "restarted-b")}
-		// Two of a fleet of three are too many without a look.
+		// Two orphans of a fleet of three exceed the limit unless they are confirmed.
 		c.set(t, fmt.Sprintf(`{"spec":{"confirmedOrphans":[%q,%q]}}`, orphans[0], orphans[1]))
 		for _, component := range []string{"crossplane", "function-drover", "provider-drover", "provider-local"} {
 			must(t, f.Launcher(t.Context(), "restart", component))
@@ -101,7 +101,7 @@ func TestOrphans(t *testing.T) {
 			}
 			return ""
 		}, c.describe)
-		// Other tests have VMs too: a fifth of all may be more than these two.
+		// Other tests have VMs too, so a fifth of all VMs may be more than these two.
 		c.set(t, `{"spec":{"policy":"Delete","maxOrphans":1}}`)
 		c.awaitCondition(t, "True", "TooManyOrphans")
 		kit.Throughout(t, 3*time.Second, func(ctx context.Context) string { return c.hasVMs(ctx, orphans...) })
@@ -134,7 +134,7 @@ func TestOrphans(t *testing.T) {
 	t.Run("OneWhoseNodeIsReadyIsNeverDeleted", func(t *testing.T) {
 		vm, node := c.tearOutWithItsNode(t, "in-use")
 		c.set(t, fmt.Sprintf(`{"spec":{"policy":"Delete","confirmedOrphans":[%q]}}`, vm))
-		// Until the Node was looked for, the status does not name it.
+		// The status does not name the Node until the collector has looked for it.
 		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
 			o, err := c.get(ctx)
 			if err != nil {
@@ -181,15 +181,15 @@ func TestOrphans(t *testing.T) {
 		t.Errorf("of another installation: %s", s)
 	}
 	everyMachineHasItsNode(t, f, 3)
-	// Three bystanders and one whose creation was never answered, the lone one, and six
-	// that were torn out.
+	// Three bystanders and one whose creation was never answered, the lone one, and six that were
+	// torn out.
 	all.Done(t, 11)
 	must(t, f.Cloud.DeleteVM(t.Context(), foreign))
 	c.delete(t)
 	f.DeleteDeployment(t, fleet.Name)
 }
 
-// A collector of orphans, impatient enough for a test.
+// A collector of orphans with short times, for a test.
 type collector struct {
 	f    kit.Fleet
 	name string
@@ -204,7 +204,7 @@ func newCollector(t *testing.T, f kit.Fleet) *collector {
 	o.Spec.GracePeriod.Duration = 10 * time.Minute
 	o.Spec.Interval.Duration = time.Second
 	f.Create(t, o)
-	// Ten minutes pass within three seconds.
+	// For the collector, ten minutes pass within three seconds.
 	go f.Age(t.Context(), "local.drover.dev", f.Namespace, o.Spec.GracePeriod.Duration-3*time.Second)
 	c.awaitCondition(t, "False", "NoOrphans")
 	return c
@@ -253,8 +253,8 @@ func (c *collector) awaitReported(t *testing.T, orphan string) {
 	}
 }
 
-// awaitNone waits until each VM of the namespace is that of a Machine, and the collector
-// knows of none that is not.
+// awaitNone waits until each VM of the namespace has a Machine, and the collector reports no
+// orphan.
 func (c *collector) awaitNone(t *testing.T) {
 	t.Helper()
 	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
@@ -283,7 +283,7 @@ func (c *collector) awaitNone(t *testing.T) {
 	c.awaitCondition(t, "False", "NoOrphans")
 }
 
-// adopted VM resources.
+// adopted returns the adopted VM resources.
 func (c *collector) adopted(ctx context.Context) ([]string, error) {
 	l := &unstructured.UnstructuredList{}
 	l.SetGroupVersionKind(schema.GroupVersionKind{Group: "local.drover.dev", Version: "v1alpha1", Kind: "VirtualMachineList"})
@@ -304,7 +304,7 @@ func (c *collector) describe(ctx context.Context) string {
 	return fmt.Sprintf("collector %+v, error %v; inventories %+v", o.Status, err, l.Items)
 }
 
-// hasVMs says which of the VMs is missing at the cloud.
+// hasVMs reports which of the VMs is missing in the cloud.
 func (c *collector) hasVMs(ctx context.Context, ids ...string) string {
 	vms, err := c.f.Cloud.ListVMs(ctx, localcloud.ListVMsOptions{})
 	if err != nil {
@@ -318,8 +318,8 @@ func (c *collector) hasVMs(ctx context.Context, ids ...string) string {
 	return ""
 }
 
-// foreignVM is one that another installation made at the same account for a Machine that
-// this one does not have.
+// foreignVM creates a VM of another installation in the same account, for a Machine that does not
+// exist in this installation.
 func (c *collector) foreignVM(t *testing.T) string { return c.vmOf(t, "another") }
 
 func (c *collector) vmOf(t *testing.T, installation string) string {
@@ -335,8 +335,7 @@ func (c *collector) vmOf(t *testing.T, installation string) string {
 	return vm.ID
 }
 
-// tearOut makes a Machine, and tears it out by all its finalizers. It returns the VM
-// that this leaves behind.
+// tearOut creates a Machine and removes all its finalizers. It returns the orphaned VM.
 func (c *collector) tearOut(t *testing.T, name string) string {
 	t.Helper()
 	m := running(t, c.f, name)
@@ -348,8 +347,8 @@ func (c *collector) tearOut(t *testing.T, name string) string {
 	kubectl(t, c.f, "patch", "virtualmachines.local.drover.dev", resource, "--type=json", "-p", `[{"op":"add","path":"/metadata/finalizers/-","value":"example.org/stuck"}]`)
 	m.delete(t)
 	m.awaitStage(t, machinev1alpha1.DeletionDeletingVM)
-	// The stage is reported before it begins: a VM resource that is not being deleted yet
-	// would get its provider's finalizer again, and its VM would be deleted with it.
+	// The stage is reported before it begins. If the VM resource is not being deleted yet, its
+	// provider would add its finalizer again, and delete the VM.
 	kit.Eventually(t, kit.Patience, func(context.Context) string {
 		if at := kubectl(t, c.f, "get", "virtualmachines.local.drover.dev", resource, "-o", "jsonpath={.metadata.deletionTimestamp}"); at == "" {
 			return "the VM resource is not being deleted"
@@ -361,8 +360,8 @@ func (c *collector) tearOut(t *testing.T, name string) string {
 	return vms[0].ID
 }
 
-// tearOutWithItsNode makes a Machine, and tears it out by its finalizer while its Node is
-// Ready. It returns the VM and the name of the Node.
+// tearOutWithItsNode creates a Machine and removes its finalizer while its Node is Ready. It
+// returns the VM and the name of the Node.
 func (c *collector) tearOutWithItsNode(t *testing.T, name string) (vm, node string) {
 	t.Helper()
 	m := running(t, c.f, name)
@@ -371,7 +370,7 @@ func (c *collector) tearOutWithItsNode(t *testing.T, name string) (vm, node stri
 		t.Fatalf("VMs %+v", vms)
 	}
 	node = m.machine(t).Status.NodeRef.Name
-	// Nobody drains the Node of a Machine that is paused.
+	// The Node of a paused Machine is not drained.
 	c.f.Patch(t, m.machine(t), `{"metadata":{"annotations":{"crossplane.io/paused":"true"}}}`)
 	m.delete(t)
 	c.f.Patch(t, m.machine(t), `{"metadata":{"finalizers":null}}`)
@@ -379,8 +378,8 @@ func (c *collector) tearOutWithItsNode(t *testing.T, name string) (vm, node stri
 	return vms[0].ID, node
 }
 
-// withoutLists lets all lists of the installation's VMs go wrong for a while, with the
-// policy Delete, and then goes back to Report.
+// withoutLists makes all lists of the installation's VMs fail for a while, with the policy
+// Delete, and then sets the policy to Report again.
 func (c *collector) withoutLists(t *testing.T, kind localcloud.FaultKind) {
 	t.Helper()
 	o, err := c.get(t.Context())

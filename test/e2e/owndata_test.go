@@ -18,8 +18,8 @@ import (
 	"github.com/drover-dev/drover/test/kit"
 )
 
-// userDataOfMCM is user data as Gardener's machine-controller-manager has it: the kubelet
-// registers with nothing of Drover's. A file is in base64.
+// userDataOfMCM is user data in the form of Gardener's machine-controller-manager: the kubelet
+// registers without any data of Drover. A file is in base64.
 func userDataOfMCM() string {
 	kubeconfig := base64.StdEncoding.EncodeToString([]byte(`apiVersion: v1
 kind: Config
@@ -49,8 +49,9 @@ runcmd:
 `
 }
 
-// TestAMachineJoinsByUserDataOfItsClass that Drover did not write: it waits until the Secret is
-// there and labelled, and says which value its VM was made from.
+// TestAMachineJoinsByUserDataOfItsClass has user data that Drover did not write. The Machine
+// waits until the Secret exists with its label, and reports the hash of the value that its VM was
+// created with.
 func TestAMachineJoinsByUserDataOfItsClass(t *testing.T) {
 	t.Parallel()
 	f := plane.NewFleet(t)
@@ -98,7 +99,7 @@ func TestAMachineJoinsByUserDataOfItsClass(t *testing.T) {
 			t.Errorf("milestone %s is missing: %+v", name, got.Status.Join)
 		}
 	}
-	// A changed Secret is for other VMs.
+	// A changed Secret only applies to new VMs.
 	f.Patch(t, secret, `{"stringData":{"userData":"#!/bin/sh\n"}}`)
 	kit.Throughout(t, 3*time.Second, func(ctx context.Context) string {
 		m, err := read(ctx)
@@ -109,7 +110,8 @@ func TestAMachineJoinsByUserDataOfItsClass(t *testing.T) {
 	})
 }
 
-// TestAMachineThatNeverJoinsSaysHowFarItCame within seconds, and again when it fails.
+// TestAMachineThatNeverJoinsSaysHowFarItCame checks that the progress is reported within seconds,
+// and again when the Machine fails.
 func TestAMachineThatNeverJoinsSaysHowFarItCame(t *testing.T) {
 	t.Parallel()
 	f := plane.NewFleet(t)
@@ -146,8 +148,8 @@ func TestAMachineThatNeverJoinsSaysHowFarItCame(t *testing.T) {
 	}, f.Describe)
 }
 
-// TestAMachineThatFailedKeepsTheConsoleOfItsVM has a simulated VM that does not understand its
-// user data. Its console can be read when the VM is gone.
+// TestAMachineThatFailedKeepsTheConsoleOfItsVM has a simulated VM that cannot parse its user
+// data. Its console must be readable after the VM is deleted.
 func TestAMachineThatFailedKeepsTheConsoleOfItsVM(t *testing.T) {
 	t.Parallel()
 	f := plane.NewFleet(t)

@@ -21,8 +21,8 @@ import (
 	"github.com/drover-dev/drover/test/kit"
 )
 
-// TestAUsersOwnStepChangesVMs installs a second function, whose step stands between
-// infrastructure and lifecycle: it is called by gRPC for Machines.
+// TestAUsersOwnStepChangesVMs installs a second function, whose step is between infrastructure
+// and lifecycle: Crossplane calls it by gRPC for Machines.
 func TestAUsersOwnStepChangesVMs(t *testing.T) {
 	t.Parallel()
 	f := plane.NewFleet(t)
@@ -56,7 +56,7 @@ func TestAUsersOwnStepChangesVMs(t *testing.T) {
 	f.DeleteDeployment(t, md.Name)
 }
 
-// insertStep into the pipeline of a Composition, after the one of a name.
+// insertStep into the pipeline of a Composition, after the step with a name.
 func insertStep(t *testing.T, c *unstructured.Unstructured, after string, step map[string]any) {
 	t.Helper()
 	steps, _, err := unstructured.NestedSlice(c.Object, "spec", "pipeline")
@@ -65,7 +65,7 @@ func insertStep(t *testing.T, c *unstructured.Unstructured, after string, step m
 	must(t, unstructured.SetNestedSlice(c.Object, slices.Insert(steps, i+1, any(step)), "spec", "pipeline"))
 }
 
-// installTagger builds the function of testdata, and installs it as a user does.
+// installTagger builds the function of testdata, and installs it like a user.
 func installTagger(t *testing.T, f kit.Fleet) {
 	t.Helper()
 	run := func(name string, args ...string) {
@@ -85,8 +85,8 @@ func installTagger(t *testing.T, f kit.Fleet) {
 	must(t, f.InstallPackage(t.Context(), "function", "function-tagger"))
 }
 
-// TestAPinnedRevision: with the update policy Manual a Machine keeps the pipeline that it
-// began with, and only Machines that come later have a new revision of the Composition.
+// TestAPinnedRevision checks that a Machine with the update policy Manual keeps its pipeline.
+// Only later Machines get a new revision of the Composition.
 func TestAPinnedRevision(t *testing.T) {
 	t.Parallel()
 	f := plane.NewFleet(t)
@@ -183,8 +183,8 @@ func zoneOf(t *testing.T, f kit.Fleet, machine string) string {
 	return vms[0].Zone
 }
 
-// TestTheProviderIsKeptWhileThereAreMachines has no other Machines beside it: those of
-// parallel tests come later.
+// TestTheProviderIsKeptWhileThereAreMachines runs without Machines of other tests: parallel tests
+// run later.
 func TestTheProviderIsKeptWhileThereAreMachines(t *testing.T) {
 	f := plane.NewFleet(t)
 	m := running(t, f, "guarding")
@@ -196,7 +196,7 @@ func TestTheProviderIsKeptWhileThereAreMachines(t *testing.T) {
 	usage.SetName("drover-machines")
 
 	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
-		// A dry run first: nothing is lost if nobody refuses it.
+		// Use a dry run first, so that the provider is not deleted if the deletion is not refused.
 		err := f.Client.Delete(ctx, provider, client.DryRunAll)
 		if err == nil {
 			return "the deletion of the Provider is not refused"

@@ -23,9 +23,9 @@ import (
 	"github.com/drover-dev/drover/test/kit"
 )
 
-// TestATenantWithTheGeneratedRoleCannotWriteWhatIsNotItsOwn is about an account that has in
-// its namespace exactly the role that Crossplane's RBAC manager generates for editors. The
-// rights would allow all that is tried here; a policy refuses it.
+// TestATenantWithTheGeneratedRoleCannotWriteWhatIsNotItsOwn has an account with exactly the role
+// that Crossplane's RBAC manager generates for editors in its namespace. The role allows each
+// request of this test. A policy must refuse it.
 func TestATenantWithTheGeneratedRoleCannotWriteWhatIsNotItsOwn(t *testing.T) {
 	t.Parallel()
 	f := plane.NewFleet(t)
@@ -148,7 +148,7 @@ func TestATenantWithTheGeneratedRoleCannotWriteWhatIsNotItsOwn(t *testing.T) {
 		class := f.ClusterClass("huge-"+f.Namespace, "*")
 		refused(t, editor.Create(t.Context(), class.DeepCopy()), "'drover-operator-kinds'", "clustermachineclasses are for operators: bind the ClusterRole drover:operator")
 		must(t, operators.Create(t.Context(), class.DeepCopy(), client.DryRunAll))
-		// Crossplane may write all ConfigMaps, as all providers may.
+		// Like all providers, Crossplane may write all ConfigMaps.
 		record := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: machinev1alpha1.NamespaceOfInstallations, Name: machinev1alpha1.ConfigMapOfInstallations}}
 		forged := patch(`{"data":{"another-that-runs":"Lost"}}`)
 		provider := f.Control.As(t, "system:serviceaccount:"+machinev1alpha1.NamespaceOfInstallations+":crossplane", "system:serviceaccounts", "system:serviceaccounts:"+machinev1alpha1.NamespaceOfInstallations)
@@ -159,7 +159,7 @@ func TestATenantWithTheGeneratedRoleCannotWriteWhatIsNotItsOwn(t *testing.T) {
 		another.Name = "another"
 		must(t, provider.Create(t.Context(), another, client.DryRunAll))
 	})
-	// In a cluster of kubeadm the controllers of Kubernetes have these accounts.
+	// In a kubeadm cluster, the controllers of Kubernetes have these accounts.
 	for _, controller := range []string{"generic-garbage-collector", "namespace-controller"} {
 		t.Run("The"+controller+"MayDeleteWhatHasNoOwner", func(t *testing.T) {
 			kube := f.Control.As(t, "system:serviceaccount:kube-system:"+controller, "system:serviceaccounts", "system:serviceaccounts:kube-system")
@@ -180,8 +180,8 @@ func TestATenantWithTheGeneratedRoleCannotWriteWhatIsNotItsOwn(t *testing.T) {
 	})
 }
 
-// TestTheAccountOfATargetClusterMayWriteJoinTokensOnly in kube-system, by its own account
-// and by that of provider-drover in the cluster that it runs in.
+// TestTheAccountOfATargetClusterMayWriteJoinTokensOnly checks the writes to kube-system by the
+// account of a target cluster and by that of provider-drover in its own cluster.
 func TestTheAccountOfATargetClusterMayWriteJoinTokensOnly(t *testing.T) {
 	t.Parallel()
 	for user, c := range map[string]*kit.Cluster{
@@ -244,7 +244,8 @@ func TestTheAccountOfATargetClusterMayWriteJoinTokensOnly(t *testing.T) {
 	}
 }
 
-// joinToken with labels of no Machine and no configuration, so that nothing sweeps it.
+// joinToken with labels of no existing Machine or configuration, so that Drover does not delete
+// it.
 func joinToken(id string) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: bootstrapapi.BootstrapTokenSecretPrefix + id, Labels: map[string]string{
@@ -259,8 +260,8 @@ func joinToken(id string) *corev1.Secret {
 	}
 }
 
-// TestTheShippedPoliciesAreApplied compares the policies of the clusters of these tests with
-// the files.
+// TestTheShippedPoliciesAreApplied compares the policies of this package's clusters with the
+// files.
 func TestTheShippedPoliciesAreApplied(t *testing.T) {
 	t.Parallel()
 	for _, at := range []struct {
@@ -277,7 +278,7 @@ func TestTheShippedPoliciesAreApplied(t *testing.T) {
 			must(t, yaml.Unmarshal(doc, &shipped.Object))
 			live := shipped.DeepCopy()
 			must(t, at.cluster.Client.Get(t.Context(), client.ObjectKeyFromObject(shipped), live))
-			// The API server adds its defaults to a copy that is not kept.
+			// The API server adds its defaults to the result of a dry run.
 			shipped.SetName("dry-run-" + shipped.GetName())
 			must(t, at.cluster.Client.Create(t.Context(), shipped, client.DryRunAll))
 			if d := cmp.Diff(shipped.Object["spec"], live.Object["spec"]); d != "" {
@@ -301,7 +302,7 @@ func setOf(t *testing.T, f kit.Fleet, deployment string) string {
 	return sets.Items[0].Name
 }
 
-// object of any kind, with fields in pairs.
+// object of any kind, with pairs of fields and values.
 func object(apiVersion, kind, namespace, name string, fields ...any) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{}}
 	for i := 0; i+1 < len(fields); i += 2 {
@@ -323,7 +324,8 @@ func patch(json string) client.Patch {
 	return client.RawPatch("application/merge-patch+json", []byte(json))
 }
 
-// sizesOf a pool for the cluster-autoscaler.
+// sizesOf returns a patch with the minimum and maximum sizes of a pool for the
+// cluster-autoscaler.
 func sizesOf(group, minimum, maximum string) client.Patch {
 	const key = "/cluster-api-autoscaler-node-group-"
 	return patch(fmt.Sprintf(`{"metadata":{"annotations":{%q:%q,%q:%q}}}`, group+key+"min-size", minimum, group+key+"max-size", maximum))

@@ -18,15 +18,15 @@ import (
 	"github.com/drover-dev/drover/test/kit"
 )
 
-// realPatience is how long a real machine may take: 60 s of CPU without KVM, on a computer that
-// runs other tests.
+// realPatience is the time that a real machine may take: 60 s of CPU time without KVM, on a
+// computer that runs other tests.
 const realPatience = 15 * time.Minute
 
-// TestARealDebianJoinsAndRunsAPod boots the user data that Drover renders: everywhere else, the
-// local cloud's simulator reads it.
+// TestARealDebianJoinsAndRunsAPod boots the user data that Drover renders. In all other tests,
+// the local cloud's simulator reads it.
 func TestARealDebianJoinsAndRunsAPod(t *testing.T) {
 	t.Parallel()
-	f := plane.NewRealFleet(t)
+	f := plane.NewRealFleet(t, localcloud.ImageDebian12Real)
 	startReal(t, f, f.RealClass("real", localcloud.ImageDebian12Real, "", nil))
 	node := awaitRealNode(t, f)
 	if info := node.Status.NodeInfo; !strings.HasPrefix(info.ContainerRuntimeVersion, "containerd://1.") || !strings.HasPrefix(info.OSImage, "Debian GNU/Linux 12") {
@@ -37,12 +37,12 @@ func TestARealDebianJoinsAndRunsAPod(t *testing.T) {
 }
 
 // TestAMachineWithIgnitionAndAReadOnlyUsrJoinsAndRunsAPod gives Flatcar's user data to an image
-// that starts as Flatcar does: Ignition reads it in the initramfs, and nothing can be written to
-// /usr. The power of the machine is cut while the stages of Ignition run, and once more right after
-// the last one, before the system on the disk starts.
+// that starts like Flatcar: Ignition reads it in the initramfs, and /usr is read-only. The power
+// of the machine is cut while the stages of Ignition run, and once more right after the last
+// stage, before the system on the disk starts.
 func TestAMachineWithIgnitionAndAReadOnlyUsrJoinsAndRunsAPod(t *testing.T) {
 	t.Parallel()
-	f := plane.NewRealFleet(t)
+	f := plane.NewRealFleet(t, localcloud.ImageFlatcarLike)
 	plugins := map[string]string{"cniURL": "http://" + localcloud.GatewayAddress + "/plugins"}
 	startReal(t, f, f.RealClass("real", localcloud.ImageFlatcarLike, "flatcar-v1", plugins))
 	awaitConsole(t, f, stageDone)
@@ -59,14 +59,14 @@ func TestAMachineWithIgnitionAndAReadOnlyUsrJoinsAndRunsAPod(t *testing.T) {
 	endReal(t, f)
 }
 
-// Each of the stages of Ignition ends with a line on the console.
+// Each stage of Ignition ends with a line on the console.
 const (
 	stages    = 6
 	stageDone = "Ignition finished successfully"
 )
 
-// cutAfterIgnition cuts the power as soon as Ignition has written the last file. The system on the
-// disk takes longer to start than the console takes to be read.
+// cutAfterIgnition cuts the power as soon as Ignition has written the last file. The system on
+// the disk takes longer to start than the console takes to read.
 func cutAfterIgnition(t *testing.T, f kit.Fleet) {
 	t.Helper()
 	vm, all := realVM(t, f), strings.Count(console(t, f), stageDone)+stages
@@ -80,12 +80,13 @@ func cutAfterIgnition(t *testing.T, f kit.Fleet) {
 	t.Logf("the power was cut after:\n%s", text[strings.LastIndex(text, stageDone):])
 }
 
-// TestAMachineOfAUsersProfileJoinsAfterPowerCutsHalfWay has a profile that is an object of a
-// user. The power of its machine is cut seconds after cloud-init wrote the files, which are empty
-// then, and again in the middle of its second step, where it goes on.
+// TestAMachineOfAUsersProfileJoinsAfterPowerCutsHalfWay has a profile that is a user's object.
+// The power of its machine is cut seconds after cloud-init wrote the files, which are empty after
+// that. It is cut again in the middle of the second step, where the machine must continue.
 func TestAMachineOfAUsersProfileJoinsAfterPowerCutsHalfWay(t *testing.T) {
+	kit.OnlyInLong(t, "TestARealDebianJoinsAndRunsAPod")
 	t.Parallel()
-	f := plane.NewRealFleet(t)
+	f := plane.NewRealFleet(t, localcloud.ImageDebian12Real)
 	f.ApplyFile(t, "testdata/acme-debian-12-v1.yaml", profileNamed("acme-debian-12-v1"))
 	startReal(t, f, f.RealClass("real", localcloud.ImageDebian12Real, "acme-debian-12-v1", map[string]string{"greeting": "good morning"}))
 	awaitConsole(t, f, "running 'modules:config'")
@@ -110,11 +111,12 @@ func TestAMachineOfAUsersProfileJoinsAfterPowerCutsHalfWay(t *testing.T) {
 	endReal(t, f)
 }
 
-// TestAMachineJoinsWhoseMirrorIsAwayForAMinute counts the minute from the first download that
-// fails.
+// TestAMachineJoinsWhoseMirrorIsAwayForAMinute stops the mirror until a minute after the first
+// failed download.
 func TestAMachineJoinsWhoseMirrorIsAwayForAMinute(t *testing.T) {
+	kit.OnlyInLong(t, "TestARealDebianJoinsAndRunsAPod")
 	t.Parallel()
-	f := plane.NewRealFleet(t)
+	f := plane.NewRealFleet(t, localcloud.ImageDebian12Real)
 	fault, err := f.Cloud.CreateFault(t.Context(), localcloud.Fault{
 		Kind: localcloud.FaultMirrorFails, Match: localcloud.FaultMatch{Tags: map[string]string{machinev1alpha1.TagNamespace: f.Namespace}},
 	})
@@ -142,14 +144,15 @@ func TestAMachineJoinsWhoseMirrorIsAwayForAMinute(t *testing.T) {
 	endReal(t, f)
 }
 
-// explained is how soon a Machine reports why its VM does not join.
+// explained is the time within which a Machine must report why its VM does not join.
 const explained = 2 * time.Minute
 
 // TestBadUserDataIsExplainedWithinTwoMinutes has a profile with a step that never succeeds. The
-// Machine reports which step, and what it wrote, within two minutes of its failure.
+// Machine must report the step and its output within two minutes of the failure.
 func TestBadUserDataIsExplainedWithinTwoMinutes(t *testing.T) {
+	kit.OnlyInLong(t, "TestARealDebianJoinsAndRunsAPod")
 	t.Parallel()
-	f := plane.NewRealFleet(t)
+	f := plane.NewRealFleet(t, localcloud.ImageDebian12Real)
 	f.ApplyFile(t, "testdata/acme-broken-v1.yaml", profileNamed("acme-broken-v1"))
 	startReal(t, f, f.RealClass("real", localcloud.ImageDebian12Real, "acme-broken-v1", nil))
 	awaitConsole(t, f, "drover-bootstrap: step disks: failed (exit 7), trying again in 5s")
@@ -161,11 +164,11 @@ func TestBadUserDataIsExplainedWithinTwoMinutes(t *testing.T) {
 	endReal(t, f)
 }
 
-// TestUserDataThatCloudInitRefusesIsExplainedWithinTwoMinutes has user data of a user's own that
-// is no YAML. Its VM runs nothing of it.
+// TestUserDataThatCloudInitRefusesIsExplainedWithinTwoMinutes has a user's own user data that is
+// not valid YAML. Its VM runs none of it.
 func TestUserDataThatCloudInitRefusesIsExplainedWithinTwoMinutes(t *testing.T) {
 	t.Parallel()
-	f := plane.NewRealFleet(t)
+	f := plane.NewRealFleet(t, localcloud.ImageDebian12Real)
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: "own", Labels: map[string]string{machinev1alpha1.LabelUserData: "true"}},
 		StringData: map[string]string{"userData": "#cloud-config\nruncmd: [\ntoken: <<BOOTSTRAP_TOKEN>>: <<MACHINE_NAME>>\n"},
@@ -184,11 +187,12 @@ func TestUserDataThatCloudInitRefusesIsExplainedWithinTwoMinutes(t *testing.T) {
 	endReal(t, f)
 }
 
-// TestUserDataThatIgnitionRefusesIsExplainedWithinTwoMinutes has user data of a user's own that is
-// JSON, and that Ignition does not take: its file has no absolute path.
+// TestUserDataThatIgnitionRefusesIsExplainedWithinTwoMinutes has a user's own user data that is
+// valid JSON but refused by Ignition: its file has no absolute path.
 func TestUserDataThatIgnitionRefusesIsExplainedWithinTwoMinutes(t *testing.T) {
+	kit.OnlyInLong(t, "TestUserDataThatCloudInitRefusesIsExplainedWithinTwoMinutes")
 	t.Parallel()
-	f := plane.NewRealFleet(t)
+	f := plane.NewRealFleet(t, localcloud.ImageFlatcarLike)
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: "own", Labels: map[string]string{machinev1alpha1.LabelUserData: "true"}},
 		StringData: map[string]string{
@@ -206,7 +210,7 @@ func TestUserDataThatIgnitionRefusesIsExplainedWithinTwoMinutes(t *testing.T) {
 	f.Create(t, m)
 	awaitConsole(t, f, "Ignition failed")
 
-	// The image powers off then.
+	// The image powers off in this case.
 	kit.Eventually(t, explained, func(ctx context.Context) string {
 		if err := f.Client.Get(ctx, client.ObjectKeyFromObject(m), m); err != nil {
 			return err.Error()
@@ -224,7 +228,7 @@ func TestUserDataThatIgnitionRefusesIsExplainedWithinTwoMinutes(t *testing.T) {
 	f.AwaitNothing(t)
 }
 
-// awaitExplanation waits until the one Machine of a fleet reports why it does not join.
+// awaitExplanation waits until the only Machine of a fleet reports why it does not join.
 func awaitExplanation(t *testing.T, f kit.Fleet, reason string, texts ...string) {
 	t.Helper()
 	kit.Eventually(t, explained, func(context.Context) string {
@@ -237,7 +241,7 @@ func awaitExplanation(t *testing.T, f kit.Fleet, reason string, texts ...string)
 	}, f.Describe)
 }
 
-// realMachine returns the one Machine of a fleet.
+// realMachine returns the only Machine of a fleet.
 func realMachine(t *testing.T, f kit.Fleet) machinev1alpha1.Machine {
 	t.Helper()
 	machines, err := f.Machines(t.Context())
@@ -247,14 +251,14 @@ func realMachine(t *testing.T, f kit.Fleet) machinev1alpha1.Machine {
 	return machines[0]
 }
 
-// startReal creates a deployment of one machine.
+// startReal creates a deployment of one real machine.
 func startReal(t *testing.T, f kit.Fleet, class *machinev1alpha1.MachineClass) {
 	t.Helper()
 	f.Create(t, class)
 	md := f.Deployment("real", 1, 1, 0)
 	md.Spec.Template.Spec.ClassRef.Name = class.Name
 	md.Spec.Template.Spec.Version = kit.NewVersion
-	// The pods of other tests have images that do not exist.
+	// The pods of other tests have images that do not exist, so keep them away by a taint.
 	md.Spec.Template.Spec.Taints = append(md.Spec.Template.Spec.Taints, dedicated(f))
 	f.Create(t, md)
 	t.Cleanup(func() {
@@ -308,13 +312,13 @@ func awaitPod(t *testing.T, f kit.Fleet, pod *corev1.Pod) {
 	}
 }
 
-// endReal deletes the machine. The drain evicts its pod, which a real kubelet ends.
+// endReal deletes the machine. The drain evicts its pod, and a real kubelet ends it.
 func endReal(t *testing.T, f kit.Fleet) {
 	t.Helper()
 	f.DeleteDeployment(t, "real")
 }
 
-// realVM returns the one VM of a fleet.
+// realVM returns the only VM of a fleet.
 func realVM(t *testing.T, f kit.Fleet) localcloud.VM {
 	t.Helper()
 	vms, err := f.VMs(t.Context())
@@ -324,7 +328,7 @@ func realVM(t *testing.T, f kit.Fleet) localcloud.VM {
 	return vms[0]
 }
 
-// console of the one VM of a fleet.
+// console of the only VM of a fleet.
 func console(t *testing.T, f kit.Fleet) string {
 	t.Helper()
 	text, err := f.Cloud.Console(t.Context(), realVM(t, f).ID)
@@ -334,7 +338,7 @@ func console(t *testing.T, f kit.Fleet) string {
 	return text
 }
 
-// awaitConsole waits until the one VM of a fleet has written a text to its console.
+// awaitConsole waits until the only VM of a fleet has written a text to its console.
 func awaitConsole(t *testing.T, f kit.Fleet, text string) {
 	t.Helper()
 	kit.Eventually(t, realPatience, func(ctx context.Context) string {
@@ -358,7 +362,7 @@ func dedicated(f kit.Fleet) machinev1alpha1.Taint {
 	return machinev1alpha1.Taint{Key: "example.org/dedicated", Value: f.Namespace, Effect: "NoSchedule"}
 }
 
-// realPod runs the image that the mirror of the local cloud has.
+// realPod runs the image that the local cloud's mirror has.
 func realPod(f kit.Fleet, node string) *corev1.Pod {
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: "real"}}
 	p.Spec.NodeName = node
@@ -367,7 +371,7 @@ func realPod(f kit.Fleet, node string) *corev1.Pod {
 	return p
 }
 
-// logConsoles of a fleet's VMs, which tell why a machine does not join.
+// logConsoles logs the consoles of a fleet's VMs, which show why a machine does not join.
 func logConsoles(t *testing.T, f kit.Fleet) {
 	ctx := context.Background()
 	vms, err := f.VMs(ctx)

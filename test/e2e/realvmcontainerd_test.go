@@ -17,10 +17,12 @@ import (
 )
 
 // TestAMachineInstallsNoContainerdWithoutTheDigestOfItsClass downloads containerd from the URL of
-// its class, where another archive is first: the machine refuses that. It joins with the right one.
+// its class. The first archive there is another one, which the machine must refuse. With the
+// right archive, it joins.
 func TestAMachineInstallsNoContainerdWithoutTheDigestOfItsClass(t *testing.T) {
+	kit.OnlyInLong(t, "TestARealDebianJoinsAndRunsAPod")
 	t.Parallel()
-	f := plane.NewRealFleet(t)
+	f := plane.NewRealFleet(t, localcloud.ImageDebian12Real)
 	archive, err := kit.RealContainerd(t.Context())
 	if err != nil {
 		t.Fatal(err)

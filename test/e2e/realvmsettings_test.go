@@ -24,22 +24,25 @@ import (
 )
 
 const (
-	// sshKey is a public key, whose private half nobody has.
+	// sshKey is a public key whose private key does not exist.
 	sshKey = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGJ9+SyGD7BFCWzZmxyTpbdzDXgXAoYxOIYHvHWGAQFU operator@example.org"
-	// mirroredImage is of a registry that there is not: only the local cloud's mirror has it.
+	// mirroredImage is in a registry that does not exist: only the local cloud's mirror has it.
 	mirroredImage = mirroredRepository + ":3.10"
-	// mirroredRepository is what the kubelet asks credential providers for: it leaves out the tag.
+	// mirroredRepository is the image name that the kubelet passes to credential providers,
+	// without the tag.
 	mirroredRepository = "registry.example.org/pause"
 )
 
 // TestUbuntusUserDataJoinsWithTheSettingsOfAClass boots the user data of Ubuntu on a Debian 13,
 // which has the same cloud-init, the same units and none of the packages that a kubelet needs.
-// Its class has each setting, except those of a containerd that is downloaded. The machine prints
-// what became of them. It is the longest of the tests of real VMs and in the last of their files,
-// because Go resumes parallel tests from the last one backwards: begun last, it ran alone.
+// Its class has each setting, except those of a downloaded containerd. The machine prints the
+// results of the settings. This is the longest test of real VMs, and in the last of their files:
+// Go resumes parallel tests from the last one backwards, so if it were in an earlier file, it
+// would run alone at the end.
 func TestUbuntusUserDataJoinsWithTheSettingsOfAClass(t *testing.T) {
+	kit.OnlyInLong(t, "TestARealDebianJoinsAndRunsAPod")
 	t.Parallel()
-	f := plane.NewRealFleet(t)
+	f := plane.NewRealFleet(t, localcloud.ImageDebian13Real)
 	d := newDownloads(t)
 	class := f.RealClass("real", localcloud.ImageDebian13Real, "ubuntu-24.04-v1", map[string]string{"extraPackages": "hello"})
 	d.apply(t, &class.Spec.OperatingSystem)
@@ -73,8 +76,8 @@ func TestUbuntusUserDataJoinsWithTheSettingsOfAClass(t *testing.T) {
 			t.Errorf("the console does not show %q", want)
 		}
 	}
-	// The kubelet and the provider came through the proxy, from a server that only the bundle of
-	// the class makes trusted. Nothing else went there.
+	// The kubelet and the provider were downloaded through the proxy, from a server that is only
+	// trusted by the CA bundle of the class. The proxy got no other request.
 	got, refused := d.seen()
 	for _, want := range []string{"/acme-credentials", "/release/" + kit.NewVersion + "/bin/linux/amd64/kubelet"} {
 		if !slices.Contains(got, want) {
@@ -87,10 +90,10 @@ func TestUbuntusUserDataJoinsWithTheSettingsOfAClass(t *testing.T) {
 	endReal(t, f)
 }
 
-// downloadsHost is reached through the proxy only: no name server knows it.
+// downloadsHost is only reachable through the proxy: no name server has it.
 const downloadsHost = "downloads.example.com"
 
-// downloads is a server of a company: what it has is signed by an authority of its own, and it is
+// downloads is a company's server: its certificate is from the company's own authority, and it is
 // behind a proxy.
 type downloads struct {
 	kubelet, provider []byte
@@ -100,7 +103,8 @@ type downloads struct {
 	got, refused []string
 }
 
-// credentialProvider prints the image that the kubelet asks for credentials of, and has none.
+// credentialProvider prints the image for which the kubelet requests credentials, and returns
+// none.
 const credentialProvider = `#!/bin/sh
 image=$(sed -n 's/.*"image":"\([^"]*\)".*/\1/p')
 echo "acme-credentials: was asked for $image" >/dev/console
@@ -135,7 +139,7 @@ func (d *downloads) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// connect a client of the proxy with the server, and with nothing else.
+// connect a client of the proxy to the server, and to no other host.
 func (d *downloads) connect(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodConnect || r.Host != downloadsHost+":443" {
 		d.mu.Lock()
@@ -164,14 +168,14 @@ func (d *downloads) connect(w http.ResponseWriter, r *http.Request) {
 	both.Wait()
 }
 
-// seen returns the paths that were downloaded, and what the proxy was asked for beside them.
+// seen returns the downloaded paths, and the other requests to the proxy.
 func (d *downloads) seen() (got, refused []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Clone(d.got), slices.Clone(d.refused)
 }
 
-// proxyURL as VMs reach it.
+// proxyURL is the URL of the proxy for VMs.
 func (d *downloads) proxyURL() string {
 	return fmt.Sprintf("http://%s:%d", localcloud.HostAddress, d.proxy.Listener.Addr().(*net.TCPAddr).Port)
 }
@@ -192,7 +196,7 @@ func (d *downloads) apply(t *testing.T, s *machinev1alpha1.OperatingSystem) {
 			Name: "acme-credentials", Architecture: "amd64", URL: "https://" + downloadsHost + "/acme-credentials", SHA256: sum(d.provider),
 		}},
 	}
-	// Debian has a group of this name, and no user.
+	// Debian has a group of this name, but no such user.
 	s.SSH = &machinev1alpha1.SSHAccess{User: "operator", AuthorizedKeys: []string{sshKey}}
 	s.NTPServers = []string{"ntp1.example.org", "ntp2.example.org"}
 	s.Files = []machinev1alpha1.MachineFile{{Path: "/etc/acme/owner", Content: "managed by the platform team\n", Mode: "0600"}}

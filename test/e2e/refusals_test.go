@@ -15,20 +15,20 @@ import (
 	"github.com/drover-dev/drover/test/kit"
 )
 
-// A refusal is a MachineDeployment whose VMs the cloud refuses with a code.
+// A refusal is a MachineDeployment whose VMs the cloud refuses with an error code.
 type refusal struct {
 	kit.Fleet
 	md    *machinev1alpha1.MachineDeployment
 	fault *localcloud.Fault
-	// names of its Machines while they were refused.
+	// names of its Machines during the refusal.
 	names  map[string]bool
 	census *kit.Census
 }
 
-// TestWhatTheCloudRefusesWaitsAndRecovers has VMs refused with each class of errors, for
-// longer than their creationTimeout and over a restart of Crossplane and provider-drover: no
-// Machine fails, none is replaced or created in addition, and what is wrong is told. When the cloud
-// takes them, the same Machines come up.
+// TestWhatTheCloudRefusesWaitsAndRecovers has VMs refused with each class of errors, for longer
+// than their creationTimeout and during a restart of Crossplane and provider-drover. No Machine
+// fails, none is replaced or created in addition, and the error is reported. When the cloud
+// accepts the VMs, the same Machines start.
 func TestWhatTheCloudRefusesWaitsAndRecovers(t *testing.T) {
 	codes := []string{
 		localcloud.CodeCapacityExhausted, localcloud.CodeQuotaExceeded, localcloud.CodeInvalidRequest,
@@ -64,8 +64,8 @@ func TestWhatTheCloudRefusesWaitsAndRecovers(t *testing.T) {
 	}
 }
 
-// creationTimeout of Machines that are refused: once the cloud takes them, the Nodes
-// must join within it.
+// creationTimeout of refused Machines: once the cloud accepts them, their Nodes must join within
+// it.
 const creationTimeout = 45 * time.Second
 
 func refuse(t *testing.T, code string) *refusal {
@@ -80,7 +80,8 @@ func refuse(t *testing.T, code string) *refusal {
 	return r
 }
 
-// refuseVMs of the fleet with a code: at once or, with a delay, after they were accepted.
+// refuseVMs of the fleet with an error code: at once or, with a delay, after the cloud accepted
+// them.
 func (r *refusal) refuseVMs(t *testing.T, code string, delay time.Duration) *localcloud.Fault {
 	t.Helper()
 	if code == "Transient" {
@@ -96,8 +97,8 @@ func (r *refusal) refuseVMs(t *testing.T, code string, delay time.Duration) *loc
 	return fault
 }
 
-// isTold at the Machine and at the deployment, until one Machine is refused and no
-// other is created.
+// isTold waits until the Machine and the deployment report the error, one Machine is refused, and
+// no other Machine is created.
 func (r *refusal) isTold(t *testing.T, code string) {
 	stalled := "NotStalled"
 	if code == localcloud.CodeInvalidRequest || code == localcloud.CodePermissionDenied {
@@ -125,7 +126,7 @@ func (r *refusal) isTold(t *testing.T, code string) {
 func (r *refusal) moved(ctx context.Context) string {
 	machines, err := r.Machines(ctx)
 	if err != nil {
-		return "" // The API server is there; what else it says is not of this test.
+		return "" // The API server is restarting. This test does not check its errors.
 	}
 	for _, m := range machines {
 		if !r.names[m.Name] || m.Status.Phase != machinev1alpha1.MachineProvisioning || m.Status.LastOperation.ErrorCode == "" {
@@ -168,9 +169,9 @@ func (r *refusal) recovers(t *testing.T) {
 	r.DeleteDeployment(t, r.md.Name)
 }
 
-// TestVMsThatFailAfterTheyWereAcceptedAreNotReplacedInAStorm: one is replaced, and no other
-// until the time that fits the error has passed. How many there are by then is how many
-// the cloud had accepted before the first failed.
+// TestVMsThatFailAfterTheyWereAcceptedAreNotReplacedInAStorm checks that no further Machine is
+// created until the backoff of the error ends. The number of Machines by then is the number that
+// the cloud accepted before the first one failed.
 func TestVMsThatFailAfterTheyWereAcceptedAreNotReplacedInAStorm(t *testing.T) {
 	t.Parallel()
 	r := &refusal{Fleet: plane.NewFleet(t)}
@@ -199,7 +200,7 @@ func TestVMsThatFailAfterTheyWereAcceptedAreNotReplacedInAStorm(t *testing.T) {
 		}
 		return ""
 	})
-	// Another template is none that failed.
+	// A new template has no backoff.
 	if err := r.Cloud.DeleteFault(t.Context(), r.fault.ID); err != nil {
 		t.Fatal(err)
 	}

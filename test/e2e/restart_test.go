@@ -15,8 +15,8 @@ import (
 	"github.com/drover-dev/drover/test/kit"
 )
 
-// TestARolloutSurvivesTheRestartOfEverything restarts each process in the middle of
-// a rollout, once the rollout got a Machine further than at the restart before.
+// TestARolloutSurvivesTheRestartOfEverything restarts each process in the middle of a rollout,
+// each time after the rollout has updated another Machine.
 func TestARolloutSurvivesTheRestartOfEverything(t *testing.T) {
 	f := plane.NewFleet(t)
 	md := f.Deployment("restarted", 6, 2, 1)
@@ -53,8 +53,8 @@ func TestARolloutSurvivesTheRestartOfEverything(t *testing.T) {
 	f.AwaitNothing(t)
 }
 
-// TestATokenIsDeletedThoughNoProcessSawItsNodeJoin has a Node join while provider-drover
-// does not run. The process that is started after that must delete the token.
+// TestATokenIsDeletedThoughNoProcessSawItsNodeJoin has a Node join while provider-drover does not
+// run. The next process must delete the token.
 func TestATokenIsDeletedThoughNoProcessSawItsNodeJoin(t *testing.T) {
 	f := plane.NewFleet(t)
 	m := &machinev1alpha1.Machine{}
@@ -73,7 +73,7 @@ func TestATokenIsDeletedThoughNoProcessSawItsNodeJoin(t *testing.T) {
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGCONT) }) // If the test fails before the end of the process.
+	t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGCONT) }) // The test may fail before the process ends.
 	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
 		nodes := &corev1.NodeList{}
 		if err := f.Cluster.Client.List(ctx, nodes, client.MatchingLabels{clusterv1alpha1.LabelJoinToken: string(m.UID)}); err != nil || len(nodes.Items) != 1 {

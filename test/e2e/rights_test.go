@@ -21,9 +21,9 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/rights.txt")
 
-// TestWhatEachComponentMayDo compares what the API servers let each component of Drover
-// do, by whatever binding, with a list that a reviewer can read. All tests of this
-// package run with these rights and no others.
+// TestWhatEachComponentMayDo compares the rights that each component of Drover has at the API
+// servers, by any binding, with a list that a reviewer can read. All tests of this package run
+// with exactly these rights.
 func TestWhatEachComponentMayDo(t *testing.T) {
 	t.Parallel()
 	list := rightstest.List{}
@@ -48,7 +48,8 @@ func TestWhatEachComponentMayDo(t *testing.T) {
 	}
 }
 
-// TestTheRightsOfItsOwnAreEnough where Machines join the cluster that Drover runs in.
+// TestTheRightsOfItsOwnAreEnough checks the case that Machines join the cluster that Drover runs
+// in.
 func TestTheRightsOfItsOwnAreEnough(t *testing.T) {
 	t.Parallel()
 	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
@@ -63,7 +64,7 @@ func TestTheRightsOfItsOwnAreEnough(t *testing.T) {
 	})
 }
 
-// accounts of the packages, with the name of each.
+// accounts of the packages, with the package names.
 func accounts(t *testing.T) map[corev1.ObjectReference]string {
 	t.Helper()
 	out := map[corev1.ObjectReference]string{{Namespace: "crossplane-system", Name: "provider-drover"}: "provider-drover"}
@@ -76,7 +77,7 @@ func accounts(t *testing.T) map[corev1.ObjectReference]string {
 		for _, r := range l.Items {
 			name := r.GetLabels()["pkg.crossplane.io/package"]
 			if name == "drover-function-tagger" {
-				continue // A user's own, which another test installs.
+				continue // The account of a user's function, which another test installs.
 			}
 			out[corev1.ObjectReference{Namespace: "crossplane-system", Name: r.GetName()}] = strings.TrimPrefix(name, "drover-")
 		}
@@ -108,8 +109,8 @@ func collect(t *testing.T, c *kit.Cluster, account corev1.ObjectReference, who s
 	}
 }
 
-// has looks for the account and for the groups that it is in. What everybody may do is
-// not Drover's to list.
+// has reports whether a binding is for the account or for its groups. Rights of all authenticated
+// users are not listed: Drover does not grant them.
 func has(subjects []rbacv1.Subject, account corev1.ObjectReference) bool {
 	for _, s := range subjects {
 		switch {

@@ -19,8 +19,8 @@ import (
 	"github.com/drover-dev/drover/test/kit"
 )
 
-// TestUsersOfTheShippedRoles asks the API server what users may do who are bound, in their
-// namespace, to the roles of Kubernetes that those of Drover aggregate to.
+// TestUsersOfTheShippedRoles asks the API server for the rights of users who are bound, in their
+// namespace, to the roles of Kubernetes that Drover's roles aggregate to.
 func TestUsersOfTheShippedRoles(t *testing.T) {
 	t.Parallel()
 	f := plane.NewFleet(t)
@@ -80,9 +80,9 @@ func TestUsersOfTheShippedRoles(t *testing.T) {
 	})
 }
 
-// TestWhatCrossplaneGeneratesForEditors compares the rights on Drover's kinds that
-// Crossplane's RBAC manager hands out with a list that a reviewer can read: whatever is new
-// there must be refused by a policy, or be a tenant's own.
+// TestWhatCrossplaneGeneratesForEditors compares the rights on Drover's kinds that Crossplane's
+// RBAC manager grants with a list that a reviewer can read. A policy must refuse each new right,
+// unless tenants may have it.
 func TestWhatCrossplaneGeneratesForEditors(t *testing.T) {
 	t.Parallel()
 	roles := &rbacv1.ClusterRoleList{}
@@ -114,8 +114,8 @@ func tenant(t *testing.T, f kit.Fleet, role string) client.Client {
 	return f.Control.As(t, tenantName(t, f, role), "system:serviceaccounts", "system:serviceaccounts:"+f.Namespace)
 }
 
-// tenantName binds an account to a ClusterRole in the namespace of a fleet, and returns its
-// user name once the API server knows the binding.
+// tenantName binds an account to a ClusterRole in the namespace of a fleet, and returns its user
+// name once the binding is effective.
 func tenantName(t *testing.T, f kit.Fleet, role string) string {
 	t.Helper()
 	name := "tenant-" + strings.ReplaceAll(role, ":", "-")
@@ -143,8 +143,8 @@ func everywhere(t *testing.T, f kit.Fleet, role string) client.Client {
 	return f.Control.As(t, user, "system:serviceaccounts", "system:serviceaccounts:"+f.Namespace)
 }
 
-// awaitBinding waits until the API server's authorizer, which learns of bindings from a
-// watch, lets a user of one of Drover's roles read Machines.
+// awaitBinding waits until a user of one of Drover's roles may read Machines: the API server's
+// authorizer learns of bindings by a watch.
 func awaitBinding(t *testing.T, user, namespace string) {
 	t.Helper()
 	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
@@ -161,7 +161,7 @@ func awaitBinding(t *testing.T, user, namespace string) {
 	})
 }
 
-// userMay asks the API server whether a user may do something.
+// userMay asks the API server whether a user has a right.
 func userMay(ctx context.Context, user string, a authorizationv1.ResourceAttributes) (bool, error) {
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: user, ResourceAttributes: &a}}
 	err := plane.Client.Create(ctx, review)

@@ -16,13 +16,14 @@ import (
 
 var skewEach = flag.Bool("skew-each", false, "upgrade each package alone as well, and let whole rollouts run beside packages of the other version")
 
-// inOrder of an upgrade, as docs/install.md says.
+// inOrder are the packages in the order of an upgrade in docs/install.md.
 var inOrder = []drover{{"function", "function-drover"}, {"provider", "provider-drover"}, {"provider", "provider-local"}, {"configuration", "drover"}}
 
-// TestUpgradesAmidRollouts upgrades the packages of the release before this one while a
-// MachineDeployment rolls, one by one, and goes back. Each stays beside the others of
-// the other version until the rollout got a Machine further.
+// TestUpgradesAmidRollouts upgrades the packages from the previous release one by one while a
+// MachineDeployment rolls, and downgrades them again. In each stage, packages of both versions
+// run until the rollout has updated another Machine.
 func TestUpgradesAmidRollouts(t *testing.T) {
+	kit.OnlyInLong(t, "test/compatibility")
 	if !kit.HasPrevious() {
 		t.Skip("DROVER_PREVIOUS is not set: make previous builds the packages of the release before this one")
 	}
@@ -39,8 +40,8 @@ func TestUpgradesAmidRollouts(t *testing.T) {
 	bounds := s.hold(t, kit.Bounds{MaxMachines: replicas + 1 + 1, MinAvailable: replicas})
 
 	s.roll(t, kit.Version, inOrder...)
-	// The range of its dependencies keeps a Configuration from being installed beside functions
-	// and providers of another version. What follows is for those who switch that off.
+	// The range of its dependencies prevents the installation of a Configuration with functions
+	// and providers of another version. The following steps are for users who disable this check.
 	s.kubectl(t, "patch", "configuration.pkg.crossplane.io", "drover-drover", "--type=merge", "-p", `{"spec":{"skipDependencyResolution":true}}`)
 	s.skips = true
 	back := []drover{inOrder[3], inOrder[2], inOrder[1], inOrder[0]}
@@ -52,7 +53,7 @@ func TestUpgradesAmidRollouts(t *testing.T) {
 			s.roll(t, "")
 			s.roll(t, kit.PreviousVersion, pkg)
 		}
-		// All but the Configuration, as long as a user takes to upgrade.
+		// All packages except the Configuration, for as long as a user takes to upgrade.
 		s.roll(t, kit.Version, inOrder[:3]...)
 		s.roll(t, "")
 		s.roll(t, kit.Version, inOrder[3])
@@ -62,8 +63,8 @@ func TestUpgradesAmidRollouts(t *testing.T) {
 	s.DeleteDeployment(t, s.pool.Name)
 }
 
-// hold the bounds until the function that it returns is called. It lists Machines all the
-// time: an upgrade changes their CRD, which ends each watch.
+// hold checks the bounds until the returned function is called. It lists Machines repeatedly: an
+// upgrade changes their CRD, which ends each watch.
 func (s *skew) hold(t *testing.T, b kit.Bounds) func() {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -106,11 +107,11 @@ type skew struct {
 	pool   *machinev1alpha1.MachineDeployment
 	census *kit.Census
 	rolls  int
-	// skips is set while the Configuration does not resolve its dependencies.
+	// skips is true while the Configuration does not resolve its dependencies.
 	skips bool
 }
 
-// roll the pool, and install packages of a version in the middle of it.
+// roll the pool, and install packages of a version in the middle of the rollout.
 func (s *skew) roll(t *testing.T, version string, packages ...drover) {
 	t.Helper()
 	s.rolls++
@@ -139,7 +140,7 @@ func (s *skew) install(t *testing.T, pkg drover, version string) {
 		must(t, s.InstallVersion(ctx, pkg.kind, pkg.name, version))
 		return
 	}
-	// A package that resolves no dependencies is in no Lock, by which the installer looks.
+	// A package that resolves no dependencies is not in the Lock that the installer reads.
 	source := localplane.Registry + "/" + pkg.name + ":" + version
 	s.kubectl(t, "patch", pkg.resource(), pkg.object(), "--type=merge", "-p", fmt.Sprintf(`{"spec":{"package":%q}}`, source))
 	kit.Eventually(t, kit.Patience, func(context.Context) string {

@@ -13,8 +13,8 @@ import (
 	"github.com/drover-dev/drover/test/kit"
 )
 
-// TestMachineDeploymentFromNothingToNothing is the main job of Drover, in the
-// order in which a user meets it.
+// TestMachineDeploymentFromNothingToNothing is the main use case of Drover, in the order of a
+// user's steps.
 func TestMachineDeploymentFromNothingToNothing(t *testing.T) {
 	t.Parallel()
 	f := plane.NewFleet(t)
@@ -106,8 +106,8 @@ func TestMachineDeploymentFromNothingToNothing(t *testing.T) {
 	})
 }
 
-// theTokensAreRefused tries each join token that the fleet ever had, of which there were
-// as many as Machines.
+// theTokensAreRefused tries each join token that the fleet ever had, which were at least as many
+// as Machines.
 func theTokensAreRefused(t *testing.T, f kit.Fleet, atLeast int) {
 	t.Helper()
 	tokens := plane.Witness.Tokens(f.Namespace)
@@ -145,7 +145,7 @@ func TestALoneMachineWorks(t *testing.T) {
 	f.AwaitNothing(t)
 }
 
-// step is a subtest without which those after it make no sense.
+// step is a subtest that later steps depend on.
 func step(t *testing.T, name string, do func(t *testing.T)) {
 	t.Helper()
 	if !t.Run(name, do) {
@@ -175,8 +175,8 @@ func machineNames(t *testing.T, f kit.Fleet) map[string]bool {
 	return names
 }
 
-// everyMachineHasItsNode checks that Machines, Nodes and VMs are as many as wanted
-// and belong together, by the providerID that all three must have byte for byte.
+// everyMachineHasItsNode checks that the numbers of Machines, Nodes and VMs are as wanted, and
+// that they have the same providerIDs, byte for byte.
 func everyMachineHasItsNode(t *testing.T, f kit.Fleet, want int) {
 	t.Helper()
 	machines, err := f.Machines(t.Context())

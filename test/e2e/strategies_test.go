@@ -120,7 +120,7 @@ func roll(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment, vers
 	f.Patch(t, md, fmt.Sprintf(`{"spec":{"template":{"spec":{"version":%q}}}}`, version))
 }
 
-// awaitStatus of a MachineDeployment that was read after its last change.
+// awaitStatus waits for a status of a MachineDeployment that was observed after its last change.
 func awaitStatus(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment, what string, ok func(machinev1alpha1.MachineDeploymentStatus) bool) {
 	t.Helper()
 	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
@@ -134,7 +134,7 @@ func awaitStatus(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeploymen
 	})
 }
 
-// awaitReason of a condition of a MachineDeployment.
+// awaitReason waits for the reason of a condition of a MachineDeployment.
 func awaitReason(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment, condition, reason string) {
 	t.Helper()
 	awaitStatus(t, f, md, condition+" "+reason, func(s machinev1alpha1.MachineDeploymentStatus) bool {
@@ -143,8 +143,8 @@ func awaitReason(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeploymen
 	})
 }
 
-// awaitVersions until there are so many running Machines of each version, and no
-// others but those that terminate.
+// awaitVersions waits until there are exactly these numbers of running Machines per version, and
+// no other Machines except terminating ones.
 func awaitVersions(t *testing.T, f kit.Fleet, want map[string]int) {
 	t.Helper()
 	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
@@ -179,7 +179,7 @@ func isSubset(a, of map[string]bool) bool {
 	return true
 }
 
-// tellsInOrder asserts that the events of an object contain texts in this order.
+// tellsInOrder checks that the events of an object contain texts in this order.
 func tellsInOrder(t *testing.T, f kit.Fleet, object string, texts ...string) {
 	t.Helper()
 	tellsInOrderIn(t, f, f.Namespace, object, texts...)

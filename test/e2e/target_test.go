@@ -19,8 +19,8 @@ import (
 	"github.com/drover-dev/drover/test/kit"
 )
 
-// TestMachinesJoinAnotherCluster has Machines in the control cluster and their Nodes
-// in the target cluster, where Drover has the shipped rights and no others.
+// TestMachinesJoinAnotherCluster has Machines in the control cluster and their Nodes in the
+// target cluster, where Drover has exactly the shipped rights.
 func TestMachinesJoinAnotherCluster(t *testing.T) {
 	t.Parallel()
 	f := plane.NewTargetFleet(t)
@@ -29,7 +29,7 @@ func TestMachinesJoinAnotherCluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Machines go to the API server by another name than Drover.
+	// Machines use another name of the API server than Drover.
 	server := strings.Replace(f.Cluster.Server, "127.0.0.1", "localhost", 1)
 	f.Patch(t, pc, fmt.Sprintf(`{"spec":{"apiServer":{"endpoint":%q}}}`, server))
 	leftOver := bootstrapToken(t, f, map[string]string{clusterv1alpha1.LabelConfig: string(pc.UID), clusterv1alpha1.LabelJoinToken: "no-such-join-token"})
@@ -155,7 +155,7 @@ func TestMachinesJoinAnotherCluster(t *testing.T) {
 	})
 }
 
-// bootstrapToken makes one in the target cluster.
+// bootstrapToken creates a bootstrap token in the target cluster.
 func bootstrapToken(t *testing.T, f kit.Fleet, labels map[string]string) *corev1.Secret {
 	t.Helper()
 	token, err := bootstraputil.GenerateBootstrapToken()
@@ -196,7 +196,7 @@ func awaitCondition(t *testing.T, f kit.Fleet, typ xpv2.ConditionType, status co
 	})
 }
 
-// stillThere checks that all VMs of before run.
+// stillThere checks that all previous VMs still run.
 func stillThere(ctx context.Context, f kit.Fleet, before []localcloud.VM) string {
 	vms, err := f.VMs(ctx)
 	if err != nil {

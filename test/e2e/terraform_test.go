@@ -18,7 +18,7 @@ import (
 	"github.com/drover-dev/drover/test/terraform"
 )
 
-// A stack is what a user of Terraform writes.
+// A stack is a configuration of a Terraform user.
 type stack struct {
 	t     *testing.T
 	fleet kit.Fleet
@@ -27,14 +27,14 @@ type stack struct {
 	text  string
 }
 
-// write the configuration, with some texts of it replaced.
+// write the configuration with replacements.
 func (s *stack) write(replacements ...string) {
 	s.t.Helper()
 	s.text = strings.NewReplacer(replacements...).Replace(s.text)
 	terraform.Write(s.t, s.file, s.text)
 }
 
-// ofProvider is the beginning of a configuration.
+// ofProvider is the first part of a configuration.
 func ofProvider() string {
 	return fmt.Sprintf(`
 terraform {
@@ -64,7 +64,7 @@ func (s *stack) settled() {
 	}
 }
 
-// applied fails the test if it cannot be, or if a plan after it has a diff.
+// applied fails the test if the configuration cannot be applied, or if a later plan has a diff.
 func (s *stack) applied() {
 	s.t.Helper()
 	if err := s.tf.Apply(s.t.Context()); err != nil {
@@ -73,19 +73,19 @@ func (s *stack) applied() {
 	s.settled()
 }
 
-// isRefused fails the test if a plan or an apply does not end with these words.
+// isRefused fails the test if the error of a plan or an apply lacks one of the texts.
 func isRefused(t *testing.T, err error, words ...string) {
 	t.Helper()
 	for _, w := range words {
-		// Terraform breaks lines where it likes.
+		// Terraform may break lines anywhere.
 		if err == nil || !strings.Contains(strings.Join(strings.Fields(strings.ReplaceAll(err.Error(), "│", "")), " "), w) {
 			t.Errorf("%q is not in the error %v", w, err)
 		}
 	}
 }
 
-// TestTerraformManagesAPool runs the real Terraform as a user does: create, roll, drift, a rollout
-// that cannot be, import and destroy. After each there is no diff.
+// TestTerraformManagesAPool runs the real Terraform like a user: create, roll, drift, an
+// impossible rollout, import and destroy. After each, there is no diff.
 func TestTerraformManagesAPool(t *testing.T) {
 	t.Parallel()
 	f := plane.NewFleet(t)
@@ -221,7 +221,7 @@ output "available" { value = data.drover_machine_deployment.web.status.available
 			must(t, tf.StateRm(t.Context(), address))
 			must(t, tf.Import(t.Context(), address, id))
 		}
-		// The timeouts are Terraform's alone.
+		// Only Terraform has the timeouts.
 		must(t, tf.Apply(t.Context()))
 		s.settled()
 		if md := get(t); md.Generation != md.Status.ObservedGeneration {
@@ -244,9 +244,10 @@ output "available" { value = data.drover_machine_deployment.web.status.available
 	})
 }
 
-// TestTerraformManagesANodePool of a team: what the platform team does not offer is refused with
-// the pool's own words.
+// TestTerraformManagesANodePool has a pool of a team. If the platform team does not offer a
+// value, the error has the message of the pool.
 func TestTerraformManagesANodePool(t *testing.T) {
+	kit.OnlyInLong(t, "TestTerraformManagesAPool")
 	t.Parallel()
 	f := plane.NewFleet(t)
 	offerZones(t, f)

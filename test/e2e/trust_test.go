@@ -19,9 +19,9 @@ import (
 	"github.com/drover-dev/drover/test/kit"
 )
 
-// TestATenantCannotClaimAForeignNode forges the status of Machines that have no VM: the
-// Node, the pods on it and the VM of another Machine that they name stay as they are, and no
-// token is minted.
+// TestATenantCannotClaimAForeignNode forges the status of Machines without VMs: the Node of
+// another Machine that it names, the pods on this Node and its VM do not change, and no token is
+// created.
 func TestATenantCannotClaimAForeignNode(t *testing.T) {
 	t.Parallel()
 	f := plane.NewTargetFleet(t)
@@ -52,7 +52,7 @@ func TestATenantCannotClaimAForeignNode(t *testing.T) {
 		return noUserData(ctx, f, "evil")
 	}
 	for name, create := range map[string]func(*machinev1alpha1.Machine) error{
-		// Without a class nothing says which Composition a Machine follows.
+		// There is no class that would select the Composition of a Machine.
 		"EvilWithoutAPipeline": func(m *machinev1alpha1.Machine) error { return f.Client.Create(t.Context(), m) },
 		"EvilWithAPipeline":    func(m *machinev1alpha1.Machine) error { return f.Make(t.Context(), m) },
 	} {
@@ -95,7 +95,7 @@ func noTokens(ctx context.Context, f kit.Fleet) string {
 	return ""
 }
 
-// noUserData reports whether a Machine whose name begins with a text has user data.
+// noUserData returns an error text if a Machine whose name begins with a prefix has user data.
 func noUserData(ctx context.Context, f kit.Fleet, prefix string) string {
 	l := &corev1.SecretList{}
 	if err := f.Client.List(ctx, l, client.InNamespace(f.Namespace)); err != nil {
@@ -109,14 +109,14 @@ func noUserData(ctx context.Context, f kit.Fleet, prefix string) string {
 	return ""
 }
 
-// A stranger is a Node that is no Machine's.
+// A stranger is a Node without a Machine.
 type stranger struct {
 	*corev1.Node
 	f   kit.Fleet
 	was map[string]any
 }
 
-// foreignNode makes a Node that no kubelet looks after. It is deleted when the test ends.
+// foreignNode creates a Node without a kubelet. When the test ends, it is deleted.
 func foreignNode(t *testing.T, f kit.Fleet, name, providerID string, labels map[string]string) stranger {
 	t.Helper()
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}, Spec: corev1.NodeSpec{ProviderID: providerID}}
@@ -126,13 +126,13 @@ func foreignNode(t *testing.T, f kit.Fleet, name, providerID string, labels map[
 	return stranger{Node: n, f: f, was: nodeState(t, f, name)}
 }
 
-// changed returns the difference to the Node as it was created, empty if there is none.
+// changed returns the difference to the created Node, empty if there is none.
 func (s stranger) changed(t *testing.T) string {
 	t.Helper()
 	return cmp.Diff(s.was, nodeState(t, s.f, s.Name))
 }
 
-// nodeState is everything of a Node that Drover can change. It is empty if there is no Node.
+// nodeState returns all fields of a Node that Drover can change, empty if there is no Node.
 func nodeState(t *testing.T, f kit.Fleet, name string) map[string]any {
 	t.Helper()
 	n := &corev1.Node{}
@@ -141,7 +141,7 @@ func nodeState(t *testing.T, f kit.Fleet, name string) map[string]any {
 	}
 	var taints []corev1.Taint
 	for _, taint := range n.Spec.Taints {
-		// The cluster's own controllers set these by the Node's heartbeat.
+		// The cluster's own controllers set these taints by the Node's heartbeat.
 		if !strings.HasPrefix(taint.Key, "node.kubernetes.io/") {
 			taints = append(taints, taint)
 		}

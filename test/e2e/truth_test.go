@@ -23,13 +23,13 @@ import (
 	"github.com/drover-dev/drover/test/kit"
 )
 
-// A reader looks at every version of a MachineDeployment, as a reader of kstatus does.
+// A reader checks every version of a MachineDeployment, like a client of kstatus.
 type reader struct {
 	mu       sync.Mutex
 	versions int
 	observed []int64
 	wrong    []string
-	// ready generation is the one that was Ready last.
+	// ready is the last generation that was Ready.
 	ready   int64
 	stopped chan struct{}
 	stop    func()
@@ -91,7 +91,7 @@ func (r *reader) look(md *machinev1alpha1.MachineDeployment) {
 	}
 }
 
-// done asserts that the reader saw at least so many generations, and nothing wrong.
+// done checks that the reader saw a minimum number of generations, and no contradiction.
 func (r *reader) done(t *testing.T, generations int) {
 	t.Helper()
 	r.stop()

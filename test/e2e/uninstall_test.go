@@ -37,8 +37,7 @@ var packages = []drover{
 
 const units = 3
 
-// An uninstallation is a control plane of its own, whose packages are deleted while it has
-// Machines.
+// An uninstallation is a separate control plane whose packages are deleted while it has Machines.
 type uninstallation struct {
 	kit.Fleet
 	pool *machinev1alpha1.MachineDeployment
@@ -54,9 +53,10 @@ func newUninstallation(t *testing.T, p *kit.Plane) *uninstallation {
 	return u
 }
 
-// TestPackagesComeAndGo deletes each package while there are Machines, first as it is
-// installed, then without what refuses the deletion, and at last as docs/install.md says.
+// TestPackagesComeAndGo deletes each package while there are Machines: first with the shipped
+// protection, then without it, and finally by the steps of docs/install.md.
 func TestPackagesComeAndGo(t *testing.T) {
+	kit.OnlyInLong(t, "TestTheInstallationOfTheDocs")
 	t.Parallel()
 	p, err := kit.Up(t.Context(), kit.Options{})
 	t.Cleanup(p.Down)
@@ -83,7 +83,7 @@ func (u *uninstallation) eachIsRefused(t *testing.T) {
 	w := u.watch(t)
 	for _, pkg := range packages {
 		for _, cascade := range []string{"background", "foreground", "orphan"} {
-			// A dry run: nothing is lost if nothing refuses it.
+			// Use a dry run, so that the package is not deleted if the deletion is not refused.
 			u.refused(t, "then delete the package", pkg.resource(), pkg.object(), "--cascade="+cascade)
 		}
 	}
@@ -107,8 +107,8 @@ func (u *uninstallation) refused(t *testing.T, because string, args ...string) {
 	})
 }
 
-// eachIsReinstalled is about a control plane without Crossplane's webhook for usages: that of an
-// administrator who has switched them off.
+// eachIsReinstalled has a control plane without Crossplane's webhook for usages, as if an
+// administrator had disabled them.
 func (u *uninstallation) eachIsReinstalled(t *testing.T) {
 	u.kubectl(t, "delete", "validatingwebhookconfiguration", "crossplane-no-usages")
 	for _, pkg := range packages {
@@ -124,8 +124,8 @@ func (u *uninstallation) allAreReinstalled(t *testing.T) {
 }
 
 // foregroundIsReinstalled deletes a Provider in the foreground: its revision waits for definitions
-// that are not deleted, and so does the Provider itself, if the garbage collector came to a
-// definition only when the revision was already being deleted. The steps are those of
+// that are not deleted. If the garbage collector processes a definition only after the deletion of
+// the revision has started, the Provider waits for the definition too. The steps are those of
 // docs/install.md.
 func (u *uninstallation) foregroundIsReinstalled(t *testing.T) {
 	local := packages[3]
@@ -147,7 +147,7 @@ func (u *uninstallation) foregroundIsReinstalled(t *testing.T) {
 	u.use(t)
 }
 
-// uninstall as docs/install.md says.
+// uninstall by the steps of docs/install.md.
 func (u *uninstallation) uninstall(t *testing.T) {
 	u.DeleteWorkload(t, "workload")
 	u.kubectl(t, "delete", "machinedeployments,machinesets,machines", "--all", "-A", "--timeout=3m")
@@ -204,7 +204,7 @@ func shuffled(r *rand.Rand) []drover {
 	return out
 }
 
-// reinstall packages, with the Machines in service all the time, and use them afterwards.
+// reinstall packages while the Machines stay in service, and use them afterwards.
 func (u *uninstallation) reinstall(t *testing.T, deleted, installed []drover) {
 	t.Helper()
 	t.Logf("delete %v, install %v", deleted, installed)
@@ -212,7 +212,7 @@ func (u *uninstallation) reinstall(t *testing.T, deleted, installed []drover) {
 	before := u.written(t)
 	for _, pkg := range deleted {
 		out, err := u.Kubectl(t, "delete", pkg.resource(), pkg.object(), "--timeout=1m")
-		// Crossplane installs again what another package depends on.
+		// Crossplane reinstalls a package that another package depends on.
 		if err != nil && !strings.Contains(out, "NotFound") {
 			t.Errorf("kubectl delete: %v\n%s", err, out)
 		}
@@ -227,8 +227,8 @@ func (u *uninstallation) reinstall(t *testing.T, deleted, installed []drover) {
 	u.use(t)
 }
 
-// gone waits until the garbage collector has deleted what a package needs to run, if nothing
-// installs it again.
+// gone waits until the garbage collector has deleted the process of a package, unless the package
+// is reinstalled.
 func (u *uninstallation) gone(t *testing.T, pkg drover) {
 	t.Helper()
 	const moment = 6 * time.Second
@@ -262,7 +262,7 @@ func (u *uninstallation) unchanged(t *testing.T, before map[string]types.UID) {
 	}
 }
 
-// use the packages: what is healthy may do nothing.
+// use the packages: an idle package may be healthy without working.
 func (u *uninstallation) use(t *testing.T) {
 	t.Helper()
 	for _, replicas := range []int{units + 1, units} {
@@ -271,7 +271,7 @@ func (u *uninstallation) use(t *testing.T) {
 	}
 }
 
-// written are the objects of users, by kind and name, with their UIDs.
+// written returns the objects of users, by kind and name, with their UIDs.
 func (u *uninstallation) written(t *testing.T) map[string]types.UID {
 	t.Helper()
 	out := map[string]types.UID{}
@@ -299,7 +299,8 @@ func (u *uninstallation) written(t *testing.T) map[string]types.UID {
 	return out
 }
 
-// A serviceWatch looks on while packages come and go: the Nodes stay Ready, and the VMs run.
+// A serviceWatch checks while packages are deleted and installed: the Nodes stay Ready, and the
+// VMs run.
 type serviceWatch struct {
 	*uninstallation
 	nodes map[string]types.UID
@@ -354,7 +355,7 @@ func (w *serviceWatch) look(ctx context.Context) {
 	}
 }
 
-// inService are the Nodes of the fleet that take pods.
+// inService returns the Nodes of the fleet that accept pods.
 func (w *serviceWatch) inService(ctx context.Context) (map[string]types.UID, error) {
 	nodes, err := w.Nodes(ctx)
 	out := map[string]types.UID{}

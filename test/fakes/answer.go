@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-// AnswerJSON writes an answer, without a body if it is nil.
+// AnswerJSON writes an answer. It has no body if answer is nil.
 func AnswerJSON(w http.ResponseWriter, status int, answer any) {
 	if answer == nil {
 		w.WriteHeader(status)

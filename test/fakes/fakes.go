@@ -1,5 +1,5 @@
-// Package fakes has what the fakes of clouds' APIs share: faults, a count of calls, and
-// limits of their rate.
+// Package fakes has the parts that the fakes of cloud APIs share: faults, a counter of calls, and
+// a rate limit.
 package fakes
 
 import (
@@ -10,23 +10,24 @@ import (
 	"time"
 )
 
-// A Fault is what goes wrong with calls.
+// A Fault makes calls fail.
 type Fault struct {
-	// Call is the method and the path with {id} for IDs, like "POST /servers". "" is all.
+	// Call is the method and the path with {id} for IDs, like "POST /servers". Empty matches all
+	// calls.
 	Call string
-	// Match, if it is set, says which calls, by the project and the body.
+	// Match selects calls by the project and the body. Optional.
 	Match func(project string, body []byte) bool
-	// Times that it goes wrong, 0: always.
+	// Times is the number of calls that fail. Default 0: all.
 	Times int
-	// Status, Code and Message of the error. RetryAfter is its header, "": none.
+	// Status, Code and Message of the error. RetryAfter is its header; empty means none.
 	Status        int
 	Code, Message string
 	RetryAfter    string
-	// Lost does what was asked for, and then cuts the connection instead of an answer.
+	// Lost executes the call, and then cuts the connection instead of an answer.
 	Lost bool
-	// Then is called when what was asked for is done, before the connection is cut. Optional.
+	// Then is called after the call is executed, before the connection is cut. Optional.
 	Then func()
-	// Refused cuts the connection before anything is done.
+	// Refused cuts the connection before the call is executed.
 	Refused bool
 
 	done int
@@ -45,7 +46,7 @@ type Faults struct {
 	list []*Fault
 }
 
-// Break adds a fault. What it returns ends it.
+// Break adds a fault. The returned function removes it.
 func (f *Faults) Break(fault Fault) (mend func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -57,14 +58,14 @@ func (f *Faults) Break(fault Fault) (mend func()) {
 	}
 }
 
-// Mend ends all faults.
+// Remove all faults.
 func (f *Faults) Mend() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.list = nil
 }
 
-// Of a call, nil if there is none.
+// Of returns the fault of a call, nil if there is none.
 func (f *Faults) Of(call, project string, body []byte) *Fault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -77,13 +78,13 @@ func (f *Faults) Of(call, project string, body []byte) *Fault {
 	return nil
 }
 
-// A Count of calls.
+// A Count is a counter of calls.
 type Count struct {
 	mu    sync.Mutex
 	calls map[string]int
 }
 
-// Note a call.
+// Note counts a call.
 func (c *Count) Note(call string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -93,7 +94,7 @@ func (c *Count) Note(call string) {
 	c.calls[call]++
 }
 
-// Calls that were made, by method and path with {id} for IDs, and how many altogether.
+// Calls returns the number of calls by method and path, with {id} for IDs, and their total.
 func (c *Count) Calls() (map[string]int, int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -104,7 +105,7 @@ func (c *Count) Calls() (map[string]int, int) {
 	return maps.Clone(c.calls), sum
 }
 
-// CallOf is the method and the path of a request, with {id} for the parts that are IDs.
+// CallOf returns the method and the path of a request, with {id} for the parts that are IDs.
 func CallOf(method, path string, isID func(string) bool) string {
 	parts := strings.Split(path, "/")
 	for i, p := range parts {
@@ -115,14 +116,14 @@ func CallOf(method, path string, isID func(string) bool) string {
 	return method + " " + strings.Join(parts, "/")
 }
 
-// A Bucket has the calls that an account may make.
+// A Bucket has the calls that an account may still make: a token bucket.
 type Bucket struct {
 	level float64
 	at    time.Time
 }
 
-// Take one call, if there is one. A bucket is full with limit calls, and gets one every
-// refill. It returns how many are left, and when it is full again.
+// Take takes one call, if there is one. A bucket is full with limit calls, and gains one per
+// refill. Take returns the number of calls left, and the time at which the bucket is full again.
 func (b *Bucket) Take(now time.Time, limit int, refill time.Duration) (ok bool, left int, full time.Time) {
 	if b.at.IsZero() {
 		b.level = float64(limit)

@@ -9,8 +9,9 @@ import (
 
 var errCut = errors.New("the connection was cut")
 
-// InMemory calls a fake without a server, so that a clock that passes while everything waits
-// can be used. A fake that panics with [http.ErrAbortHandler] cuts the connection.
+// InMemory returns a transport that calls a fake without a server: tests can use a fake clock,
+// which advances while all goroutines wait. A fake that panics with [http.ErrAbortHandler] cuts
+// the connection.
 func InMemory(fake http.Handler) http.RoundTripper { return inMemory{fake} }
 
 type inMemory struct{ fake http.Handler }

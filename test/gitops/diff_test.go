@@ -8,8 +8,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TestArgoCDSeesNoDifferenceThatDroverMade: what Crossplane and Drover write to an object from Git,
-// and a number that another client set, are none. A change of the template is one.
+// TestArgoCDSeesNoDifferenceThatDroverMade checks that fields which Crossplane and Drover write
+// to an object from Git are no difference, nor is a number that another client set. A change of
+// the template is a difference.
 func TestArgoCDSeesNoDifferenceThatDroverMade(t *testing.T) {
 	t.Parallel()
 	f := plane(t).NewFleet(t)
@@ -56,7 +57,8 @@ func TestArgoCDSeesNoDifferenceThatDroverMade(t *testing.T) {
 	f.DeleteDeployment(t, md.Name)
 }
 
-// manifestOf an object as it is in Git: without what the API server and controllers write.
+// manifestOf returns an object as Git has it: without the fields that the API server and
+// controllers write.
 func manifestOf(t *testing.T, o client.Object, kind string) map[string]any {
 	t.Helper()
 	m, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)

@@ -1,6 +1,6 @@
-// Package gitops asks Argo CD, Flux and the Crossplane CLI, each built unmodified (clients),
-// for their verdicts on live objects.
+// Package gitops gets the verdicts of Argo CD, Flux and the Crossplane CLI on live objects. Each
+// client is built unmodified (see clients).
 //
-// A watch records every version of every object of a fleet. The verdicts on all of them are
-// compared with the truth: the Machines that existed at the same revision of the API server.
+// A watch records every version of every object of a fleet. All verdicts are compared with the
+// Machines that existed at the same revision of the API server.
 package gitops

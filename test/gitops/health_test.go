@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// object of a kind for a case of a table.
+// object of a kind, for a case of a table.
 func object(apiVersion, kind string, spec, status map[string]any) map[string]any {
 	return map[string]any{
 		"apiVersion": apiVersion, "kind": kind, "spec": spec, "status": status,
@@ -24,7 +24,7 @@ func observed(conditions ...any) map[string]any {
 
 const machineGroup = "machine.drover.dev/v1alpha1"
 
-// TestHealthChecksOfArgoCD has what live objects show rarely or never in a test.
+// TestHealthChecksOfArgoCD has states that live objects rarely or never have in a test.
 func TestHealthChecksOfArgoCD(t *testing.T) {
 	pausedByCrossplane := object(machineGroup, "NodePool", nil, observed(condition("Synced", "False", "paused")))
 	pausedByCrossplane["metadata"].(map[string]any)["annotations"] = map[string]any{"crossplane.io/paused": "true"}

@@ -17,15 +17,15 @@ import (
 // A verdict of Argo CD and Flux on one object: see clients/judge.
 type verdict struct {
 	Argo, ArgoMessage string
-	// Flux has the verdict of the shipped Kustomization, and Kstatus that of one without
+	// Flux is the verdict with the shipped Kustomization, and Kstatus the verdict without
 	// healthCheckExprs.
 	Flux, FluxMessage       string
 	Kstatus, KstatusMessage string
 	OutOfSync               bool
 }
 
-// judge objects as Argo CD does with the shipped health checks, and as Flux does. Manifests,
-// if there are any, are compared with the objects of the same index.
+// judge objects as Argo CD with the shipped health checks does, and as Flux does. Manifests, if
+// there are any, are compared with the objects of the same index.
 func judge(t *testing.T, objects, manifests []map[string]any, ignore any) []verdict {
 	t.Helper()
 	cm := struct{ Data map[string]string }{}
@@ -94,7 +94,7 @@ func ignoreDifferences(t *testing.T) any {
 	return app.Spec.IgnoreDifferences
 }
 
-// healthCheckExprs of the shipped Kustomization for the machines.
+// healthCheckExprs of the shipped Kustomization of the machines.
 func healthCheckExprs(t *testing.T) []any {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(kit.Root(), "examples", "flux", "kustomization.yaml"))

@@ -17,9 +17,10 @@ var kinds = []schema.GroupVersionKind{
 	{Group: "local.drover.dev", Version: "v1alpha1", Kind: "VirtualMachine"},
 }
 
-// composites that are recorded: Crossplane derives their CRDs from XRDs, and takes no default of
-// status from them.
+// composites that are recorded: Crossplane derives their CRDs from XRDs, without the defaults of
+// status.
 var composites = []string{"NodePool", "MachineDeployment", "MachineSet"}
 
-// isObservable reports whether an object of a kind that users apply has status.observedGeneration.
+// isObservable reports whether objects of a kind have status.observedGeneration and are applied
+// by users.
 func isObservable(kind string) bool { return kind == "Machine" || slices.Contains(composites, kind) }

@@ -11,7 +11,7 @@ import (
 	"github.com/drover-dev/drover/test/kit"
 )
 
-// up starts the control plane, with the first test that asks for it.
+// up starts the control plane when the first test needs it.
 var up = sync.OnceValues(func() (*kit.Plane, error) {
 	isUp.Store(true)
 	return kit.Up(context.Background(), kit.Options{Args: kit.Limits})
@@ -19,7 +19,7 @@ var up = sync.OnceValues(func() (*kit.Plane, error) {
 
 var isUp atomic.Bool
 
-// plane that all tests share: each has a namespace of its own.
+// plane is shared by all tests: each test has its own namespace.
 func plane(t *testing.T) *kit.Plane {
 	t.Helper()
 	p, err := up()

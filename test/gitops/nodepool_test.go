@@ -14,9 +14,9 @@ import (
 	"github.com/drover-dev/drover/test/kit"
 )
 
-// TestVerdictsOnANodePool judges every version of every object in the life of a NodePool, with the
-// trace of the Crossplane CLI and the differences that Argo CD sees. The table of verdicts is
-// testdata/verdicts-nodepool.md.
+// TestVerdictsOnANodePool judges every version of every object in the life of a NodePool. It also
+// checks the trace of the Crossplane CLI and the differences that Argo CD sees. The table of
+// verdicts is testdata/verdicts-nodepool.md.
 func TestVerdictsOnANodePool(t *testing.T) {
 	t.Parallel()
 	f := plane(t).NewFleet(t)
@@ -77,7 +77,7 @@ func TestVerdictsOnANodePool(t *testing.T) {
 				t.Fatalf("%v\n%s", err, out)
 			}
 			settle()
-			// The size of a NodePool belongs to Git.
+			// Git owns the size of a NodePool.
 			if !isOutOfSync() {
 				t.Error("another size is no difference")
 			}
@@ -110,7 +110,8 @@ func TestVerdictsOnANodePool(t *testing.T) {
 	wantVerdicts(t, r, stages, "NodePool", "verdicts-nodepool.md")
 }
 
-// TestExpressionsForFluxCoverAllComposites: kstatus alone takes each new one for Current.
+// TestExpressionsForFluxCoverAllComposites checks that each composite has an expression: kstatus
+// alone reports a new object as Current.
 func TestExpressionsForFluxCoverAllComposites(t *testing.T) {
 	has := map[string]bool{}
 	for _, e := range healthCheckExprs(t) {
@@ -132,7 +133,7 @@ func TestExpressionsForFluxCoverAllComposites(t *testing.T) {
 	}
 }
 
-// kindsOfXRDs that the Configuration has.
+// kindsOfXRDs in the Configuration package.
 func kindsOfXRDs(t *testing.T) []string {
 	t.Helper()
 	var out []string

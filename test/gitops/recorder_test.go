@@ -26,7 +26,7 @@ type version struct {
 	machines []*unstructured.Unstructured
 }
 
-// A recorder has all versions of the objects of a namespace.
+// A recorder has all versions of the objects in a namespace.
 type recorder struct {
 	mu       sync.Mutex
 	versions []version
@@ -35,7 +35,7 @@ type recorder struct {
 	ended    sync.WaitGroup
 }
 
-// record from now on.
+// record all versions from now on.
 func record(t *testing.T, f kit.Fleet) *recorder {
 	t.Helper()
 	r := &recorder{}
@@ -90,8 +90,8 @@ func (r *recorder) fault(s string) {
 	r.faults = append(r.faults, s)
 }
 
-// history of all versions, in the order in which the API server accepted them: all kinds have
-// the revisions of one store.
+// history returns all versions in the order in which the API server accepted them. The revisions
+// of all kinds come from one store.
 func (r *recorder) history(t *testing.T) []version {
 	t.Helper()
 	for _, stop := range r.stops {

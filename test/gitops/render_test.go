@@ -49,7 +49,7 @@ func TestRenderComposesAMachineSet(t *testing.T) {
 			args[i] = strings.ReplaceAll(args[i], "="+name, "="+filepath.Join(dir, name))
 		}
 	}
-	// Without Docker, and at a port that nothing else has.
+	// The CLI renders without Docker, and calls the function at a free port.
 	args = append(args, "--crossplane-binary="+binary("crossplane"), "-a", "render.crossplane.io/runtime-development-target="+serveFunction(t))
 	out, err := crossplane(t, "", args...)
 	if err != nil {

@@ -23,8 +23,8 @@ func inNamespace(args []string, namespace string) []string {
 	return out
 }
 
-// TestTraceShowsAllBelowAMachineDeployment: each Machine with its VM, and after a change no Machine
-// that is gone.
+// TestTraceShowsAllBelowAMachineDeployment checks that a trace has each Machine with its VM, and
+// after a change no deleted Machine.
 func TestTraceShowsAllBelowAMachineDeployment(t *testing.T) {
 	t.Parallel()
 	f := plane(t).NewFleet(t)
@@ -41,7 +41,8 @@ func TestTraceShowsAllBelowAMachineDeployment(t *testing.T) {
 	f.DeleteDeployment(t, md.Name)
 }
 
-// wantTraceOfAll waits until the trace of the object of a kind has the objects that exist, and no others.
+// wantTraceOfAll waits until the trace of the object of a kind has exactly the objects that
+// exist.
 func wantTraceOfAll(t *testing.T, f kit.Fleet, of string) {
 	t.Helper()
 	row := regexp.MustCompile(`([A-Za-z]+)/([a-z0-9-]+) `)
@@ -67,7 +68,7 @@ func wantTraceOfAll(t *testing.T, f kit.Fleet, of string) {
 	})
 }
 
-// objectsOf a fleet below a NodePool or MachineDeployment, with it.
+// objectsOf returns the NodePool or MachineDeployment of a fleet and all objects below it.
 func objectsOf(ctx context.Context, t *testing.T, f kit.Fleet) []unstructured.Unstructured {
 	t.Helper()
 	var out []unstructured.Unstructured
@@ -90,7 +91,8 @@ func list(ctx context.Context, t *testing.T, f kit.Fleet, kind schema.GroupVersi
 	return l.Items
 }
 
-// wantOwnersOfAll: kubectl tree finds each object below the MachineDeployment by owner references.
+// wantOwnersOfAll checks that kubectl tree finds each object below the MachineDeployment by owner
+// references.
 func wantOwnersOfAll(t *testing.T, f kit.Fleet) {
 	t.Helper()
 	owners := map[string]string{

@@ -9,7 +9,8 @@ import (
 	"github.com/drover-dev/drover/test/kit"
 )
 
-// cacheOfSchemas for the CLI, which would download the schemas of Crossplane.
+// cacheOfSchemas returns a cache for the CLI, which would otherwise download the schemas of
+// Crossplane.
 func cacheOfSchemas(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

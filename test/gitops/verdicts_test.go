@@ -26,7 +26,7 @@ var update = flag.Bool("update", false, "write the tables of testdata anew")
 // A stage of the life of a MachineDeployment begins with a change.
 type stage struct {
 	name string
-	// broken means that the change is a mistake, or mends one: Machines may be Degraded.
+	// broken means that the change is a mistake, or corrects a mistake: Machines may be Degraded.
 	broken bool
 	do     func()
 	// revision of the API server when the stage began.
@@ -62,7 +62,7 @@ func TestVerdictsOfArgoCDAndFlux(t *testing.T) {
 			return slices.ContainsFunc(s.Conditions, func(c metav1.Condition) bool { return c.Type == kind && string(c.Status) == status })
 		}
 	}
-	// The conditions follow the numbers: a stage ends with both.
+	// Conditions change after the numbers: a stage ends when both are final.
 	settle := func() {
 		t.Helper()
 		f.AwaitDeployment(t, md.Name)
@@ -114,7 +114,7 @@ func TestVerdictsOfArgoCDAndFlux(t *testing.T) {
 	wantVerdicts(t, r, stages, "MachineDeployment", "verdicts.md")
 }
 
-// live through the stages.
+// live applies the changes of the stages in order.
 func live(t *testing.T, f kit.Fleet, stages []*stage) {
 	t.Helper()
 	for _, s := range stages {
@@ -123,7 +123,8 @@ func live(t *testing.T, f kit.Fleet, stages []*stage) {
 	}
 }
 
-// wantVerdicts on all versions of all objects to be true, and those on a kind as in a file of testdata.
+// wantVerdicts checks that the verdicts on all versions of all objects are true, and that those
+// on a kind match a file of testdata.
 func wantVerdicts(t *testing.T, r *recorder, stages []*stage, kind, file string) {
 	t.Helper()
 	history := r.history(t)
@@ -166,7 +167,7 @@ func wantVerdicts(t *testing.T, r *recorder, stages []*stage, kind, file string)
 	}
 }
 
-// mistake in a verdict, by what is true at that revision, empty if there is none.
+// mistake returns why a verdict contradicts the facts at that revision, empty if it is right.
 func mistake(v version, got verdict, broken bool) string {
 	_, hasStatus := v.Object["status"]
 	if observed, _, _ := unstructured.NestedInt64(v.Object, "status", "observedGeneration"); observed < 1 && isObservable(v.GetKind()) {
@@ -184,7 +185,7 @@ func mistake(v version, got verdict, broken bool) string {
 	if !broken && (got.Argo == "Degraded" || got.Flux == "Failed" || got.Kstatus == "Failed") {
 		return "nothing is wrong"
 	}
-	// Flux waits as long as an expression cannot be evaluated.
+	// Flux waits while an expression cannot be evaluated.
 	if got.Argo == "none" || got.Argo == "Unknown" || got.Flux == "Unknown" && hasStatus {
 		return "there is no verdict"
 	}
@@ -214,7 +215,7 @@ func mistake(v version, got verdict, broken bool) string {
 	return ""
 }
 
-// unfinished is why the Machines that count are not those that are wanted, empty if they are.
+// unfinished returns why the counted Machines are not the desired ones, empty if they are.
 func unfinished(all []*unstructured.Unstructured, counts func(*unstructured.Unstructured) bool, replicas int64, wanted, class string) string {
 	count := int64(0)
 	for _, m := range all {
@@ -258,7 +259,7 @@ func stageOf(stages []*stage, revision int64) *stage {
 	return nil
 }
 
-// A table of the verdicts on one object: what each client says in each stage, in its order.
+// A table has the verdicts on one object: the sequence of each client's verdicts per stage.
 type table struct {
 	kind                string
 	stages              []string
@@ -272,7 +273,7 @@ func newTable(kind string) *table {
 }
 
 func (b *table) add(stage string, of version, v verdict) {
-	// What is written before the change of a stage arrives belongs to the stage before.
+	// A version that is written before a stage's change arrives belongs to the previous stage.
 	isChanged := b.last.Unstructured == nil || b.last.GetGeneration() != of.GetGeneration()
 	if n := len(b.stages); n > 0 && !isChanged {
 		stage = b.stages[n-1]
@@ -291,7 +292,7 @@ func (b *table) add(stage string, of version, v verdict) {
 	b.message[stage] = v.ArgoMessage
 }
 
-// named are names that no two runs have in common.
+// named matches the generated names, which differ in each run.
 var named = regexp.MustCompile(`(workers|web|e2e)-[0-9a-z]+(-[0-9a-z]+)*`)
 
 func (b *table) String() string {

@@ -26,11 +26,11 @@ type Write struct {
 	RequestObject            json.RawMessage
 	RequestReceivedTimestamp time.Time
 
-	// Target means that it was sent to the target cluster.
+	// Target means that the request was sent to the target cluster.
 	Target bool `json:"-"`
 }
 
-// Path is what was written: the resource, with the subresource if there is one.
+// Path is the changed resource, with the subresource if there is one.
 func (w Write) Path() string {
 	if w.ObjectRef.Subresource == "" {
 		return w.ObjectRef.Resource
@@ -38,11 +38,11 @@ func (w Write) Path() string {
 	return w.ObjectRef.Resource + "/" + w.ObjectRef.Subresource
 }
 
-// IsAccepted reports whether the API server carried the request out.
+// IsAccepted reports whether the API server carried out the request.
 func (w Write) IsAccepted() bool { return w.ResponseStatus.Code >= 200 && w.ResponseStatus.Code < 300 }
 
-// IsInterrupted reports whether the client was gone before the API server had answered. The
-// request may have been carried out all the same.
+// IsInterrupted reports whether the client disconnected before the API server answered. The
+// request may still have been carried out.
 func (w Write) IsInterrupted() bool {
 	return w.ResponseStatus.Code == 0 || w.ResponseStatus.Code >= http.StatusInternalServerError
 }
@@ -55,14 +55,14 @@ func (w Write) IsByDrover() bool {
 	return w.IsByPackage("provider-drover")
 }
 
-// IsByPackage reports whether the account of a package in the control cluster sent the
-// request. The account has the name of the package, or that of a revision.
+// IsByPackage reports whether the account of a package in the control cluster sent the request.
+// The account has the name of the package or of a package revision.
 func (w Write) IsByPackage(name string) bool {
 	account, ok := strings.CutPrefix(w.User.Username, "system:serviceaccount:crossplane-system:")
 	return ok && strings.Contains(account, name)
 }
 
-// ReadWrites of an audit log. A last line that is not complete is left out.
+// ReadWrites of an audit log. An incomplete last line is ignored.
 func ReadWrites(log io.Reader, f func(Write)) error {
 	d := json.NewDecoder(log)
 	for {
@@ -76,8 +76,8 @@ func ReadWrites(log io.Reader, f func(Write)) error {
 	}
 }
 
-// SkipWrites of an audit log that are there already. The API server may be in the middle
-// of the next line.
+// SkipWrites skips the complete lines of an audit log. The API server may still be writing the
+// last line.
 func SkipWrites(log io.ReadSeeker) error {
 	b, err := io.ReadAll(log)
 	if err != nil {
@@ -87,7 +87,7 @@ func SkipWrites(log io.ReadSeeker) error {
 	return err
 }
 
-// A Journal has all writes to the clusters of a Plane since it was started.
+// A Journal has all writes to the clusters of a Plane since the Journal was started.
 type Journal struct {
 	stop context.CancelFunc
 	all  sync.WaitGroup
@@ -98,8 +98,7 @@ type Journal struct {
 	heard  chan struct{}
 }
 
-// Journal starts to read the audit logs, until Close. The plane must have been started with
-// Options.Audit.
+// Journal starts to read the audit logs, until Close. The Plane needs Options.Audit.
 func (p *Plane) Journal(ctx context.Context) (*Journal, error) {
 	s, err := p.Status(ctx)
 	if err != nil {
@@ -135,8 +134,8 @@ func (j *Journal) Close() {
 	j.all.Wait()
 }
 
-// Since returns the writes from the n-th on, and a channel that is closed when there are
-// more.
+// Since returns the writes from the n-th on, and a channel that is closed when there are more
+// writes.
 func (j *Journal) Since(n int) ([]Write, <-chan struct{}, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -146,7 +145,7 @@ func (j *Journal) Since(n int) ([]Write, <-chan struct{}, error) {
 // follow a log as it grows.
 func (j *Journal) follow(ctx context.Context, log io.ReadCloser, target bool) {
 	defer func() { _ = log.Close() }()
-	// So short that a process can be killed before its next write.
+	// The interval is short, so that a test can kill a process before its next write.
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	var line []byte

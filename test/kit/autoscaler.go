@@ -19,7 +19,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// ScanInterval is how often a cluster-autoscaler looks at its node groups by default.
+// ScanInterval is the default interval at which a cluster-autoscaler checks its node groups.
 const ScanInterval = 10 * time.Second
 
 // A NodeGroup is a MachineDeployment as the cluster-autoscaler sees it with its provider
@@ -29,12 +29,12 @@ const ScanInterval = 10 * time.Second
 type NodeGroup struct {
 	Fleet
 	Name string
-	// MinSize that no deletion goes below.
+	// MinSize is the minimum number of Machines for deletions.
 	MinSize int32
-	// ProvisionTime is --max-node-provision-time: how long a Node may not be registered.
+	// ProvisionTime is --max-node-provision-time: the time that a Node may take to register.
 	ProvisionTime time.Duration
-	// As is the client of the autoscaler in the control cluster, with its rights there. Without
-	// one, the group is that of an administrator.
+	// As is the client of the autoscaler in the control cluster, with its rights there. If it is
+	// nil, the group has the rights of an administrator.
 	As client.Client
 
 	unregistered map[string]time.Time
@@ -42,11 +42,11 @@ type NodeGroup struct {
 
 // An Instance of a node group.
 type Instance struct {
-	// ID is the providerID of the Machine, or a made-up one of a Machine without Node.
+	// ID is the providerID of the Machine, or a generated one for a Machine without a Node.
 	ID, Machine string
 	// Failed means that the Machine failed before it had a Node.
 	Failed bool
-	// Registered means that a Node has the ID, byte for byte.
+	// Registered means that a Node has exactly this ID.
 	Registered bool
 }
 
@@ -90,8 +90,8 @@ func (g *NodeGroup) Instances(ctx context.Context) ([]Instance, error) {
 	return out, nil
 }
 
-// Loop deletes what the autoscaler deletes in one loop: instances that failed, and those that
-// are not registered for ProvisionTime. It returns the names of their Machines.
+// Loop makes the deletions of one autoscaler loop: it deletes failed instances, and instances
+// that stay unregistered for ProvisionTime. It returns the names of their Machines.
 func (g *NodeGroup) Loop(ctx context.Context) ([]string, error) {
 	instances, err := g.Instances(ctx)
 	if err != nil {
@@ -125,7 +125,7 @@ func (g *NodeGroup) Loop(ctx context.Context) ([]string, error) {
 	return deleted, nil
 }
 
-// Delete the Machine of an instance, as the autoscaler does when its Node is not needed.
+// Delete the Machine of an instance, as the autoscaler does when it no longer needs the Node.
 func (g *NodeGroup) Delete(ctx context.Context, machine string) error {
 	done, err := g.delete(ctx, machine)
 	if err == nil && !done {
@@ -134,7 +134,7 @@ func (g *NodeGroup) Delete(ctx context.Context, machine string) error {
 	return err
 }
 
-// delete a Machine: mark it by an update of the whole object, and lower replicas by one.
+// delete a Machine: mark it by an update of the whole object, and reduce replicas by one.
 func (g *NodeGroup) delete(ctx context.Context, name string) (bool, error) {
 	replicas, err := g.Size(ctx)
 	if err != nil || replicas <= g.MinSize {
@@ -174,9 +174,9 @@ func (g *NodeGroup) control() client.Client {
 	return g.Client
 }
 
-// Template of the Nodes of a group that has none, as the autoscaler reads it: of the object that
-// infrastructureRef of the template names, whose resource is the kind in lower case with an s, it
-// takes status.capacity and status.nodeInfo. It reads no annotation.
+// Template returns the template of the Nodes of an empty group, as the autoscaler reads it. It
+// takes status.capacity and status.nodeInfo of the object that infrastructureRef of the template
+// names, whose resource is the kind in lower case with an s. It reads no annotation.
 func (g *NodeGroup) Template(ctx context.Context) (*corev1.Node, error) {
 	md, err := g.raw(ctx, machinev1alpha1.MachineDeploymentGroupVersionKind, g.Name)
 	if err != nil {
@@ -194,7 +194,7 @@ func (g *NodeGroup) Template(ctx context.Context) (*corev1.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The autoscaler has an informer for the kind.
+	// The autoscaler has an informer of the kind.
 	l := &unstructured.UnstructuredList{}
 	l.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 	if err := g.control().List(ctx, l); err != nil {
@@ -222,7 +222,7 @@ func (g *NodeGroup) Template(ctx context.Context) (*corev1.Node, error) {
 	return n, nil
 }
 
-// ScaleUp requests as many Nodes as pods with these requests need, by what is known of a Node.
+// ScaleUp scales up by as many Nodes as pods with these requests need, according to the template.
 func (g *NodeGroup) ScaleUp(ctx context.Context, pods int, requests corev1.ResourceList) error {
 	n, err := g.Template(ctx)
 	if err != nil {

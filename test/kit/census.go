@@ -10,19 +10,19 @@ import (
 	"github.com/drover-dev/drover/internal/localcloud"
 )
 
-// A Census counts the VMs that a fleet has from a moment on, those that are gone included.
+// A Census counts the VMs that a fleet has from a moment on, including deleted VMs.
 type Census struct {
 	fleet Fleet
 	since time.Time
 }
 
-// Census starts to count VMs: those that exist now, and all that come.
+// Census starts to count VMs: existing and new ones.
 func (f Fleet) Census(t testing.TB) *Census {
 	t.Helper()
 	return &Census{fleet: f, since: time.Now()}
 }
 
-// History of the fleet's VMs at the local cloud, those that are gone included.
+// History of the fleet's VMs in the local cloud, including deleted VMs.
 func (f Fleet) History(ctx context.Context) ([]localcloud.Change, error) {
 	all, err := f.Cloud.History(ctx)
 	return slices.DeleteFunc(all, func(c localcloud.Change) bool {
@@ -30,8 +30,8 @@ func (f Fleet) History(ctx context.Context) ([]localcloud.Change, error) {
 	}), err
 }
 
-// Done fails the test if a Machine had two VMs, or if not as many Machines as expected had
-// one.
+// Done fails the test if a Machine had two VMs, or if the number of Machines that had a VM is not
+// as expected.
 func (c *Census) Done(t testing.TB, machines int) {
 	t.Helper()
 	var changes []localcloud.Change

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Describe says how a fleet is, for the message of a test that fails.
+// Describe returns the state of a fleet, for the message of a failed test.
 func (f Fleet) Describe(ctx context.Context) string {
 	ctx = context.WithoutCancel(ctx)
 	b := &strings.Builder{}

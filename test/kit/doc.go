@@ -1,4 +1,4 @@
-// Package kit is what the tests on a local control plane share: starting one and
-// installing Drover from its packages as a user would, waiting for conditions, and
-// looking on while something happens.
+// Package kit has the shared parts of the tests on a local control plane: starting one and
+// installing Drover from its packages as a user would, waiting for conditions, and watching all
+// changes meanwhile.
 package kit

@@ -20,13 +20,14 @@ import (
 	"github.com/drover-dev/drover/internal/names"
 )
 
-// TokenGrace is how long a process of Drover may run after the registration of a Node
-// without deleting its join token. A process that is killed leaves it to the next one.
+// TokenGrace is the time that a process of Drover may run after the registration of a Node
+// without deleting its join token. If the process is killed before, its successor deletes the
+// token.
 const TokenGrace = time.Minute
 
-// Evidence is what happened to the Machines of a fleet in a target cluster of its own:
-// the records of both API servers and of the cloud. It is read after the fact, so that it
-// has every moment, and not only those at which a test looked.
+// Evidence is the history of a fleet's Machines in a separate target cluster: the records of both
+// API servers and of the cloud. It is read afterwards, so it has every moment, not only the
+// moments at which a test polled.
 type Evidence struct {
 	Namespace string
 	// Writes to both clusters.
@@ -39,16 +40,16 @@ type Evidence struct {
 	Kills []time.Time
 }
 
-// Broken promises, empty if the evidence shows none:
+// Broken returns the broken guarantees, empty if the evidence shows none:
 //
-//   - a Machine has one VM in its life, and a VM a Machine,
-//   - a Machine gets one join token in its life, which is deleted when its Node has joined,
-//     by the first process that runs for TokenGrace, and is never made after that,
-//   - a VM is deleted after its Node was cordoned, each pod on it evicted and gone, and the
-//     Node deleted,
-//   - no pod is deleted past its PodDisruptionBudget, and no budget is ever exceeded.
+//   - a Machine has one VM in its life, and a VM has one Machine,
+//   - a Machine gets one join token in its life. Once its Node has joined, the first process
+//     that runs for TokenGrace deletes the token, and no process creates it again,
+//   - a VM is deleted after its Node was cordoned, each pod on it was evicted and ended, and
+//     the Node was deleted,
+//   - no pod is deleted in violation of its PodDisruptionBudget, and no budget is ever exceeded.
 //
-// That nothing is left at the end is for the clusters to show: see Fleet.Left.
+// Fleet.Left checks that no objects are left at the end.
 func (e Evidence) Broken() []string {
 	e.Writes = slices.Clone(e.Writes)
 	slices.SortStableFunc(e.Writes, func(a, b Write) int {
@@ -57,12 +58,12 @@ func (e Evidence) Broken() []string {
 	return slices.Concat(e.vms(), e.tokens(), e.drains(), e.budgets())
 }
 
-// changes of a kind, by the ID of the VM.
+// changes of a kind, one per VM.
 func (e Evidence) changes(kind localcloud.ChangeKind) []localcloud.Change {
 	return slices.DeleteFunc(slices.Clone(e.VMs), func(c localcloud.Change) bool { return c.Kind != kind })
 }
 
-// Created counts the VMs that were ever created.
+// Created counts all VMs that were created.
 func (e Evidence) Created() int { return len(e.changes(localcloud.ChangeCreated)) }
 
 func (e Evidence) vms() []string {
@@ -83,11 +84,10 @@ func (e Evidence) vms() []string {
 	return broken
 }
 
-// mayCount reports whether a write may have been carried out. A creation that was
-// interrupted counts not: the next process finds out, and creates the object if it is
-// missing. A deletion, a patch or an eviction that was interrupted counts, since the next
-// process finds nothing to do if it was carried out. If it was not, the next one is accepted
-// later, and counts, or the object is left at the end.
+// mayCount reports whether a write may have been carried out. An interrupted creation does not
+// count: if the object is missing, the next process creates it. An interrupted deletion, patch or
+// eviction counts: if it was carried out, the next process does not repeat it. If it was not, a
+// later request is accepted and counts, or the object is left at the end.
 func (w Write) mayCount() bool {
 	isCreation := w.Verb == "create" && w.ObjectRef.Subresource == ""
 	return w.IsAccepted() || w.IsByDrover() && w.IsInterrupted() && !isCreation
@@ -105,7 +105,7 @@ func (e Evidence) longestLife(from, to time.Time) time.Duration {
 	return longest
 }
 
-// A tokenLife is what happened to the join token of a Machine.
+// A tokenLife is the history of a Machine's join token.
 type tokenLife struct {
 	machine                  string
 	created, joined, deleted time.Time
@@ -163,7 +163,7 @@ func (e Evidence) tokens() []string {
 	return broken
 }
 
-// A nodeLife is what happened to a Node, and to the pods that ran on it.
+// A nodeLife is the history of a Node, and of the pods that ran on it.
 type nodeLife struct {
 	cordoned, deleted time.Time
 	byDrover          bool
@@ -203,7 +203,7 @@ func (e Evidence) nodes() map[string]*nodeLife {
 				pod.evicted = at
 			}
 		case "delete pods":
-			// The kubelet deletes a pod that has ended.
+			// The kubelet deletes an ended pod.
 			if pod != nil && strings.HasPrefix(w.User.Username, "system:node:") {
 				pod.gone = at
 			}
@@ -224,7 +224,7 @@ func (e Evidence) drains() []string {
 	for _, c := range e.changes(localcloud.ChangeTerminating) {
 		n := nodes[c.Name]
 		if n == nil {
-			continue // It never joined.
+			continue // The Node never joined.
 		}
 		breaks := func(format string, args ...any) {
 			broken = append(broken, fmt.Sprintf("VM %s: %s", c.Name, fmt.Sprintf(format, args...)))
@@ -241,7 +241,7 @@ func (e Evidence) drains() []string {
 			case n.cordoned.IsZero() || n.cordoned.After(c.At):
 				breaks("it was deleted, its Node ran pod %s and was never cordoned", name)
 			case p.bound.After(n.cordoned):
-				// The scheduler had not seen the cordon. A drain may miss such a pod.
+				// The scheduler had not observed the cordon. A drain may miss such a pod.
 			case !p.gone.IsZero() && p.gone.Before(n.cordoned):
 			case p.evicted.IsZero() || p.evicted.After(c.At):
 				breaks("it was deleted, and pod %s was not evicted before", name)
@@ -257,7 +257,7 @@ func (e Evidence) drains() []string {
 	return broken
 }
 
-// Evicted counts the pods that were evicted from Nodes whose VMs are gone: without any, the
+// Evicted counts the pods that were evicted from Nodes of deleted VMs: without evictions, the
 // evidence shows nothing about drains.
 func (e Evidence) Evicted() int {
 	n, nodes := 0, e.nodes()

@@ -27,7 +27,7 @@ var (
 	zero   = time.Unix(1e9, 0)
 )
 
-// wrote is a request to the target cluster at a second.
+// wrote returns a request to the target cluster at a second.
 func wrote(second float64, user, verb, path, namespace, name, body string) Write {
 	w := Write{Verb: verb, Target: true, RequestObject: []byte(body), RequestReceivedTimestamp: zero.Add(time.Duration(second * float64(time.Second)))}
 	w.User.Username = user
@@ -41,7 +41,7 @@ func changed(second int, kind localcloud.ChangeKind, vm string, uid types.UID) l
 	return localcloud.Change{At: zero.Add(time.Duration(second) * time.Second), Kind: kind, VM: vm, Name: aNode, Tags: map[string]string{machinev1alpha1.TagMachineUID: string(uid)}}
 }
 
-// aLife is that of a Machine that keeps every promise.
+// aLife is the evidence of a Machine without a broken guarantee.
 func aLife() Evidence {
 	return Evidence{
 		Namespace: "ns",

@@ -24,30 +24,29 @@ import (
 	"github.com/drover-dev/drover/internal/localcloud"
 )
 
-// Versions of the kubelet that tests roll between. The local cloud runs none of
-// their code, so they need not exist.
+// Versions of the kubelet that tests roll between. They need not exist: the local cloud does not
+// run the kubelet.
 const (
 	OldVersion = "v1.35.3"
 	NewVersion = "v1.35.4"
 )
 
-// localProvider is that of the local cloud.
+// localProvider is the provider of the local cloud.
 const localProvider = "local"
 
 // A Fleet is a namespace with a MachineClass, for one test.
 type Fleet struct {
 	*Plane
 	Namespace string
-	// Provider whose Composition the XRs of the fleet select that are of a kind with
-	// several.
+	// Provider selects the Composition of the fleet's XRs if their kind has several Compositions.
 	Provider string
-	// Cluster that the Machines join, by the configuration that is named.
+	// Cluster that the Machines join. config refers to its configuration.
 	Cluster *Cluster
 	config  machinev1alpha1.ClusterReference
 }
 
-// NewFleet makes a namespace with a class named small. When the test ends, all in
-// it is deleted, and the test fails if that takes too long: nothing may leak.
+// NewFleet creates a namespace with a class named small. When the test ends, all objects in the
+// namespace are deleted. If that takes too long, the test fails: no object may leak.
 func (p *Plane) NewFleet(t testing.TB) Fleet {
 	t.Helper()
 	f, err := p.MakeFleet(t.Context())
@@ -57,12 +56,12 @@ func (p *Plane) NewFleet(t testing.TB) Fleet {
 	return f
 }
 
-// MakeFleet is NewFleet for what is no test.
+// MakeFleet is NewFleet for code that is not a test.
 func (p *Plane) MakeFleet(ctx context.Context) (Fleet, error) {
 	return p.MakeFleetIn(ctx, NewNamespaceName())
 }
 
-// NewNamespaceName returns a name that no namespace has.
+// NewNamespaceName returns an unused name for a namespace.
 func NewNamespaceName() string { return "e2e-" + rand.String(8) }
 
 // MakeFleetIn is MakeFleet in a namespace that does not exist yet.
@@ -82,7 +81,7 @@ func (f Fleet) Create(t testing.TB, o client.Object) {
 	}
 }
 
-// Make is Create for what is no test.
+// Make is Create for code that is not a test.
 func (f Fleet) Make(ctx context.Context, o client.Object) (err error) {
 	create := o
 	switch o.(type) {
@@ -97,9 +96,9 @@ func (f Fleet) Make(ctx context.Context, o client.Object) (err error) {
 	return f.Client.Create(ctx, create)
 }
 
-// Age makes the inventories of a namespace have seen each unclaimed VM earlier, as if so
-// much time had passed, until the context ends: an OrphanCollector that deletes must have a
-// grace period that is too long for a test.
+// Age moves the time at which inventories of a namespace first saw each unclaimed VM into the
+// past, until the context ends. Otherwise tests would wait too long: an OrphanCollector that
+// deletes must have a long grace period.
 func (p *Plane) Age(ctx context.Context, group, namespace string, by time.Duration) {
 	aged := map[string]bool{}
 	for ctx.Err() == nil {
@@ -111,7 +110,7 @@ func (p *Plane) Age(ctx context.Context, group, namespace string, by time.Durati
 	}
 }
 
-// ageOnce leaves what it cannot change now to the next time.
+// ageOnce skips objects that it cannot change now. The next call retries them.
 func (p *Plane) ageOnce(ctx context.Context, kind schema.GroupVersionKind, namespace string, by time.Duration, aged map[string]bool) {
 	l := &unstructured.UnstructuredList{}
 	l.SetGroupVersionKind(kind)
@@ -126,7 +125,7 @@ func (p *Plane) ageOnce(ctx context.Context, kind schema.GroupVersionKind, names
 			if !ok {
 				continue
 			}
-			// Each time that it is seen first is aged once.
+			// Each firstSeen time is moved once.
 			first, err := time.Parse(time.RFC3339, fmt.Sprint(vm["firstSeen"]))
 			key := fmt.Sprint(l.Items[i].GetUID(), vm["externalName"], vm["firstSeen"])
 			if err != nil || aged[key] {
@@ -139,7 +138,7 @@ func (p *Plane) ageOnce(ctx context.Context, kind schema.GroupVersionKind, names
 		if len(changed) == 0 || unstructured.SetNestedSlice(l.Items[i].Object, unclaimed, "status", "atProvider", "unclaimed") != nil {
 			continue
 		}
-		// With the version that was read: the inventory may have looked meanwhile.
+		// The update fails if the inventory has changed since it was read.
 		if p.Client.Status().Update(ctx, &l.Items[i]) == nil {
 			for _, key := range changed {
 				aged[key] = true
@@ -148,8 +147,8 @@ func (p *Plane) ageOnce(ctx context.Context, kind schema.GroupVersionKind, names
 	}
 }
 
-// selecting the Composition of an XR, as examples/local does: there is one for each
-// cloud, and Crossplane takes any that fits.
+// selecting returns an XR that selects its Composition, as in examples/local: each cloud has a
+// Composition, and Crossplane would choose any that fits.
 func (f Fleet) selecting(xr client.Object, kind schema.GroupVersionKind) (client.Object, error) {
 	o, err := runtime.DefaultUnstructuredConverter.ToUnstructured(xr)
 	if err != nil {
@@ -169,7 +168,7 @@ func (f Fleet) Class(name, provider, forProvider string) *machinev1alpha1.Machin
 	return c
 }
 
-// ClusterClass returns a ClusterMachineClass like the class small, for the namespaces.
+// ClusterClass returns a ClusterMachineClass like the class small, which the namespaces may use.
 func (f Fleet) ClusterClass(name string, namespaces ...string) *machinev1alpha1.ClusterMachineClass {
 	c := &machinev1alpha1.ClusterMachineClass{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	c.Spec.MachineClassSpec = f.Class(name, localProvider, `{"image":"ubuntu-24.04","size":"small"}`).Spec
@@ -209,8 +208,8 @@ func (f Fleet) Patch(t testing.TB, o client.Object, patch string) {
 	}
 }
 
-// CreateIn creates an object in a cluster, or fails the test. What the namespace still
-// lacks, its service account for example, is waited for.
+// CreateIn creates an object in a cluster, or fails the test. It retries, because the namespace
+// may still lack objects such as its service account.
 func (f Fleet) CreateIn(t testing.TB, c *Cluster, o client.Object) {
 	t.Helper()
 	Eventually(t, Patience, func(ctx context.Context) string {
@@ -229,7 +228,7 @@ func (f Fleet) PatchIn(t testing.TB, c *Cluster, o client.Object, patch string) 
 	}
 }
 
-// PatchStatusIn does so to a status.
+// PatchStatusIn applies a JSON merge patch to a status in a cluster, or fails the test.
 func (f Fleet) PatchStatusIn(t testing.TB, c *Cluster, o client.Object, patch string) {
 	t.Helper()
 	if err := c.Client.Status().Patch(t.Context(), o, client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
@@ -258,25 +257,26 @@ func (f Fleet) Nodes(ctx context.Context) ([]corev1.Node, error) {
 	}), nil
 }
 
-// VMs of the fleet at the local cloud.
+// VMs of the fleet in the local cloud.
 func (f Fleet) VMs(ctx context.Context) ([]localcloud.VM, error) {
 	return f.Cloud.ListVMs(ctx, localcloud.ListVMsOptions{Tags: map[string]string{machinev1alpha1.TagNamespace: f.Namespace}})
 }
 
-// AwaitDeployment waits until a MachineDeployment is settled: its Machines, Nodes
-// and VMs are as many as its replicas, all of the template's version and Ready.
+// AwaitDeployment waits until a MachineDeployment is settled: it has as many Machines, Nodes and
+// VMs as replicas, all of the template's version and Ready.
 func (f Fleet) AwaitDeployment(t testing.TB, name string) {
 	t.Helper()
 	f.AwaitDeploymentFor(t, name, Patience)
 }
 
-// AwaitDeploymentFor is AwaitDeployment with another patience, for large ones.
+// AwaitDeploymentFor is AwaitDeployment with another timeout, for large deployments.
 func (f Fleet) AwaitDeploymentFor(t testing.TB, name string, patience time.Duration) {
 	t.Helper()
 	Eventually(t, patience, func(ctx context.Context) string { return f.Unsettled(ctx, name) }, f.Describe)
 }
 
-// Unsettled says what AwaitDeployment still waits for, "" if nothing.
+// Unsettled returns the state that AwaitDeployment still waits for, "" if the deployment is
+// settled.
 func (f Fleet) Unsettled(ctx context.Context, name string) string {
 	md := &machinev1alpha1.MachineDeployment{}
 	if err := f.Client.Get(ctx, client.ObjectKey{Namespace: f.Namespace, Name: name}, md); err != nil {
@@ -306,7 +306,7 @@ func (f Fleet) Unsettled(ctx context.Context, name string) string {
 	return ""
 }
 
-// AwaitNothing waits until nothing of the fleet is left anywhere but its class.
+// AwaitNothing waits until the fleet has no object in any cluster and no VM, except its class.
 func (f Fleet) AwaitNothing(t testing.TB) {
 	t.Helper()
 	Eventually(t, Patience, func(ctx context.Context) string {
@@ -318,7 +318,7 @@ func (f Fleet) AwaitNothing(t testing.TB) {
 	}, f.Describe)
 }
 
-// Left is what AwaitNothing still waits for.
+// Left returns the objects and VMs that AwaitNothing still waits for.
 func (f Fleet) Left(ctx context.Context) []string {
 	var left []string
 	for _, l := range []client.ObjectList{
@@ -351,7 +351,7 @@ func (f Fleet) Left(ctx context.Context) []string {
 	return append(left, tokens...)
 }
 
-// BootstrapTokens that the target cluster still knows of this fleet.
+// BootstrapTokens of this fleet that the target cluster still has.
 func (f Fleet) BootstrapTokens(ctx context.Context) ([]string, error) {
 	l := &corev1.SecretList{}
 	if err := f.Cluster.Client.List(ctx, l, client.InNamespace(metav1.NamespaceSystem)); err != nil {
@@ -366,7 +366,7 @@ func (f Fleet) BootstrapTokens(ctx context.Context) ([]string, error) {
 	return out, nil
 }
 
-// DeleteDeployment deletes a MachineDeployment and waits until nothing is left.
+// DeleteDeployment deletes a MachineDeployment and waits until the fleet is empty.
 func (f Fleet) DeleteDeployment(t testing.TB, name string) {
 	t.Helper()
 	md := f.Deployment(name, 0, 1, 0)

@@ -25,7 +25,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// A Listener is an HTTP server that the test runs and that counts what reaches it.
+// A Listener is an HTTP server of a test that counts its connections and requests.
 type Listener struct {
 	// URL of the server.
 	URL string
@@ -85,7 +85,7 @@ func (c *countingListener) Accept() (net.Conn, error) {
 	return conn, err
 }
 
-// KubeconfigOf a cluster with a token. The cluster is as the caller wants it.
+// KubeconfigOf returns a kubeconfig of a cluster with a token. The caller chooses the cluster.
 func KubeconfigOf(t testing.TB, cluster clientcmdapi.Cluster) []byte {
 	t.Helper()
 	b, err := clientcmd.Write(clientcmdapi.Config{
@@ -100,7 +100,7 @@ func KubeconfigOf(t testing.TB, cluster clientcmdapi.Cluster) []byte {
 	return b
 }
 
-// residentOf a process, in bytes.
+// residentOf returns the resident memory of a process, in bytes.
 func residentOf(pid int) (int64, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -115,7 +115,7 @@ func residentOf(pid int) (int64, error) {
 	return 0, fmt.Errorf("/proc/%d/status has no VmRSS", pid)
 }
 
-// A MemoryWatch notes the most memory that a component ever has.
+// A MemoryWatch records the highest memory usage of a component.
 type MemoryWatch struct {
 	most     atomic.Int64
 	restarts atomic.Int64
@@ -123,7 +123,7 @@ type MemoryWatch struct {
 	done     chan struct{}
 }
 
-// WatchMemory of a component until Done.
+// WatchMemory watches the memory of a component until Done.
 func (p *Plane) WatchMemory(t testing.TB, component string) *MemoryWatch {
 	t.Helper()
 	pid, err := p.pidOf(t.Context(), component)
@@ -140,7 +140,7 @@ func (p *Plane) WatchMemory(t testing.TB, component string) *MemoryWatch {
 		for {
 			n, err := residentOf(pid)
 			if err != nil {
-				// It ended: whatever started in its place has another PID.
+				// The process has ended. Its successor has another PID.
 				if next, err := p.pidOf(ctx, component); err == nil && next != pid {
 					pid = next
 					w.restarts.Add(1)
@@ -157,8 +157,8 @@ func (p *Plane) WatchMemory(t testing.TB, component string) *MemoryWatch {
 	return w
 }
 
-// Done ends the watch. It returns the most memory that the component had, in bytes, and how
-// often it was restarted.
+// Done ends the watch. It returns the highest memory usage of the component, in bytes, and the
+// number of its restarts.
 func (w *MemoryWatch) Done() (most, restarts int64) {
 	w.stop()
 	<-w.done
@@ -178,7 +178,8 @@ func (p *Plane) pidOf(ctx context.Context, component string) (int, error) {
 	return 0, fmt.Errorf("there is no process of component %s", component)
 }
 
-// reporting are the kinds whose objects report what Drover learns from a target cluster.
+// reporting are the kinds of the objects that report facts which Drover learns from a target
+// cluster.
 var reporting = []schema.GroupVersionKind{
 	{Version: "v1", Kind: "Event"},
 	machinev1alpha1.MachineDeploymentGroupVersionKind,
@@ -188,7 +189,8 @@ var reporting = []schema.GroupVersionKind{
 	clusterv1alpha1.ClusterProviderConfigGroupVersionKind,
 }
 
-// Quotes says where an object or an event of a namespace has a text in it, empty if none has.
+// Quotes returns the place of a text in the objects and events of a namespace, empty if there is
+// none.
 func (f Fleet) Quotes(ctx context.Context, text string) string {
 	for _, gvk := range reporting {
 		b, err := f.textOf(ctx, gvk)

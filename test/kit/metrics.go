@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// Metrics of a component that serves some, by their names.
+// Metrics of a component that serves metrics, by name.
 func (p *Plane) Metrics(ctx context.Context, component string) (map[string]*dto.MetricFamily, error) {
 	s, err := p.Status(ctx)
 	if err != nil {
@@ -24,7 +24,7 @@ func (p *Plane) Metrics(ctx context.Context, component string) (map[string]*dto.
 	return nil, fmt.Errorf("no component %s serves metrics", component)
 }
 
-// Scrape what a URL tells Prometheus.
+// Scrape the metrics that a URL serves for Prometheus.
 func Scrape(ctx context.Context, url string) (map[string]*dto.MetricFamily, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -42,7 +42,7 @@ func Scrape(ctx context.Context, url string) (map[string]*dto.MetricFamily, erro
 	return parser.TextToMetricFamilies(rsp.Body)
 }
 
-// LabelsOf one series of a metric.
+// LabelsOf a series of a metric.
 func LabelsOf(m *dto.Metric) map[string]string {
 	labels := map[string]string{}
 	for _, l := range m.GetLabel() {

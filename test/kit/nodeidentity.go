@@ -21,9 +21,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// NodeIdentity returns a client of the cluster that authenticates as the kubelet of a Node
-// does: with a certificate of the cluster for system:node:NAME in the group system:nodes.
-// Drover approves it if the Node is that of a Machine, and the human user does otherwise.
+// NodeIdentity returns a client of the cluster that authenticates like the kubelet of a Node:
+// with a certificate of the cluster for system:node:NAME in the group system:nodes. Drover
+// approves the certificate if the Node belongs to a Machine. Otherwise the human user does.
 func (c *Cluster) NodeIdentity(t testing.TB, node string) client.Client {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -50,7 +50,7 @@ func (c *Cluster) NodeIdentity(t testing.TB, node string) client.Client {
 	})
 }
 
-// certify approves a request that nothing else decided on, and waits for the certificate.
+// certify approves a request that no other approver decided on, and waits for the certificate.
 func (c *Cluster) certify(ctx context.Context, csr *certificatesv1.CertificateSigningRequest) string {
 	if err := c.Client.Get(ctx, client.ObjectKeyFromObject(csr), csr); err != nil {
 		return err.Error()
@@ -79,7 +79,7 @@ func (c *Cluster) certify(ctx context.Context, csr *certificatesv1.CertificateSi
 	return "the certificate is not signed yet"
 }
 
-// NewCSR returns a CertificateSigningRequest that is not created yet.
+// NewCSR returns a CertificateSigningRequest without creating it in a cluster.
 func NewCSR(template *x509.CertificateRequest, key *ecdsa.PrivateKey, signer string, usages ...certificatesv1.KeyUsage) (*certificatesv1.CertificateSigningRequest, error) {
 	der, err := x509.CreateCertificateRequest(rand.Reader, template, key)
 	if err != nil {

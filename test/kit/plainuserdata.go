@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// A PlainField of a VM kind holds the user data itself, with the join token in it, since
-// the kind has no field that refers to a Secret with user data.
+// A PlainField of a VM kind has the user data itself, including the join token, because the kind
+// has no field that refers to a Secret with user data.
 type PlainField struct {
 	// Provider of the classes.
 	Provider string
@@ -18,8 +18,8 @@ type PlainField struct {
 	Path []string
 }
 
-// PlainUserData lists all such fields. docs/providers/README.md documents the same list,
-// and a test compares the two, and both with the Compositions and the CRDs.
+// PlainUserData lists all such fields. docs/providers/README.md documents the same list. A test
+// compares both with each other, and with the Compositions and the CRDs.
 var PlainUserData = []PlainField{
 	{"aws", schema.GroupResource{Group: "ec2.aws.m.upbound.io", Resource: "instances"}, forProvider("userDataBase64")},
 	{"digitalocean", schema.GroupResource{Group: "droplet.digitalocean.m.crossplane.io", Resource: "droplets"}, forProvider("userData")},
@@ -30,7 +30,7 @@ var PlainUserData = []PlainField{
 
 func forProvider(path ...string) []string { return append([]string{"spec", "forProvider"}, path...) }
 
-// String is the path in one text.
+// String returns the path as one text.
 func (f PlainField) String() string { return strings.Join(f.Path, ".") }
 
 // PlainFieldOf returns the field of a provider, if it has one.

@@ -19,8 +19,8 @@ import (
 	"github.com/drover-dev/drover/internal/localplane"
 )
 
-// Patience is how long a test waits for what must come. It is generous, since a
-// slow machine is no failure, and bounded, since what never comes is one.
+// Patience is the time that a test waits for an expected state. It is generous, because a slow
+// computer is no failure, and limited, because a state that never comes is one.
 const Patience = 5 * time.Minute
 
 // Environment variables that the Makefile sets.
@@ -31,13 +31,13 @@ const (
 	envKeep     = "DROVER_KEEP"
 )
 
-// Versions of the packages of this tree, and of the release before it.
+// Versions of the packages of this tree, and of the previous release.
 const (
 	Version         = localplane.Version
 	PreviousVersion = "v0.0.9"
 )
 
-// HasPrevious reports whether the packages of the release before this one were built.
+// HasPrevious reports whether the packages of the previous release were built.
 func HasPrevious() bool { return os.Getenv(envPrevious) != "" }
 
 // A Plane is a local control plane with Drover installed.
@@ -48,8 +48,8 @@ type Plane struct {
 	Cloud      *localcloud.Client
 	LocalCloud localplane.LocalCloud
 
-	// Control is the cluster that Drover runs in, Target the separate one that
-	// Machines can join, nil without Options.Target.
+	// Control is the cluster that Drover runs in. Target is the separate cluster that Machines can
+	// join, nil without Options.Target.
 	Control, Target *Cluster
 
 	// Witness of the run, nil without Options.Witness.
@@ -60,23 +60,23 @@ type Plane struct {
 	version string
 }
 
-// Limits of Crossplane as docs/install.md says.
-var Limits = []string{"--circuit-breaker-burst=1000", "--circuit-breaker-refill-rate=50", "--max-concurrent-reconciles=8"}
+// Limits of Crossplane that docs/install.md recommends.
+var Limits = localplane.Limits
 
 // Options of a Plane.
 type Options struct {
-	// Args are passed on to "drover-cluster up".
+	// Args are passed to "drover-cluster up".
 	Args []string
-	// Target asks for a separate target cluster.
+	// Target requests a separate target cluster.
 	Target bool
-	// CloudOf is the Plane whose local cloud and target cluster this one uses as well: another
-	// control cluster of the same account. It is nil for a Plane with its own.
+	// CloudOf is another Plane whose local cloud and target cluster this one shares, as a second
+	// control cluster of the same account. Nil means that this Plane has its own.
 	CloudOf *Plane
-	// Audit asks for audit logs with the bodies of all writes: see Journal.
+	// Audit requests audit logs with the bodies of all writes: see Journal.
 	Audit bool
-	// Witness asks for one: see Leaks.
+	// Witness requests a Witness: see Leaks.
 	Witness bool
-	// Previous installs the release before this one. Packages of both are in the registry.
+	// Previous installs the previous release. The registry has the packages of both releases.
 	Previous bool
 	// Bare leaves the control plane without Drover.
 	Bare bool
@@ -84,14 +84,15 @@ type Options struct {
 	Before func(ctx context.Context, p *Plane) error
 }
 
-// Up starts a local control plane of its own in a new directory, and installs
-// Drover from its packages.
+// Up starts a separate local control plane in a new directory, and installs Drover from its
+// packages.
 func Up(ctx context.Context, o Options) (*Plane, error) {
 	p := &Plane{bin: os.Getenv(envBin), packages: os.Getenv(envPackages), version: Version}
 	if p.bin == "" || p.packages == "" {
 		return nil, fmt.Errorf("%s and %s must name the folders of binaries and packages: run the tests with make", envBin, envPackages)
 	}
-	// What is installed is read there: to find out now is to start nothing.
+	// Install reads files of the repository. If there is no repository, fail before anything is
+	// started.
 	if _, err := root(); err != nil {
 		return nil, err
 	}
@@ -156,8 +157,8 @@ func Up(ctx context.Context, o Options) (*Plane, error) {
 	return p, p.Install(ctx)
 }
 
-// Down ends the control plane and deletes all that it made. With DROVER_KEEP set
-// it leaves everything running, for a look.
+// Down stops the control plane and deletes everything that it created. If DROVER_KEEP is set,
+// everything keeps running for inspection.
 func (p *Plane) Down() {
 	if p == nil || p.Dir == "" {
 		return
@@ -172,7 +173,7 @@ func (p *Plane) Down() {
 	_ = os.RemoveAll(p.Dir)
 }
 
-// Install Drover and the local cloud's provider, as the README tells a user to.
+// Install Drover and the local cloud's provider by the steps of the README.
 func (p *Plane) Install(ctx context.Context) error {
 	for _, file := range localplane.Rights {
 		if err := localplane.Apply(ctx, p.Client, filepath.Join(Root(), file)); err != nil {
@@ -198,19 +199,19 @@ func (p *Plane) Install(ctx context.Context) error {
 	return nil
 }
 
-// InstallPackage of Drover, as "crossplane xpkg install" does: by its kind and its name
-// without the version.
+// InstallPackage installs a package of Drover like "crossplane xpkg install": by its kind and its
+// name without the version.
 func (p *Plane) InstallPackage(ctx context.Context, kind, name string) error {
 	return p.InstallVersion(ctx, kind, name, p.version)
 }
 
-// InstallVersion installs another version of a package, as "crossplane xpkg update" does, and
-// waits until it is healthy.
+// InstallVersion installs a version of a package like "crossplane xpkg update", and waits until
+// it is healthy.
 func (p *Plane) InstallVersion(ctx context.Context, kind, name, version string) error {
 	return localplane.Install(ctx, p.bin, p.Kubeconfig, kind, localplane.Registry+"/"+name+":"+version)
 }
 
-// both returns a folder with the packages of two folders.
+// both returns a new folder with the packages of the given folders.
 func both(dir string, folders ...string) (string, error) {
 	to := filepath.Join(dir, "packages-of-both")
 	if err := os.Mkdir(to, 0o700); err != nil {
@@ -235,7 +236,7 @@ func (p *Plane) Status(ctx context.Context) (*localplane.Status, error) {
 	return localplane.Read(ctx, p.launcher(), p.Dir)
 }
 
-// Launcher runs drover-cluster on this instance.
+// Launcher runs drover-cluster for this control plane.
 func (p *Plane) Launcher(ctx context.Context, args ...string) error {
 	return localplane.Run(ctx, p.launcher(), append([]string{args[0], "--dir", p.Dir}, args[1:]...)...)
 }
@@ -254,7 +255,7 @@ func (p *Plane) PID(ctx context.Context, component string) (int, error) {
 	return 0, fmt.Errorf("component %s does not run", component)
 }
 
-// Kubectl runs kubectl as the human user, and returns what it says on both outputs.
+// Kubectl runs kubectl as the human user, and returns its output, both of stdout and stderr.
 func (p *Plane) Kubectl(t testing.TB, args ...string) (string, error) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), filepath.Join(p.bin, "drover-kube"), append([]string{"kubectl", "--kubeconfig", p.Kubeconfig}, args...)...)
@@ -264,7 +265,8 @@ func (p *Plane) Kubectl(t testing.TB, args ...string) (string, error) {
 
 func (p *Plane) launcher() string { return filepath.Join(p.bin, "drover-cluster") }
 
-// Root is the folder of the repository. It panics outside of it.
+// Root is the folder of the repository. It panics if the working directory is not in a
+// repository.
 func Root() string {
 	dir, err := root()
 	if err != nil {
@@ -298,7 +300,7 @@ func scheme() *runtime.Scheme {
 	return s
 }
 
-// KeepLogs copies the logs of a failed run to where they outlive it, and says where.
+// KeepLogs copies the logs of a failed run to a folder that is kept, and prints its path.
 func (p *Plane) KeepLogs() {
 	to := filepath.Join(Root(), ".work", "failed", filepath.Base(p.Dir))
 	if err := os.CopyFS(to, os.DirFS(filepath.Join(p.Dir, "logs"))); err != nil {

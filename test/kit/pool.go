@@ -18,7 +18,7 @@ import (
 )
 
 // Offer creates a Composition of NodePools with the name of the fleet's namespace. The input is
-// that of the step, without its kind and its cluster.
+// the input of its step, without kind and cluster.
 func (f Fleet) Offer(t testing.TB, input map[string]any) {
 	t.Helper()
 	o := &unstructured.Unstructured{Object: map[string]any{
@@ -49,7 +49,7 @@ func (f Fleet) offerOf(input map[string]any) map[string]any {
 	return out
 }
 
-// Pool creates a NodePool of what the fleet offers.
+// Pool creates a NodePool with the Composition that the fleet offers.
 func (f Fleet) Pool(t testing.TB, name string, spec map[string]any) *machinev1alpha1.NodePool {
 	t.Helper()
 	all := map[string]any{"crossplane": map[string]any{"compositionRef": map[string]any{"name": f.Namespace}}}
@@ -66,7 +66,8 @@ func (f Fleet) Pool(t testing.TB, name string, spec map[string]any) *machinev1al
 	return &machinev1alpha1.NodePool{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: name}}
 }
 
-// AwaitPool waits until a NodePool is as its spec says, and reports so, and a condition holds.
+// AwaitPool waits until a NodePool is Ready for its current generation and not Reconciling, and
+// until returns "".
 func (f Fleet) AwaitPool(t testing.TB, p *machinev1alpha1.NodePool, until func(context.Context) string) {
 	t.Helper()
 	Eventually(t, Patience, func(ctx context.Context) string {
@@ -81,7 +82,7 @@ func (f Fleet) AwaitPool(t testing.TB, p *machinev1alpha1.NodePool, until func(c
 	}, f.Describe)
 }
 
-// Zones have so many VMs of the fleet.
+// Zones returns the number of the fleet's VMs per zone.
 func (f Fleet) Zones(ctx context.Context) (map[string]int, error) {
 	vms, err := f.VMs(ctx)
 	out := map[string]int{}
@@ -91,7 +92,7 @@ func (f Fleet) Zones(ctx context.Context) (map[string]int, error) {
 	return out, err
 }
 
-// Example reads a file of the examples. Steps of NodePools in it offer the fleet's cluster.
+// Example reads a file of the examples. Steps of NodePools in it then offer the fleet's cluster.
 func (f Fleet) Example(t testing.TB, file string) *unstructured.Unstructured {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(Root(), "examples", file))

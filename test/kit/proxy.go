@@ -12,7 +12,7 @@ import (
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 )
 
-// A Proxy is the one way to an API server, for Drover and for Machines, that can be cut.
+// A Proxy is the only route of Drover and of Machines to an API server. Tests can cut it.
 type Proxy struct {
 	// Server is the URL of the API server through it.
 	Server string
@@ -25,7 +25,7 @@ type Proxy struct {
 	conns map[net.Conn]bool
 }
 
-// newProxy to a cluster, until it is closed.
+// newProxy starts a proxy to a cluster, which runs until it is closed.
 func (c *Cluster) newProxy() (*Proxy, error) {
 	u, err := url.Parse(c.Server)
 	if err != nil {
@@ -40,13 +40,13 @@ func (c *Cluster) newProxy() (*Proxy, error) {
 	return p, nil
 }
 
-// Close the proxy for good.
+// Close the proxy permanently.
 func (p *Proxy) Close() {
 	p.Cut()
 	_ = p.listener.Close()
 }
 
-// Cut all connections, and let none through any more.
+// Cut all connections, and refuse new ones.
 func (p *Proxy) Cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -56,7 +56,7 @@ func (p *Proxy) Cut() {
 	}
 }
 
-// Mend what was cut.
+// Reopen the proxy after a Cut.
 func (p *Proxy) Mend() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -104,8 +104,8 @@ func (p *Proxy) pipe(to, from net.Conn) {
 	}
 }
 
-// NewProxiedFleet is a NewTargetFleet whose Machines and whose Drover go to the target
-// cluster through a proxy of their own.
+// NewProxiedFleet is a NewTargetFleet whose Machines and whose Drover reach the target cluster
+// through a separate proxy.
 func (p *Plane) NewProxiedFleet(t testing.TB) (Fleet, *Proxy) {
 	t.Helper()
 	f, proxy, err := p.MakeProxiedFleet(t.Context())
@@ -116,7 +116,7 @@ func (p *Plane) NewProxiedFleet(t testing.TB) (Fleet, *Proxy) {
 	return f, proxy
 }
 
-// MakeProxiedFleet is NewProxiedFleet for what is no test. Who calls it closes the proxy.
+// MakeProxiedFleet is NewProxiedFleet for code that is not a test. The caller closes the proxy.
 func (p *Plane) MakeProxiedFleet(ctx context.Context) (Fleet, *Proxy, error) {
 	f, err := p.makeTargetFleet(ctx)
 	if err != nil {

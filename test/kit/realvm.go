@@ -21,10 +21,10 @@ import (
 	"github.com/drover-dev/drover/internal/localplane"
 )
 
-// envRealVMs is the folder that "make real-vms" builds.
+// envRealVMs names the folder that "make real-vms" builds.
 const envRealVMs = "DROVER_REAL_VMS"
 
-// realVMArgs are the launcher's, for a local cloud that boots real VMs.
+// realVMArgs are the arguments of the launcher for a local cloud that boots real VMs.
 func realVMArgs() []string {
 	if dir := os.Getenv(envRealVMs); dir != "" {
 		return []string{"--real-vms=" + dir}
@@ -32,28 +32,27 @@ func realVMArgs() []string {
 	return nil
 }
 
-// realSlots is how many tests have real VMs at a time: each VM keeps a processor busy.
+// realSlots limits the number of tests that have real VMs at the same time: each VM keeps a
+// processor busy.
 var realSlots = make(chan struct{}, 2)
 
-// NewRealFleet is a NewTargetFleet for real VMs: they reach the API server and the mirror through
-// the network that the local cloud gives them.
-func (p *Plane) NewRealFleet(t testing.TB) Fleet {
+// NewRealFleet is a NewTargetFleet for real VMs of an image: they reach the API server and the mirror
+// through the network of the local cloud.
+func (p *Plane) NewRealFleet(t testing.TB, image string) Fleet {
 	t.Helper()
 	dir := os.Getenv(envRealVMs)
 	if dir == "" {
 		t.Skipf("NO REAL VM IS TESTED: %s names no folder with the images of real VMs, which \"make real-vms\" builds", envRealVMs)
 	}
-	for _, image := range []string{localcloud.ImageDebian12Real, localcloud.ImageDebian13Real, localcloud.ImageFlatcarLike} {
-		if _, err := os.Stat(filepath.Join(dir, "images", image)); err != nil {
-			t.Fatalf("%s must name the folder with the images of real VMs, which \"make real-vms\" builds: %v", envRealVMs, err)
-		}
+	if _, err := os.Stat(filepath.Join(dir, "images", image)); err != nil {
+		t.Fatalf("%s must name the folder with the images of real VMs, which \"make real-vms\" builds: %v", envRealVMs, err)
 	}
 	select {
 	case realSlots <- struct{}{}:
 	case <-t.Context().Done():
 		t.Fatal(t.Context().Err())
 	}
-	// Cleanups run last in, first out: by then the VMs of the fleet are deleted.
+	// Cleanups run in reverse order: the VMs of the fleet are deleted by then.
 	t.Cleanup(func() { <-realSlots })
 	f := p.newTargetFleet(t)
 	server, err := url.Parse(p.Target.Server)
@@ -67,7 +66,7 @@ func (p *Plane) NewRealFleet(t testing.TB) Fleet {
 	return f
 }
 
-// RealClass returns a class of real VMs. What they download is at the mirror of the local cloud.
+// RealClass returns a class of real VMs. They download from the mirror of the local cloud.
 func (f Fleet) RealClass(name, image, profile string, parameters map[string]string) *machinev1alpha1.MachineClass {
 	class := f.Class(name, localProvider, fmt.Sprintf(`{"image":%q,"size":"small"}`, image))
 	class.Spec.OperatingSystem.Profile, class.Spec.OperatingSystem.Parameters = profile, parameters
@@ -75,8 +74,8 @@ func (f Fleet) RealClass(name, image, profile string, parameters map[string]stri
 	return class
 }
 
-// RealContainerd returns the archive of a release of containerd 2, with the programs of an image of
-// real VMs.
+// RealContainerd returns the archive of a containerd 2 release, with the programs of a real VM
+// image.
 func RealContainerd(ctx context.Context) ([]byte, error) {
 	disk := filepath.Join(os.Getenv(envRealVMs), "images", localcloud.ImageFlatcarLike, "disk.img")
 	dir, err := os.MkdirTemp("", "containerd-")
@@ -89,7 +88,7 @@ func RealContainerd(ctx context.Context) ([]byte, error) {
 	t := tar.NewWriter(z)
 	for _, name := range []string{"containerd", "containerd-shim-runc-v2", "ctr"} {
 		file := filepath.Join(dir, name)
-		// The disk is one file system of ext4. Its tools are where the images are built.
+		// The disk is one ext4 file system. Computers that build the images have the tools for it.
 		cmd := exec.CommandContext(ctx, "debugfs", "-R", fmt.Sprintf("dump /usr/bin/%s %s", name, file), disk)
 		cmd.Env = append(os.Environ(), "PATH="+os.Getenv("PATH")+":/usr/sbin:/sbin")
 		if text, err := cmd.CombinedOutput(); err != nil {
@@ -110,7 +109,7 @@ func RealContainerd(ctx context.Context) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// RealKubelet is the file of the kubelet that real VMs run.
+// RealKubelet is the path of the kubelet that real VMs run.
 func RealKubelet(version string) string {
 	return filepath.Join(os.Getenv(envRealVMs), "mirror", "release", version, "bin", "linux", "amd64", "kubelet")
 }

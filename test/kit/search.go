@@ -13,27 +13,27 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// window is how many bytes of a secret are compared first. Shorter ones are in texts by
-// chance, and are not looked for.
+// window is the number of bytes of a secret that are compared first. Shorter secrets are not
+// searched for: texts contain them by chance.
 const window = 12
 
-// publicKeys of Secrets have values that are in other objects as well.
+// publicKeys of Secrets have values that other objects have as well.
 var publicKeys = map[string]bool{
 	"server": true, "endpoint": true, "namespace": true, "ca.crt": true, "tls.crt": true, "username": true,
 	"token-id": true, "description": true, "expiration": true, "auth-extra-groups": true,
 }
 
-// secretKeys of JSON in a Secret have values that are secret.
+// secretKeys match the keys of JSON in a Secret whose values are secret.
 var secretKeys = regexp.MustCompile(`(?i)token|secret$|password|key$`)
 
-// secretsIn a value of a Secret are parts that no other text has by chance.
+// secretsIn returns the parts of a Secret's value that no other text has by chance.
 func secretsIn(key string, value []byte) []string {
 	if publicKeys[key] {
 		return nil
 	}
 	var out []string
 	add := func(s string) {
-		// The last part of a token is secret: <id>.<secret>, or the signature of a JWT.
+		// The last part of a token is the secret part: <id>.<secret>, or the signature of a JWT.
 		if i := strings.LastIndexByte(s, '.'); i >= 0 {
 			s = s[i+1:]
 		}
@@ -65,14 +65,14 @@ func secretsIn(key string, value []byte) []string {
 			out = append(out, secretsIn("client-key-data", u.ClientKeyData)...)
 		}
 	}
-	// Other values of one word are secret as a whole: a user's own key may have any name.
+	// Other values without white space are secret as a whole: a user's Secret may have any keys.
 	if !isPEM && !isJSON && !bytes.ContainsAny(value, " \t\r\n") && len(value) <= 4096 {
 		add(string(value))
 	}
 	return out
 }
 
-// A search finds any of many secrets in any of their forms, in one pass over a text.
+// A search finds each of many secrets, in any of their forms, in one pass over a text.
 type search struct {
 	starts []bool // of forms, by their first three bytes
 	forms  map[[window]byte][]form
@@ -98,7 +98,7 @@ func newSearch(secrets map[string]string) *search {
 
 func startOf(text []byte) int { return int(text[0])<<16 | int(text[1])<<8 | int(text[2]) }
 
-// zipped begins gzip in base64.
+// zipped matches the beginning of gzip in base64.
 var zipped = regexp.MustCompile(`H4sI[A-Za-z0-9+/]{20,}`)
 
 // find the secrets in a text, each with the text before its first occurrence.
@@ -122,7 +122,7 @@ func (s *search) find(text []byte) map[string]string {
 			}
 		}
 	}
-	// Clouds take gzip, which hides what is in it.
+	// User data for clouds may be compressed, which hides secrets in it.
 	for _, encoded := range zipped.FindAll(text, -1) {
 		for secret := range s.find(unzip(encoded)) {
 			note(secret, "(gzip in base64)")
@@ -131,7 +131,7 @@ func (s *search) find(text []byte) map[string]string {
 	return found
 }
 
-// unzip gzip in base64, as far as it can be read.
+// unzip decodes gzip in base64, as far as it is valid.
 func unzip(encoded []byte) []byte {
 	r, err := gzip.NewReader(base64.NewDecoder(base64.RawStdEncoding, bytes.NewReader(encoded)))
 	if err != nil {
@@ -141,8 +141,8 @@ func unzip(encoded []byte) []byte {
 	return out
 }
 
-// forms in which a text may have a secret: as it is, and within a text that is encoded as
-// base64, where it may begin at any of three places.
+// forms returns the forms in which a text may have a secret: plain, and as part of a text in
+// base64, at each of the three possible offsets.
 func forms(secret string) []string {
 	out := []string{secret}
 	for shift := range 3 {

@@ -32,13 +32,13 @@ import (
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 )
 
-// auditLevel is that of the audit log that a Witness reads: with the bodies of requests.
+// auditLevel is the level of the audit log that a Witness reads: with the bodies of requests.
 const auditLevel = "Request"
 
 var secretResource = schema.GroupResource{Resource: "secrets"}
 
-// A Witness records a run: all Secrets, and every version of all other objects that the
-// API servers serve. Leaks compares the two.
+// A Witness records a run: all Secrets, and every version of all other objects that the API
+// servers serve. Leaks compares the two.
 type Witness struct {
 	dir      string // of the records
 	clusters []*recorded
@@ -46,7 +46,7 @@ type Witness struct {
 	all      sync.WaitGroup
 
 	mu      sync.Mutex
-	secrets map[string]string          // parts of Secrets that no other object may have, to where they are kept
+	secrets map[string]string          // parts of Secrets that no other object may have, with their origins
 	tokens  map[string]map[string]bool // join tokens by namespace
 	objects map[string]int             // versions of objects that were recorded, by file
 	watched map[string]bool            // files of kinds whose watch was accepted
@@ -63,8 +63,8 @@ type recorded struct {
 	watching map[schema.GroupResource]bool
 }
 
-// A record is a file with lines of JSON or text. objects returns what may have user data
-// in a line of it.
+// A record is a file with lines of JSON or text. objects returns the objects in a line that may
+// have user data.
 type record struct {
 	file    string
 	objects func(line map[string]any) (schema.GroupResource, []map[string]any)
@@ -113,16 +113,16 @@ func (w *Witness) record(ctx context.Context, name string, cluster *Cluster, aud
 	}
 	w.clusters = append(w.clusters, c)
 	w.all.Go(func() {
-		// A kind is served from the moment on that its CRD is established.
+		// The API server serves a kind once its CRD is established.
 		wait.UntilWithContext(ctx, func(ctx context.Context) { w.discover(ctx, c, d) }, time.Second)
 	})
 	return nil
 }
 
-// discover the kinds that are served, and watch those that are new.
+// discover the served kinds, and watch the new ones.
 func (w *Witness) discover(ctx context.Context, c *recorded, d discovery.DiscoveryInterface) {
-	// An error is that of some groups, such as an APIService without a backend. The lists
-	// of the others are returned with it.
+	// An error concerns some groups, such as an APIService without a backend. The lists of all
+	// other groups are returned with it.
 	lists, _ := d.ServerPreferredResources()
 	for _, l := range lists {
 		gv, err := schema.ParseGroupVersion(l.GroupVersion)
@@ -145,8 +145,8 @@ func (w *Witness) fileOf(c *recorded, r schema.GroupResource) string {
 	return filepath.Join(w.dir, c.name, r.String()+".json")
 }
 
-// watch all objects of a kind, from those that are there on. What the API server sends is
-// recorded as it is: to decode it would take longer than to serve it.
+// watch all objects of a kind, including the existing ones. The stream is recorded without
+// decoding, which would take longer than the API server takes to send it.
 func (w *Witness) watch(ctx context.Context, c *recorded, r schema.GroupVersionResource) {
 	see, name := w.keep, w.fileOf(c, r.GroupResource())
 	if r.GroupResource() != secretResource {
@@ -195,11 +195,11 @@ func stream(ctx context.Context, c *recorded, r schema.GroupVersionResource, acc
 	}
 	rsp, err := c.http.Do(req)
 	if err != nil {
-		return nil //nolint:nilerr // The API server is restarted.
+		return nil //nolint:nilerr // The API server is restarting.
 	}
 	defer func() { _ = rsp.Body.Close() }()
 	if rsp.StatusCode != http.StatusOK {
-		return nil // A CRD that is not established yet, or was deleted.
+		return nil // The CRD is not established yet, or was deleted.
 	}
 	accepted()
 	lines := bufio.NewReader(rsp.Body)
@@ -220,7 +220,7 @@ func (w *Witness) fault(err error) {
 	w.faults = append(w.faults, "the Witness failed: "+err.Error())
 }
 
-// keep the Secret in an event of a watch.
+// keep the secrets of the Secret in an event of a watch.
 func (w *Witness) keep(line []byte) error {
 	e := struct {
 		Type   string
@@ -251,21 +251,21 @@ func (w *Witness) keepSecret(s *corev1.Secret) {
 	}
 }
 
-// Tokens are the join tokens that were ever given out for Machines of a namespace.
+// Tokens are all join tokens that were created for Machines of a namespace.
 func (w *Witness) Tokens(namespace string) []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Sorted(maps.Keys(w.tokens[namespace]))
 }
 
-// Versions of objects of a kind of the control cluster that were recorded.
+// Versions is the number of recorded versions of objects of a kind in the control cluster.
 func (w *Witness) Versions(r schema.GroupResource) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.objects[w.fileOf(w.clusters[0], r)]
 }
 
-// Finds reports whether a text has any part of any Secret that was recorded so far.
+// Finds reports whether a text has a part of a recorded Secret.
 func (w *Witness) Finds(text []byte) bool {
 	w.mu.Lock()
 	s := newSearch(w.secrets)
@@ -273,10 +273,10 @@ func (w *Witness) Finds(text []byte) bool {
 	return len(s.find(text)) > 0
 }
 
-// Leaks ends the record, and returns where any part of any Secret is: in a version of an
-// object of any other kind, in a request of the audit logs, or in the log of a component.
-// Before, it leaks a secret of its own into each cluster: a Witness that does not find
-// that one does not find others.
+// Leaks ends the record, and returns all places of Secrets' parts: in a version of an object of
+// another kind, in a request of the audit logs, or in the log of a component. First it leaks a
+// secret into each cluster itself: a Witness that does not find this secret would not find any
+// other one.
 func (p *Plane) Leaks() []string {
 	w := p.Witness
 	canaries, err := w.plantCanaries()
@@ -333,8 +333,9 @@ func (p *Plane) Leaks() []string {
 
 var canaryResource = schema.GroupResource{Resource: "configmaps"}
 
-// plantCanaries makes a Secret in each cluster and a ConfigMap that leaks it, and waits
-// until both are recorded. Watches deliver in order per kind: so are all of before.
+// plantCanaries creates a Secret in each cluster and a ConfigMap that leaks it, and waits until
+// both are recorded. Watches deliver in order per kind, so all earlier events are recorded by
+// then.
 func (w *Witness) plantCanaries() (map[string]bool, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -410,7 +411,7 @@ func audited(entry map[string]any) (schema.GroupResource, []map[string]any) {
 	return schema.GroupResource{Group: group, Resource: resource}, []map[string]any{request, response}
 }
 
-// leaksIn a record are the secrets in it, each with the text before it.
+// leaksIn returns the secrets in a record, each with the text before it.
 func leaksIn(r record, s *search) (map[string]string, error) {
 	file, err := os.Open(r.file)
 	if err != nil {
@@ -435,8 +436,8 @@ func leaksIn(r record, s *search) (map[string]string, error) {
 	}
 }
 
-// withoutWhatMayBe returns a line without what may hold secrets: the bodies of requests
-// for Secrets, which audit policies leave out, and the fields in PlainUserData.
+// withoutWhatMayBe removes the parts of a line that may have secrets: the bodies of requests for
+// Secrets, which audit policies leave out, and the fields in PlainUserData.
 func withoutWhatMayBe(line []byte, r record) []byte {
 	fields := map[string]any{}
 	if err := json.Unmarshal(line, &fields); err != nil {

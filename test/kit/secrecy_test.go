@@ -95,8 +95,8 @@ func zip(text string) []byte {
 	return b.Bytes()
 }
 
-// TestOnlyTheFieldThatIsDocumentedMayHaveUserData has the VM of a cloud whose kind has no
-// reference to a Secret, in a watch and in an audit log.
+// TestOnlyTheFieldThatIsDocumentedMayHaveUserData has a VM of a cloud whose kind has no reference
+// to a Secret, in a watch and in an audit log.
 func TestOnlyTheFieldThatIsDocumentedMayHaveUserData(t *testing.T) {
 	instances := schema.GroupResource{Group: "ec2.aws.m.upbound.io", Resource: "instances"}
 	userData := base64.StdEncoding.EncodeToString([]byte("#cloud-config\n" + token))
@@ -145,8 +145,8 @@ func TestOnlyTheFieldThatIsDocumentedMayHaveUserData(t *testing.T) {
 	}
 }
 
-// TestKindsThatAreServedLaterAreRecordedToo has an API server whose second kind is served
-// after the first look.
+// TestKindsThatAreServedLaterAreRecordedToo has an API server that serves its second kind only
+// after the first discovery.
 func TestKindsThatAreServedLaterAreRecordedToo(t *testing.T) {
 	looks := 0
 	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {

@@ -26,7 +26,7 @@ import (
 	"github.com/drover-dev/drover/internal/names"
 )
 
-// volatile resources change at rest, or are requests and not states.
+// volatile resources change even if nothing happens, or are requests and not states.
 var volatile = map[schema.GroupResource]bool{
 	{Resource: "events"}:                                                             true,
 	{Group: "events.k8s.io", Resource: "events"}:                                     true,
@@ -39,9 +39,9 @@ var volatile = map[schema.GroupResource]bool{
 	{Group: "flowcontrol.apiserver.k8s.io", Resource: "prioritylevelconfigurations"}: true,
 }
 
-// A Snapshot has all objects of all clusters of a Plane, and all VMs of its cloud, except
-// those that the namespaces of a test own. It compares them with what they are later, byte
-// by byte, without these fields:
+// A Snapshot has all objects of all clusters of a Plane, and all VMs of its cloud, except those
+// that the namespaces of a test own. It compares them with their later versions, byte by byte,
+// without these fields:
 //
 //   - metadata.resourceVersion and metadata.managedFields
 //   - of Nodes: status.conditions, the annotation node.alpha.kubernetes.io/ttl and the taints
@@ -63,8 +63,8 @@ type Snapshot struct {
 	was        map[string]string
 }
 
-// Snapshot of everything that a Plane has but what is of the namespaces, once nothing changes
-// any more. See Disown.
+// Snapshot waits until all objects are stable, and records all objects of a Plane except those of
+// the namespaces. See Disown.
 func (p *Plane) Snapshot(t testing.TB, but ...string) *Snapshot {
 	t.Helper()
 	s := &Snapshot{p: p, resources: map[*Cluster][]schema.GroupVersionKind{}, namespaces: map[string]bool{}, nodes: map[string]bool{}}
@@ -129,10 +129,10 @@ func listable(c *Cluster) ([]schema.GroupVersionKind, error) {
 	return out, nil
 }
 
-// Disown namespaces that do not exist yet, and with them the Nodes of their Machines, their
-// VMs, their join tokens, and the cluster-scoped objects whose names begin with the name of
-// one of them: they are those of a test, and may change. A namespace that is made before it
-// is disowned is a change for a Check that runs at that moment.
+// Disown excludes namespaces that do not exist yet from the Snapshot. It also excludes the Nodes
+// of their Machines, their VMs, their join tokens, and the cluster-scoped objects whose names
+// begin with the name of a namespace: a test owns them and may change them. If a namespace is
+// created before it is disowned, a concurrent Check reports it as a change.
 func (s *Snapshot) Disown(namespaces ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,7 +141,7 @@ func (s *Snapshot) Disown(namespaces ...string) {
 	}
 }
 
-// DisownNodes whose names are given.
+// DisownNodes excludes Nodes by name.
 func (s *Snapshot) DisownNodes(names ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -206,7 +206,7 @@ func (s *Snapshot) take(ctx context.Context) (map[string]string, error) {
 				}
 				return nil, fmt.Errorf("%s, %s: %w", where, gvk, err)
 			}
-			// After the Nodes were listed: then the Machine of each of them is known.
+			// Machines are read after the Nodes, so the Machine of each listed Node is known.
 			if gvk.Kind == "Node" {
 				if err := s.findNodes(ctx); err != nil {
 					return nil, err
@@ -243,8 +243,8 @@ func (s *Snapshot) take(ctx context.Context) (map[string]string, error) {
 	return out, nil
 }
 
-// findNodes of the Machines in the namespaces that are disowned: by their names, which no
-// Node that is not theirs can have.
+// findNodes adds the Nodes of the Machines in the disowned namespaces by name: no other Node can
+// have their names.
 func (s *Snapshot) findNodes(ctx context.Context) error {
 	l := &machinev1alpha1.MachineList{}
 	if err := s.p.Client.List(ctx, l); err != nil {
@@ -298,7 +298,7 @@ func isTokenOf(o *unstructured.Unstructured, namespace string) bool {
 	return strings.Contains(string(s.Data["description"]), namespace+"/")
 }
 
-// steady removes the fields that change at rest: see Snapshot.
+// steady removes the fields that change even if nothing happens: see Snapshot.
 func steady(o *unstructured.Unstructured) {
 	o.SetResourceVersion("")
 	o.SetManagedFields(nil)
@@ -335,7 +335,7 @@ func steady(o *unstructured.Unstructured) {
 		}
 		data, err := json.Marshal(o.Object["data"])
 		if err == nil {
-			// A difference is printed, and must not tell what is in a Secret.
+			// A difference is printed, and must not reveal the data of a Secret.
 			o.Object["data"] = fmt.Sprintf("%x", sha256.Sum256(data))
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// TestASnapshotComparesAllButWhatChangesAtRest shows of two versions of an object whether a
-// Snapshot takes them for the same.
+// TestASnapshotComparesAllButWhatChangesAtRest checks whether a Snapshot considers two versions
+// of an object equal.
 func TestASnapshotComparesAllButWhatChangesAtRest(t *testing.T) {
 	for name, tc := range map[string]struct {
 		before, after string
@@ -55,7 +55,8 @@ func TestASnapshotComparesAllButWhatChangesAtRest(t *testing.T) {
 	}
 }
 
-// TestASnapshotKeepsNoSecret as its differences are printed.
+// TestASnapshotKeepsNoSecret checks that no secret can be in a difference, because differences
+// are printed.
 func TestASnapshotKeepsNoSecret(t *testing.T) {
 	if text := steadied(t, `{"apiVersion":"v1","kind":"Secret","metadata":{},"data":{"a":"very-secret"}}`); strings.Contains(text, "very-secret") {
 		t.Error(text)

@@ -8,8 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Story is what events tell of an object, in the order in which they were first
-// emitted: a line each, with reason and message.
+// Story returns a line with reason and message per event of an object, in the order in which the
+// events were first emitted.
 func Story(events []corev1.Event, kind, name string) []string {
 	var of []corev1.Event
 	for _, e := range events {
@@ -17,8 +17,7 @@ func Story(events []corev1.Event, kind, name string) []string {
 			of = append(of, e)
 		}
 	}
-	// The name ends in the nanoseconds at which it was emitted; the times have
-	// seconds only.
+	// The name ends in the emission time in nanoseconds. The times only have seconds.
 	emitted := func(e corev1.Event) string { return e.Name[strings.LastIndex(e.Name, ".")+1:] }
 	slices.SortFunc(of, func(a, b corev1.Event) int { return cmp.Compare(emitted(a), emitted(b)) })
 	var story []string

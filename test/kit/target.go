@@ -21,14 +21,14 @@ import (
 	"github.com/drover-dev/drover/internal/localplane"
 )
 
-// A Cluster is one of the API servers of a Plane, reached as its human user.
+// A Cluster is one of the API servers of a Plane, with the access of its human user.
 type Cluster struct {
 	Server     string
 	Kubeconfig string
 	Client     client.WithWatch
 }
 
-// shippedAccount is the account of rbac-target.yaml.
+// shippedAccount is the service account in rbac-target.yaml.
 var shippedAccount = client.ObjectKey{Namespace: "drover-system", Name: "drover"}
 
 func newCluster(c localplane.Cluster) (*Cluster, error) {
@@ -36,8 +36,8 @@ func newCluster(c localplane.Cluster) (*Cluster, error) {
 	return &Cluster{Server: c.Server, Kubeconfig: c.Kubeconfig, Client: cl}, err
 }
 
-// prepare a separate target cluster as docs/install.md tells a user to, and have nobody
-// in it approve certificates, so that Drover has to.
+// prepare a separate target cluster by the steps of docs/install.md. Its own approval of
+// certificates is switched off, so that Drover must approve them.
 func (c *Cluster) prepare(ctx context.Context) error {
 	for _, file := range []string{localplane.TargetRights, localplane.TargetPolicies, localplane.ClientCertificateRights} {
 		if err := localplane.Apply(ctx, c.Client, filepath.Join(Root(), file)); err != nil {
@@ -52,7 +52,7 @@ func (c *Cluster) prepare(ctx context.Context) error {
 	return nil
 }
 
-// As returns a client of the cluster as another user, in groups beside
+// As returns a client of the cluster as another user, in groups in addition to
 // system:authenticated.
 func (c *Cluster) As(t testing.TB, user string, groups ...string) client.WithWatch {
 	t.Helper()
@@ -85,7 +85,7 @@ func (c *Cluster) clientAs(t testing.TB, who func(*rest.Config) *rest.Config) cl
 	return out
 }
 
-// Credentials of an account in a cluster. They last until they are revoked.
+// Credentials of an account in a cluster. They are valid until they are revoked.
 type Credentials struct {
 	Kubeconfig []byte
 
@@ -93,13 +93,14 @@ type Credentials struct {
 	secret  *corev1.Secret
 }
 
-// Credentials returns new ones of the account with the shipped rights.
+// Credentials returns new credentials of the account with the shipped rights.
 func (c *Cluster) Credentials(t testing.TB) *Credentials {
 	t.Helper()
 	return c.CredentialsOf(t, shippedAccount)
 }
 
-// CredentialsOf returns new ones of any account. It is made if it is not there.
+// CredentialsOf returns new credentials of an account. If the account does not exist, it is
+// created.
 func (c *Cluster) CredentialsOf(t testing.TB, account client.ObjectKey) *Credentials {
 	t.Helper()
 	cr, err := c.credentials(t.Context(), account)
@@ -143,15 +144,15 @@ func (c *Credentials) Revoke(t testing.TB) {
 	}
 }
 
-// configName is the ProviderConfig of a fleet whose Machines join another cluster, and
-// the Secret with its kubeconfig.
+// configName is the name of the ProviderConfig of a fleet whose Machines join another cluster,
+// and of the Secret with its kubeconfig.
 const configName = "target"
 
-// kubeconfigKey of a Secret.
+// kubeconfigKey is the key of the kubeconfig in a Secret.
 const kubeconfigKey = "kubeconfig"
 
-// NewTargetFleet is a NewFleet whose Machines join the separate target cluster, in which
-// Drover approves all certificates. A namespace of the same name is there too, for pods.
+// NewTargetFleet is a NewFleet whose Machines join the separate target cluster, in which Drover
+// approves all certificates. The target cluster has a namespace of the same name, for pods.
 func (p *Plane) NewTargetFleet(t testing.TB) Fleet {
 	t.Helper()
 	f := p.newTargetFleet(t)
@@ -176,8 +177,8 @@ func (p *Plane) TargetFleetIn(t testing.TB, namespace string) Fleet {
 	return f
 }
 
-// configure how the fleet reaches its target cluster, and where its Machines do if that is
-// somewhere else.
+// configure the access of the fleet to its target cluster, and the server that its Machines use
+// if it is a different one.
 func (f *Fleet) configure(ctx context.Context, kubeconfig []byte, server *clusterv1alpha1.APIServer) error {
 	if err := f.setKubeconfig(ctx, kubeconfig); err != nil {
 		return err
@@ -189,9 +190,9 @@ func (f *Fleet) configure(ctx context.Context, kubeconfig []byte, server *cluste
 	return f.Client.Create(ctx, pc)
 }
 
-// NewSharedTargetFleet is a NewTargetFleet whose configuration does not lie in its
-// namespace, as one that serves many: credentials do not go with the Machines. It is
-// deleted when the test ends.
+// NewSharedTargetFleet is a NewTargetFleet whose configuration is not in its namespace. Such a
+// configuration serves many namespaces: the Machines' namespace has no credentials. When the test
+// ends, the configuration is deleted.
 func (p *Plane) NewSharedTargetFleet(t testing.TB) Fleet {
 	t.Helper()
 	f := p.newTargetFleet(t)
@@ -243,7 +244,7 @@ func configSpec(namespace, secret string) clusterv1alpha1.ProviderConfigSpec {
 	}
 }
 
-// SetKubeconfig writes the kubeconfig by which Drover reaches the target cluster.
+// SetKubeconfig writes the kubeconfig that Drover uses for the target cluster.
 func (f Fleet) SetKubeconfig(t testing.TB, kubeconfig []byte) {
 	t.Helper()
 	if err := f.setKubeconfig(t.Context(), kubeconfig); err != nil {
@@ -267,7 +268,8 @@ func (f Fleet) Config(ctx context.Context) (*clusterv1alpha1.ProviderConfig, err
 	return pc, f.Client.Get(ctx, client.ObjectKey{Namespace: f.Namespace, Name: configName}, pc)
 }
 
-// isKubeconfig says whether a name of namesIn is what a fleet has without Machines.
+// isKubeconfig reports whether a name of namesIn is the kubeconfig's Secret, which a fleet has
+// even without Machines.
 func (f Fleet) isKubeconfig(name string) bool {
 	return f.Cluster != f.Control && name == fmt.Sprintf("%T %s", &corev1.Secret{}, configName)
 }

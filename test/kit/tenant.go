@@ -24,8 +24,8 @@ const tenantAccount = "tenant"
 // users who may write the objects of a package.
 const editSuffix = ":aggregate-to-edit"
 
-// A Tenant is a ServiceAccount with the rights in its namespace that Crossplane's RBAC manager
-// generates for Drover's kinds, and no others.
+// A Tenant is a ServiceAccount that has exactly the rights in its namespace that Crossplane's
+// RBAC manager generates for Drover's kinds.
 type Tenant struct {
 	// As is the Tenant's client of the control cluster.
 	As client.Client
@@ -33,7 +33,8 @@ type Tenant struct {
 	f Fleet
 }
 
-// NewTenant of the fleet's namespace. It has no right on Secrets until MayUseSecrets.
+// NewTenant creates a Tenant of the fleet's namespace. It has no access to Secrets until
+// MayUseSecrets.
 func (f Fleet) NewTenant(t testing.TB) *Tenant {
 	t.Helper()
 	sa := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: tenantAccount}}
@@ -47,7 +48,7 @@ func (f Fleet) NewTenant(t testing.TB) *Tenant {
 	return tenant
 }
 
-// MayUseSecrets of its namespace.
+// MayUseSecrets grants the Tenant access to the Secrets of its namespace.
 func (tenant *Tenant) MayUseSecrets(t testing.TB) {
 	t.Helper()
 	f := tenant.f
@@ -60,7 +61,7 @@ func (tenant *Tenant) MayUseSecrets(t testing.TB) {
 	tenant.await(t, &corev1.SecretList{})
 }
 
-// await the rights: the API server learns of a RoleBinding a moment later.
+// await the rights: the API server applies a RoleBinding with a short delay.
 func (tenant *Tenant) await(t testing.TB, lists ...client.ObjectList) {
 	t.Helper()
 	Eventually(t, Patience, func(ctx context.Context) string {
@@ -80,7 +81,7 @@ func (f Fleet) bind(role string) *rbacv1.RoleBinding {
 	return b
 }
 
-// editRoles that are about kinds of Drover that no cloud has, and about nothing else.
+// editRoles returns the roles that only cover kinds of Drover that are independent of clouds.
 func (f Fleet) editRoles(t testing.TB) []string {
 	t.Helper()
 	var out []string
@@ -117,8 +118,8 @@ func isDrovers(rules []rbacv1.PolicyRule) bool {
 	})
 }
 
-// Refused reports whether an API server refused a request for want of a right, by a policy or
-// by the schema. The other cause of an error is that the test is wrong.
+// Refused reports whether an API server refused a request because of missing rights, a policy or
+// the schema. Any other error means that the test is wrong.
 func Refused(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err)
 }

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// interval of polling. Each poll is a few reads of a local API server.
+// interval of polling. Each poll makes a few reads from a local API server.
 const interval = 200 * time.Millisecond
 
-// Eventually polls until check returns "", and fails the test with what it last
-// reported, and what describe returns then, when timeout passes before.
+// Eventually polls until check returns "". If the timeout passes before, it fails the test with
+// the last result of check and with the results of describe.
 func Eventually(t testing.TB, timeout time.Duration, check func(ctx context.Context) string, describe ...func(ctx context.Context) string) {
 	t.Helper()
 	if missing := Within(t, timeout, check, describe...); missing != "" {
@@ -19,12 +19,12 @@ func Eventually(t testing.TB, timeout time.Duration, check func(ctx context.Cont
 	}
 }
 
-// Within polls as Eventually does. It returns what check last reported when timeout passes, and
-// "" as soon as check returns that.
+// Within polls like Eventually. It returns "" as soon as check does. If the timeout passes
+// before, it returns the last result of check.
 func Within(t testing.TB, timeout time.Duration, check func(ctx context.Context) string, describe ...func(ctx context.Context) string) string {
 	t.Helper()
-	// A call has a deadline of its own, later than the last look: an error about a
-	// deadline would hide what is awaited.
+	// The deadline of calls is later than the timeout: an error about a deadline would hide the
+	// result of check.
 	ctx, cancel := context.WithTimeout(t.Context(), timeout+time.Minute)
 	defer cancel()
 	end := time.After(timeout)
@@ -46,8 +46,8 @@ func Within(t testing.TB, timeout time.Duration, check func(ctx context.Context)
 	}
 }
 
-// Throughout polls for the whole time, and fails the test as soon as check
-// returns anything but "".
+// Throughout polls for the whole duration. As soon as check returns a text other than "", it
+// fails the test.
 func Throughout(t testing.TB, d time.Duration, check func(ctx context.Context) string) {
 	t.Helper()
 	end := time.After(d)

@@ -17,13 +17,13 @@ import (
 
 // Bounds that a MachineDeployment must keep.
 type Bounds struct {
-	// MaxMachines is how many Machines there may be, terminating ones included.
+	// MaxMachines is the maximum number of Machines, including terminating ones.
 	MaxMachines int
-	// MinAvailable is how many Machines must be Running and not terminating.
+	// MinAvailable is the minimum number of Machines that are Running and not terminating.
 	MinAvailable int
 }
 
-// A Guard looks at every change of every Machine of a fleet.
+// A Guard checks every change of every Machine of a fleet.
 type Guard struct {
 	mu      sync.Mutex
 	broken  []string
@@ -32,22 +32,22 @@ type Guard struct {
 	stopped chan struct{}
 }
 
-// Guard asserts bounds from now on at every change of any Machine, until Done.
+// Guard checks bounds from now on at every change of any Machine, until Done.
 func (f Fleet) Guard(t testing.TB, b Bounds) *Guard {
 	t.Helper()
 	return f.GuardBy(t, b.Check)
 }
 
-// GuardBy asserts something of all Machines at every change of any, until Done: that
-// check finds nothing to say against them.
+// GuardBy runs check on all Machines at every change of any Machine, until Done. The results of
+// check are violations.
 func (f Fleet) GuardBy(t testing.TB, check func(machines map[string]*machinev1alpha1.Machine) []string) *Guard {
 	t.Helper()
 	now := &machinev1alpha1.MachineList{}
 	if err := f.Client.List(t.Context(), now, client.InNamespace(f.Namespace)); err != nil {
 		t.Fatal(err)
 	}
-	// From what was listed on, and through a watch that the API server ends: what is
-	// between the two would be seen by nobody.
+	// Watch from the version of the list, and across watches that the API server ends, so that no
+	// change is missed.
 	w, err := watchtools.NewRetryWatcherWithContext(t.Context(), now.ResourceVersion, &cache.ListWatch{
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 			return f.Client.Watch(ctx, &machinev1alpha1.MachineList{}, client.InNamespace(f.Namespace), &client.ListOptions{Raw: &o})
@@ -81,7 +81,7 @@ func (f Fleet) GuardBy(t testing.TB, check func(machines map[string]*machinev1al
 	return g
 }
 
-// Check returns how the Machines break the bounds.
+// Check returns the violations of the bounds.
 func (b Bounds) Check(machines map[string]*machinev1alpha1.Machine) []string {
 	var broken []string
 	available := 0
@@ -99,7 +99,7 @@ func (b Bounds) Check(machines map[string]*machinev1alpha1.Machine) []string {
 	return broken
 }
 
-// OneVersion says what is wrong when Machines of several versions exist at once.
+// OneVersion returns a violation if Machines of several versions exist at once.
 func OneVersion(machines map[string]*machinev1alpha1.Machine) []string {
 	of := map[string]string{}
 	for _, m := range machines {
@@ -128,8 +128,8 @@ func (g *Guard) note(s string) {
 	}
 }
 
-// Done ends the watch, and fails the test if a bound was broken or if fewer than
-// changes changes were seen: a guard that saw nothing proves nothing.
+// Done ends the watch. It fails the test if check found a violation, or if the guard saw fewer
+// changes than expected: a guard that saw no change proves nothing.
 func (g *Guard) Done(t testing.TB, changes int) {
 	t.Helper()
 	g.stop()

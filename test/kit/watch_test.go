@@ -14,13 +14,13 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// A Machine goes after the guard listed it and before it watches, and then the API
-// server ends the watch: the guard sees that, and what comes afterwards.
+// A Machine is deleted after the guard lists it and before the guard watches, and then the API
+// server ends the watch. The guard must see the deletion and the changes after it.
 func TestAGuardSeesAllThatHappensAfterItBegins(t *testing.T) {
 	machine := func(name, version string) *machinev1alpha1.Machine {
 		return &machinev1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: version}}
 	}
-	// What the API server tells who watches from a version on, before it ends the watch.
+	// The event that a watch from a version sends before the API server ends the watch.
 	tells := map[string]watch.Event{
 		"10": {Type: watch.Deleted, Object: machine("a", "11")},
 		"11": {Type: watch.Added, Object: machine("c", "12")},

@@ -15,9 +15,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// MakeWorkload makes a Deployment of pods in the target cluster, which end two seconds
-// after they are asked to, and a PodDisruptionBudget of the same name, so that drains must
-// evict the pods one after the other.
+// MakeWorkload creates a Deployment of pods in the target cluster, and a PodDisruptionBudget of
+// the same name, so that drains must evict the pods one after the other. A pod ends two seconds
+// after its deletion is requested.
 func (f Fleet) MakeWorkload(ctx context.Context, name string, pods int32, maxUnavailable intstr.IntOrString) error {
 	labels := map[string]string{"app": name}
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: name}}
@@ -32,8 +32,7 @@ func (f Fleet) MakeWorkload(ctx context.Context, name string, pods int32, maxUna
 	return errors.Join(f.Cluster.Client.Create(ctx, d), f.Cluster.Client.Create(ctx, b))
 }
 
-// WorkloadUnready reports what of a workload is not ready yet, its budget included; "" if
-// nothing.
+// WorkloadUnready returns why a workload or its budget is not ready yet, "" if both are.
 func (f Fleet) WorkloadUnready(ctx context.Context, name string, pods int32) string {
 	d, b := &appsv1.Deployment{}, &policyv1.PodDisruptionBudget{}
 	key := client.ObjectKey{Namespace: f.Namespace, Name: name}
@@ -46,8 +45,8 @@ func (f Fleet) WorkloadUnready(ctx context.Context, name string, pods int32) str
 	return ""
 }
 
-// DeleteWorkload deletes the pods of a workload: otherwise they are scheduled to the next
-// Node that joins, be it of another fleet.
+// DeleteWorkload deletes the pods of a workload: otherwise they would be scheduled to the next
+// Node that joins, even a Node of another fleet.
 func (f Fleet) DeleteWorkload(t testing.TB, name string) {
 	t.Helper()
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: name}}
@@ -63,7 +62,8 @@ func (f Fleet) DeleteWorkload(t testing.TB, name string) {
 	})
 }
 
-// DeleteBudget of a workload. Without it, the last Node of the pods can be drained.
+// DeleteBudget deletes the budget of a workload. Without it, the last Node of the pods can be
+// drained.
 func (f Fleet) DeleteBudget(ctx context.Context, name string) error {
 	return f.Cluster.Client.Delete(ctx, &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: name}})
 }

@@ -18,9 +18,9 @@ var requests = regexp.MustCompile(`^apiserver_request_total\{(.*)\} ([0-9.e+]+)$
 // label is one label of a metric.
 var label = regexp.MustCompile(`([a-z_]+)="([^"]*)"`)
 
-// Writes counts the write requests that the API server answered so far, by verb
-// and resource, such as "PATCH virtualmachines/status". Leases and events are left
-// out: they are written at rest, and by everybody.
+// Writes counts the write requests that the API server has answered, by verb and resource, such
+// as "PATCH virtualmachines/status". Leases and events are left out: all components write them
+// even if nothing changes.
 func (p *Plane) Writes(ctx context.Context) (map[string]float64, error) {
 	cfg, err := clientcmd.BuildConfigFromFlags("", p.Kubeconfig)
 	if err != nil {
@@ -78,6 +78,6 @@ func write(l map[string]string) bool {
 	case "leases", "events", "subjectaccessreviews", "tokenreviews", "selfsubjectaccessreviews":
 		return false
 	}
-	// A request that changed nothing because it was refused is not a write.
+	// A refused request changes nothing, so it is not a write.
 	return strings.HasPrefix(l["code"], "2")
 }

@@ -40,7 +40,7 @@ func TestCountTellsWhoWrote(t *testing.T) {
 		line("system:bootstrap:abc", "create", "certificatesigningrequests", "201") +
 		line("drover-control-plane", "patch", "nodes", "200") +
 		line("drover-admin", "create", "machinedeployments", "201") +
-		// What is being written while it is read.
+		// An entry that the API server is still writing.
 		`{"verb":"pat`
 	got := map[string]float64{}
 	if err := count(strings.NewReader(log), func(group, name string, n float64) {

@@ -1,5 +1,5 @@
-// Command load measures Drover on a local control plane: how long it takes to
-// create, roll and delete many Machines, and what that costs. "make load" runs it.
+// Command load measures Drover on a local control plane: the time and the cost to create, roll
+// and delete many Machines. "make load" runs it.
 //
 // Its arguments are scenarios:
 //
@@ -8,8 +8,8 @@
 //	delete=N                        delete a MachineDeployment of N
 //	rest=N,for=D                    nothing happens to N Machines
 //
-// boot is the boot time of VMs, 0s unless it is given. What a scenario starts from
-// is made before it is measured.
+// boot is the boot time of VMs (default 0s). The initial state of a scenario is created before
+// the measurement begins.
 package main
 
 import (
@@ -75,7 +75,7 @@ func (c *cli) measure(ctx context.Context, limits string, scenarios []scenario) 
 		r, err := s.run(ctx, plane)
 		if err != nil {
 			plane.KeepLogs()
-			// What was measured until now is worth having.
+			// Print the previous results although this scenario failed.
 			print(limits, results)
 			return fmt.Errorf("%s: %w", s, err)
 		}

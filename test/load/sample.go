@@ -40,13 +40,13 @@ const (
 	groupBytes      = "function KB by step"
 )
 
-// Rows that stand for themselves in groupWrites.
+// Rows of groupWrites that are not of a component.
 const (
 	rowEvents  = "events (of all)"
 	rowRefused = "refused (of all)"
 )
 
-// measure what do costs.
+// measure the cost of do.
 func (r *result) measure(ctx context.Context, p *kit.Plane, boot time.Duration, do func() error) error {
 	if _, err := p.Cloud.SetSettings(ctx, localcloud.Settings{BootTime: localcloud.Duration(boot)}); err != nil {
 		return err
@@ -100,7 +100,7 @@ func rise(before, after map[string]map[string]float64) map[string]map[string]flo
 	return out
 }
 
-// sample all counters but those of the audit log.
+// sample all counters except those of the audit log.
 func sample(ctx context.Context, s *localplane.Status) (map[string]map[string]float64, error) {
 	out := map[string]map[string]float64{groupCPU: {}, groupReconciles: {}, groupEvents: {}, groupBreakers: {}, groupCalls: {}, groupBytes: {}}
 	for _, c := range s.Components {
@@ -121,7 +121,8 @@ func sample(ctx context.Context, s *localplane.Status) (map[string]map[string]fl
 				out[groupReconciles][xr] += n
 			}
 		})
-		// A change of an object that an XR watches counts twice: as it was, and as it is.
+		// Each change of an object that an XR watches counts twice: with the old and the new
+		// object.
 		each(families["circuit_breaker_events_total"], func(labels map[string]string, n float64) {
 			out[groupEvents][strings.TrimPrefix(labels["controller"], "composite/")] += n
 		})
@@ -141,7 +142,7 @@ func sample(ctx context.Context, s *localplane.Status) (map[string]map[string]fl
 	return out, nil
 }
 
-// ticks a second of /proc, on every Linux there is.
+// ticks per second in /proc, the same on every Linux.
 const ticks = 100
 
 func cpuSeconds(pid int) (float64, error) {
@@ -149,7 +150,7 @@ func cpuSeconds(pid int) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	// The second field is a name in parentheses, which may hold anything.
+	// The second field is a name in parentheses, which may have any characters.
 	fields := strings.Fields(string(b[strings.LastIndexByte(string(b), ')')+1:]))
 	total := 0.0
 	for _, f := range fields[11:13] {
@@ -168,8 +169,8 @@ func each(f *dto.MetricFamily, do func(labels map[string]string, n float64)) {
 	}
 }
 
-// count the writes that follow in an audit log. A request that was refused, such as
-// one with an old resource version, is counted as that.
+// count the writes that follow in an audit log. A refused request, such as one with an old
+// resource version, counts as refused.
 func count(log io.Reader, add func(group, name string, n float64)) error {
 	return kit.ReadWrites(log, func(w kit.Write) {
 		by := component(w)
@@ -181,7 +182,7 @@ func count(log io.Reader, add func(group, name string, n float64)) error {
 	})
 }
 
-// component that wrote; empty for who measures.
+// component that wrote, empty for the load test itself.
 func component(w kit.Write) string {
 	user, isAccount := strings.CutPrefix(w.User.Username, "system:serviceaccount:crossplane-system:")
 	switch {
@@ -203,7 +204,7 @@ func component(w kit.Write) string {
 		return "provider-drover: sets"
 	case isAccount:
 		for _, name := range []string{"provider-local", "crossplane"} {
-			// A provider's account is called as its revision.
+			// The account of a provider has the name of the provider's revision.
 			if strings.Contains(user, name) {
 				return name
 			}
@@ -215,7 +216,7 @@ func component(w kit.Write) string {
 	return "kubernetes"
 }
 
-// keep the audit log for a closer look.
+// keep a copy of the audit log for analysis.
 func keep(ctx context.Context, p *kit.Plane, folder, limits string) error {
 	status, err := p.Status(ctx)
 	if err != nil {

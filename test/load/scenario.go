@@ -17,16 +17,16 @@ import (
 const (
 	// patience is how long a phase of a scenario may take.
 	patience = 20 * time.Minute
-	// interval of polling, one GET each: the watcher must not be what is measured.
+	// interval of polling, one GET each. Polling must not distort the measurement.
 	interval = 500 * time.Millisecond
-	// settle is how long to wait before a rest is measured: until what the last
-	// change set off has died down.
+	// settle is the wait before a rest is measured, until the effects of the last change have
+	// ended.
 	settle = 15 * time.Second
 
 	deployment = "load"
 )
 
-// A scenario is one thing to measure.
+// A scenario is an operation to measure.
 type scenario struct {
 	kind     string
 	machines int32
@@ -69,7 +69,7 @@ func parse(s string) (scenario, error) {
 	return out, nil
 }
 
-// String is the head of the scenario's column.
+// String returns the head of the scenario's column.
 func (s scenario) String() string {
 	out := fmt.Sprintf("%s %d", s.kind, s.machines)
 	if s.kind == "roll" {
@@ -143,14 +143,14 @@ func remove(ctx context.Context, f kit.Fleet, md *machinev1alpha1.MachineDeploym
 		return err
 	}
 	return until(ctx, func() (bool, string) {
-		// It goes when the last of its VMs is gone.
+		// The deployment is deleted when its last VM is.
 		err := f.Client.Get(ctx, client.ObjectKeyFromObject(md), &machinev1alpha1.MachineDeployment{})
 		return client.IgnoreNotFound(err) == nil && err != nil, fmt.Sprint(err)
 	})
 }
 
-// settled waits until all Machines are available and of the template, and none
-// other is left.
+// settled waits until all Machines are available and of the current template, and no other
+// Machine is left.
 func settled(ctx context.Context, f kit.Fleet, md *machinev1alpha1.MachineDeployment) error {
 	return until(ctx, func() (bool, string) {
 		if err := f.Client.Get(ctx, client.ObjectKeyFromObject(md), md); err != nil {

@@ -7,7 +7,7 @@ import (
 )
 
 // print one table: a column per scenario, a row per counter. Counts and CPU seconds are per
-// Machine; those of a rest, and circuit breakers, are totals, in parentheses.
+// Machine. Those of a rest and of circuit breakers are totals, in parentheses.
 func print(limits string, results []result) {
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	defer func() { _ = w.Flush() }()

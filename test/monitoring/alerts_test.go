@@ -11,8 +11,8 @@ import (
 	"github.com/drover-dev/drover/test/tools"
 )
 
-// TestAlertsFireWhenTheyShould runs the cases of testdata/alerts.yaml, and the rules' check, by
-// Prometheus' own promtool.
+// TestAlertsFireWhenTheyShould checks the rules and runs the cases of testdata/alerts.yaml, both
+// by Prometheus' own promtool.
 func TestAlertsFireWhenTheyShould(t *testing.T) {
 	promtool := tools.Path(t, "promtool", "prometheus", "the alerts")
 	object := struct {

@@ -1,4 +1,4 @@
-// Package monitoring holds examples/monitoring against the programs that it is for.
+// Package monitoring tests examples/monitoring with the programs that read these files.
 package monitoring
 
 //lint:file-ignore SA1019 Only Grafana 12 and later read the second schema. All read the first.
@@ -28,7 +28,7 @@ func read(t *testing.T, file string) string {
 	return string(b)
 }
 
-// dashboards by their files, as Grafana's schema reads them.
+// dashboards by file, as Grafana's schema decodes them.
 func dashboards(t *testing.T) map[string]dashboard.Dashboard {
 	t.Helper()
 	plugins.RegisterDefaultPlugins()
@@ -50,7 +50,7 @@ func dashboards(t *testing.T) map[string]dashboard.Dashboard {
 	return out
 }
 
-// queries of a dashboard by the titles of their panels.
+// queries of a dashboard, by the titles of their panels.
 func queries(t *testing.T, d dashboard.Dashboard) map[string][]string {
 	t.Helper()
 	out := map[string][]string{}
@@ -80,7 +80,7 @@ func queries(t *testing.T, d dashboard.Dashboard) map[string][]string {
 func TestADashboardIsOneOfGrafanasSchema(t *testing.T) {
 	uids := map[string]bool{}
 	for file, d := range dashboards(t) {
-		// What the schema does not have would be lost.
+		// Grafana would drop fields that the schema does not have.
 		again, err := json.MarshalIndent(d, "", "  ")
 		if err != nil {
 			t.Fatal(err)
@@ -106,9 +106,9 @@ func TestADashboardIsOneOfGrafanasSchema(t *testing.T) {
 
 var metric = regexp.MustCompile(`\bdrover_[a-z_]+`)
 
-// TestADashboardShowsMetricsThatThereAre holds the names against what the documentation says of
-// provider-drover and function-drover, which its own test holds against them, and against the
-// configuration of kube-state-metrics.
+// TestADashboardShowsMetricsThatThereAre checks that each metric exists in the configuration of
+// kube-state-metrics or in the documentation. A test of provider-drover and function-drover
+// checks that documentation.
 func TestADashboardShowsMetricsThatThereAre(t *testing.T) {
 	doc := read(t, "../../docs/operations.md")
 	told := metricsOfObjects(t)

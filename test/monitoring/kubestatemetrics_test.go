@@ -15,7 +15,8 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// factories that kube-state-metrics makes of its configuration, by the resources that it lists.
+// factories that kube-state-metrics creates from its configuration, by the resources that it
+// lists.
 func factories(t *testing.T) map[string]customresource.RegistryFactory {
 	t.Helper()
 	d := yaml.NewDecoder(strings.NewReader(read(t, examples+"kube-state-metrics.yaml")))
@@ -35,7 +36,7 @@ func factories(t *testing.T) map[string]customresource.RegistryFactory {
 	return out
 }
 
-// metricsOfObjects are the names of what kube-state-metrics tells.
+// metricsOfObjects are the names of the metrics that kube-state-metrics exports.
 func metricsOfObjects(t *testing.T) map[string]bool {
 	t.Helper()
 	out := map[string]bool{}
@@ -47,7 +48,7 @@ func metricsOfObjects(t *testing.T) map[string]bool {
 	return out
 }
 
-// told of an object, as Prometheus reads it.
+// The metrics of an object in the text format of Prometheus.
 func told(t *testing.T, f customresource.RegistryFactory, object any) []string {
 	t.Helper()
 	raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)

@@ -1,9 +1,9 @@
-// Command mutation measures how much of a planner its own tests hold: it changes one operator
-// or statement of the planner at a time and runs the tests of its package. A mutant that no
-// test notices survives.
+// Command mutation measures how well the tests of a planner check it. It changes one operator or
+// statement of the planner at a time and runs the tests of its package. A mutant that no test
+// detects survives.
 //
-// It fails if fewer than 95 % of the mutants of a package are killed, if one survives that
-// survivors.txt does not list with a reason, and if survivors.txt lists one that is killed.
+// It fails if the tests kill fewer than 95 % of the mutants of a package, if a mutant survives
+// that survivors.txt does not list with a reason, or if survivors.txt lists a killed mutant.
 package main
 
 import (

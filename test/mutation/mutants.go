@@ -16,29 +16,29 @@ import (
 	"strings"
 )
 
-// wing is where the planners are.
+// wing is the folder of the planners.
 const wing = "internal/plan"
 
-// simulator plays planners against each other, and is none.
+// simulator runs planners against each other. It is not a planner.
 const simulator = wing + "/simulator"
 
-// A change of a file makes a mutant.
+// A change of a file that makes a mutant.
 type change struct {
 	// File is relative to the root of the module.
 	File string
 	// Type of the change, for example "< to <=".
 	Type string
-	// Text of the line without the white space around it. It finds the line again when
-	// others above it have changed.
+	// Text of the line without leading and trailing white space. It identifies the line after
+	// lines above it have changed.
 	Text string
 	Line int
 	// Number that switches the mutant on. It is unique in a package.
 	Number int
-	// Killed reports whether a test failed, or did not end.
+	// Killed reports whether a test failed, or did not end in time.
 	Killed bool
 }
 
-// plannersIn a module are the packages of the wing that have code.
+// plannersIn returns the packages of the wing in a module that have code.
 func plannersIn(root string) ([]string, error) {
 	found := map[string]bool{}
 	err := filepath.WalkDir(filepath.Join(root, wing), func(path string, _ fs.DirEntry, err error) error {
@@ -61,7 +61,7 @@ func isCode(file string) bool {
 	return strings.HasSuffix(file, ".go") && !strings.HasSuffix(file, "_test.go") && file != "doc.go"
 }
 
-// A source has all mutants of a file.
+// A source is a file with all its mutants.
 type source struct {
 	file string
 	// code of the file in which each mutant can be switched on.
@@ -111,8 +111,7 @@ func mutate(pkg string) ([]*change, []source, error) {
 	return mutants, sources, nil
 }
 
-// typesOf the expressions of a package. The types of other packages are those of their
-// compilation.
+// typesOf the expressions of a package. The types of other packages come from their export data.
 func typesOf(pkg string, fset *token.FileSet, files []*ast.File) (*types.Info, error) {
 	out, err := exec.Command("go", "list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}", "./"+pkg).Output()
 	if err != nil {

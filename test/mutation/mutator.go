@@ -10,11 +10,11 @@ import (
 	"slices"
 )
 
-// library is the package that the code of a mutator calls.
+// library is the package that mutated code calls.
 const library = "github.com/drover-dev/drover/test/mutation/mutant"
 
-// operators with the function of the library that takes the place of each, and what its mutants
-// make of it.
+// operators with the function of the library that replaces each, and the operators that its
+// mutants use instead.
 var operators = map[token.Token]struct {
 	function string
 	mutants  []token.Token
@@ -31,12 +31,12 @@ var operators = map[token.Token]struct {
 	token.SHR: {"Right", []token.Token{token.SHL}},
 }
 
-// assignments of an operator: x++ is x = x + 1.
+// assignments by operator: x++ is x = x + 1.
 var assignments = map[token.Token]token.Token{
 	token.ADD_ASSIGN: token.ADD, token.SUB_ASSIGN: token.SUB, token.INC: token.ADD, token.DEC: token.SUB,
 }
 
-// A mutator writes the mutants of a file into its code. It leaves the lines as they are.
+// A mutator writes the mutants of a file into its code. Line numbers stay the same.
 type mutator struct {
 	fset *token.FileSet
 	info *types.Info
@@ -59,8 +59,8 @@ func newMutator(fset *token.FileSet, info *types.Info, root *ast.File, text []by
 	return &mutator{fset: fset, info: info, root: root, text: text, next: first}
 }
 
-// walk the file. Of two edits at one place that of the outer node is the first, if they open
-// something, and the last, if they close something.
+// walk the file. If two edits are at one place, the edit of the outer node is first if they open
+// an expression, and last if they close one.
 func (m *mutator) walk() {
 	ast.Inspect(m.root, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -124,13 +124,14 @@ func (m *mutator) replace(from, to token.Pos, by string) {
 	m.edits = append(m.edits, edit{m.offset(from), m.offset(to), by})
 }
 
-// enclose a node. What closes the outer node comes after what closes the inner ones.
+// enclose a node. The text that closes the outer node follows the texts that close the inner
+// ones.
 func (m *mutator) enclose(n ast.Node, before, after string) {
 	m.insert(n.Pos(), before)
 	m.edits = slices.Insert(m.edits, 0, edit{m.offset(n.End()), m.offset(n.End()), after})
 }
 
-// negated is an expression that a mutant negates.
+// negated makes a mutant negate an expression.
 func (m *mutator) negated(n ast.Expr, number int) {
 	m.enclose(n, "((", fmt.Sprintf(") != mutant.Is(%d))", number))
 }
@@ -157,7 +158,8 @@ func (m *mutator) binary(n *ast.BinaryExpr) {
 	}
 }
 
-// call of the library in the place of an operator whose result is that of an expression.
+// call returns the library call that replaces an operator whose result has the type of an
+// expression.
 func (m *mutator) call(at token.Pos, operator token.Token, of ast.Expr) (string, bool) {
 	o, ok := operators[operator]
 	if !ok || isText(m.info.TypeOf(of)) {
@@ -170,8 +172,8 @@ func (m *mutator) call(at token.Pos, operator token.Token, of ast.Expr) (string,
 	return fmt.Sprintf("mutant.%s%s(%s", o.function, m.constantType(of), numbers), true
 }
 
-// constantType is the type argument of a call that takes the place of a constant: without it
-// the call has the default type of the constant.
+// constantType is the type argument of a call that replaces a constant: without it the call would
+// have the default type of the constant.
 func (m *mutator) constantType(of ast.Expr) string {
 	known := m.info.Types[of]
 	if basic, ok := known.Type.(*types.Basic); ok && known.Value != nil && basic.Info()&types.IsUntyped == 0 {
@@ -188,7 +190,7 @@ func isText(t types.Type) bool {
 	return ok && basic.Info()&types.IsString != 0
 }
 
-// assignment of an operator. There is no right side in x++.
+// assignment replaces an assignment by an operator. x++ has no right side.
 func (m *mutator) assignment(at token.Pos, left ast.Expr, operator token.Token, right ast.Expr) {
 	call, ok := m.call(at, assignments[operator], left)
 	if !ok {
@@ -205,7 +207,7 @@ func (m *mutator) assignment(at token.Pos, left ast.Expr, operator token.Token, 
 	m.enclose(right, "", ")")
 }
 
-// statements that a mutant leaves out.
+// statements adds mutants that remove a statement.
 func (m *mutator) statements(list []ast.Stmt) {
 	for _, s := range list {
 		kind := ""
@@ -215,7 +217,7 @@ func (m *mutator) statements(list []ast.Stmt) {
 				kind = "assignment removed"
 			}
 		case *ast.ExprStmt:
-			// A panic may be the end of a function that returns something.
+			// A panic may end a function that returns a value.
 			if call, ok := s.X.(*ast.CallExpr); ok && types.ExprString(call.Fun) != "panic" {
 				kind = "call removed"
 			}
@@ -226,7 +228,7 @@ func (m *mutator) statements(list []ast.Stmt) {
 	}
 }
 
-// constants that are calculated become variables.
+// constants turns calculated constants into variables.
 func (m *mutator) constants(d *ast.GenDecl) {
 	for _, s := range d.Specs {
 		if !m.isCalculated(s.(*ast.ValueSpec)) {

@@ -67,7 +67,7 @@ func mutatorOf(t *testing.T, text string) *mutator {
 		t.Fatal(err)
 	}
 	info := &types.Info{Types: map[ast.Expr]types.TypeAndValue{}}
-	// What is declared for the test is not used.
+	// Ignore the errors about declared and unused names.
 	ignored := func(error) {}
 	_, _ = (&types.Config{Error: ignored}).Check("p", fset, []*ast.File{root}, info)
 	return newMutator(fset, info, root, []byte(text), 1)

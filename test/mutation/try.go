@@ -15,7 +15,8 @@ import (
 	"github.com/drover-dev/drover/test/mutation/mutant"
 )
 
-// waitsAtMost is how long a test that waits for something may do so.
+// waitsAtMost is the time limit of a test run. The limit of CPU time does not end a test that
+// only waits.
 const waitsAtMost = 10 * time.Minute
 
 // A trial runs the tests of a package with one mutant after the other. The tests are built
@@ -23,13 +24,13 @@ const waitsAtMost = 10 * time.Minute
 type trial struct {
 	pkg, binary string
 	flags       []string
-	// patience is how much time of a processor the tests may take: it does not depend on what
-	// else the computer does. With a mutant that takes longer they do not end.
+	// patience is the CPU time that the tests may take: it does not depend on the load of the
+	// computer. If a mutant exceeds it, its tests count as endless.
 	patience time.Duration
 }
 
-// build the tests of a package in a folder. The sources stay as they are: the compiler gets
-// those with the mutants as an overlay.
+// build the tests of a package in a folder. The sources stay unchanged: the compiler gets the
+// sources with the mutants as an overlay.
 func build(pkg string, sources []source, dir string) (*trial, error) {
 	replaced := map[string]string{}
 	for _, s := range sources {
@@ -57,8 +58,8 @@ func build(pkg string, sources []source, dir string) (*trial, error) {
 	return &trial{pkg: pkg, binary: binary, flags: flags, patience: waitsAtMost}, err
 }
 
-// flagsOf the tests of a package. Random tests replay the same histories for each mutant, and
-// do not look for the shortest one that fails.
+// flagsOf the tests of a package. Random tests replay the same histories for each mutant, and do
+// not search for the shortest one that fails.
 func flagsOf(pkg string) ([]string, error) {
 	flags := []string{"-test.failfast", "-test.short"}
 	imports, err := exec.Command("go", "list", "-f", "{{.TestImports}} {{.XTestImports}}", "./"+pkg).Output()
@@ -106,12 +107,12 @@ func try(pkg string, mutants []*change, sources []source, workers int) error {
 	return errors.Join(fault...)
 }
 
-// pass reports whether the tests pass with a mutant, and how long a processor worked on them.
-// There is no mutant 0.
+// pass reports whether the tests pass with a mutant, and how much CPU time they took. Number 0
+// switches no mutant on.
 func (t *trial) pass(number int) (bool, time.Duration, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), waitsAtMost)
 	defer cancel()
-	// A mutant that does not end may take all memory.
+	// A mutant that loops forever may use up all memory.
 	limited := fmt.Sprintf(`ulimit -v 4000000 && ulimit -t %d && exec "$0" "$@"`, int(t.patience.Seconds()))
 	tests := exec.CommandContext(ctx, "sh", append([]string{"-c", limited, t.binary}, t.flags...)...)
 	tests.Dir = t.pkg

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// A survivor is a line of survivors.txt: mutants that no test needs to notice.
+// A survivor is a line of survivors.txt: mutants that no test needs to detect.
 type survivor struct {
 	file, kind, text string
 }
 
 // parseSurvivors reads lines with four fields, separated by " | ": the file, the type of the
-// change, the text of the line and the reason. Empty lines and those that begin with # do not
-// count.
+// change, the text of the line and the reason. Empty lines and those that begin with # are
+// ignored.
 func parseSurvivors(text string) (map[survivor]string, error) {
 	out := map[survivor]string{}
 	for i, line := range strings.Split(text, "\n") {
@@ -35,13 +35,13 @@ func parseSurvivors(text string) (map[survivor]string, error) {
 	return out, nil
 }
 
-// A verdict is about the mutants of a package.
+// A verdict on the mutants of a package.
 type verdict struct {
 	pkg           string
 	mutants, kept int
 	// unlisted mutants survive without a reason.
 	unlisted []*change
-	// outdated lines of survivors.txt are about mutants that do not survive.
+	// outdated lines of survivors.txt match no surviving mutant.
 	outdated []survivor
 }
 

@@ -22,13 +22,13 @@ import (
 
 const (
 	envKubeconfig = "KUBECONFIG_UNDER_TEST"
-	// envCRDs names a folder with the whole CRDs of the providers.
+	// envCRDs names a folder with the complete CRDs of the providers.
 	envCRDs = "DROVER_PROVIDER_CRDS"
 )
 
-// TestAnAPIServerTakesTheVMs creates what the classes of the examples become, as far as
-// an API server that has the CRD lets it, and nobody looks at it. Unknown fields are an
-// error here, which Crossplane passes over.
+// TestAnAPIServerTakesTheVMs creates the VMs of the examples' classes on an API server with the
+// CRDs but without controllers. Unknown fields are an error in this test. Crossplane ignores
+// them.
 func TestAnAPIServerTakesTheVMs(t *testing.T) {
 	kubeconfig := os.Getenv(envKubeconfig)
 	if kubeconfig == "" {
@@ -89,7 +89,7 @@ func takesObject(t *testing.T, c client.Client, o *unstructured.Unstructured) {
 	if err := create(vm.DeepCopy()); err != nil {
 		t.Errorf("%v\n%v", err, vm.Object["spec"])
 	}
-	// A test that cannot fail shows nothing.
+	// The test can fail: a wrong field is an error.
 	wrong := vm.DeepCopy()
 	if err := unstructured.SetNestedField(wrong.Object, "sweet", "spec", "forProvider", "flavour"); err != nil {
 		t.Fatal(err)

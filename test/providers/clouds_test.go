@@ -69,8 +69,8 @@ func readYAML(t *testing.T, file string) *unstructured.Unstructured {
 	return machinetest.Object(t, string(b))
 }
 
-// newPlane with a Machine of the class of a cloud's example, with its changes, in a
-// failure domain if it is not empty. The join token is there from the first reconcile on.
+// newPlane has a Machine with the changed class of a cloud's example, in a failure domain unless
+// that is empty. The join token exists from the first reconcile on.
 func newPlane(t *testing.T, cloud, failureDomain string, changes ...func(class *unstructured.Unstructured)) *machinetest.Plane {
 	t.Helper()
 	composition := "apis/machine/compositions/machine-" + cloud + ".yaml"
@@ -84,7 +84,7 @@ func newPlane(t *testing.T, cloud, failureDomain string, changes ...func(class *
 			p.AddSchema(filepath.Join("crds", crd))
 		}
 	} else {
-		p.Capabilities = nil // No CRD: no schema is shown.
+		p.Capabilities = nil // There is no CRD, so no schema is available.
 	}
 	class := readYAML(t, root+"examples/"+cloud+"/machineclass.yaml")
 	class.SetNamespace(p.Machine.GetNamespace())
@@ -97,7 +97,7 @@ kind: CompositeResourceDefinition
 metadata: {name: orphancollectors.machine.drover.dev, uid: 0a1b2c3d-0000-4000-8000-000000000001}
 `))
 	machinetest.Set(p.Machine, class.GetName(), "spec", "classRef", "name")
-	// What no cloud's labels take as it is.
+	// A name that is no valid label value at any cloud.
 	machinetest.Set(p.Machine, "Target.Example", "spec", "clusterRef", "name")
 	if failureDomain != "" {
 		machinetest.Set(p.Machine, failureDomain, "spec", "failureDomain")
@@ -105,7 +105,7 @@ metadata: {name: orphancollectors.machine.drover.dev, uid: 0a1b2c3d-0000-4000-80
 	return p
 }
 
-// rendered VM of a plane.
+// rendered returns the VM of a plane.
 func rendered(t *testing.T, p *machinetest.Plane) *unstructured.Unstructured {
 	t.Helper()
 	p.Reconcile()
@@ -124,7 +124,7 @@ func rendered(t *testing.T, p *machinetest.Plane) *unstructured.Unstructured {
 	return vm
 }
 
-// golden compares what is wanted with what there is.
+// golden compares an object with its golden file.
 func golden(t *testing.T, name string, got map[string]any) {
 	t.Helper()
 	b, err := yaml.Marshal(got)
@@ -147,7 +147,7 @@ func golden(t *testing.T, name string, got map[string]any) {
 	}
 }
 
-// withoutUserData, which has a golden of its own.
+// withoutUserData removes the user data, which has its own golden file.
 func withoutUserData(vm *unstructured.Unstructured) map[string]any {
 	out := vm.DeepCopy()
 	for _, path := range [][]string{{"spec", "forProvider", "userDataBase64"}, {"spec", "forProvider", "userData"}, {"spec", "forProvider", "metadata", "user-data"}, {"spec", "forProvider", "userData", "cloud-init"}} {
@@ -172,20 +172,21 @@ func TestTheClassOfTheExampleBecomesAVM(t *testing.T) {
 	}
 }
 
-// TestTheClassOfKubeVirtBecomesAVM goes by no schema: an Object takes any manifest.
+// TestTheClassOfKubeVirtBecomesAVM uses no schema: an Object accepts any manifest.
 func TestTheClassOfKubeVirtBecomesAVM(t *testing.T) {
 	p := newPlane(t, "kubevirt", "zone-b")
 	vm := rendered(t, p)
 	golden(t, "kubevirt", withoutUserData(vm))
 }
 
-// inAnotherCluster is what a class has whose VMs are in another cluster than that of Drover.
+// inAnotherCluster changes a class so that its VMs are in another cluster than Drover.
 func inAnotherCluster(class *unstructured.Unstructured) {
 	machinetest.Set(class, map[string]any{"userdata": map[string]any{}}, "spec", "companions")
 	machinetest.Set(class, "infra", "spec", "providerConfigRef", "name")
 }
 
-// TestTheSecretOfAVMInAnotherClusterIsMadeBeforeTheVM, in the cluster of the VM.
+// TestTheSecretOfAVMInAnotherClusterIsMadeBeforeTheVM checks that the Secret exists in the VM's
+// cluster before the VM.
 func TestTheSecretOfAVMInAnotherClusterIsMadeBeforeTheVM(t *testing.T) {
 	p := newPlane(t, "kubevirt", "", inAnotherCluster)
 	p.Reconcile()
@@ -223,8 +224,8 @@ func TestTheSecretOfAVMInAnotherClusterIsMadeBeforeTheVM(t *testing.T) {
 	}
 }
 
-// TestAVMInTheClusterOfDroverHasNoOtherSecret: its user data is in no object but the Secret of
-// the Machine.
+// TestAVMInTheClusterOfDroverHasNoOtherSecret checks that only the Secret of the Machine has the
+// user data.
 func TestAVMInTheClusterOfDroverHasNoOtherSecret(t *testing.T) {
 	p := newPlane(t, "kubevirt", "")
 	rendered(t, p)
@@ -239,7 +240,7 @@ func TestAFailureDomainGoesIntoTheVM(t *testing.T) {
 			vm := rendered(t, newPlane(t, cloud, "domain-b"))
 			want := "domain-b"
 			if cloud == "azure" {
-				want = "b" // Its Nodes have the region before it.
+				want = "b" // Its Nodes have the region as a prefix.
 			}
 			if got, _, _ := unstructured.NestedString(vm.Object, "spec", "forProvider", field); got != want {
 				t.Errorf("%s is %q", field, got)
@@ -291,8 +292,8 @@ func TestWhatARequiredFieldIsIsSaidByTheKindsRules(t *testing.T) {
 	}
 }
 
-// TestAVirtualMachineOfKubeVirtIsSeenAsItIs has the fields by which provider-kubernetes tells at
-// once that a VirtualMachine became ready, and not with its next poll.
+// TestAVirtualMachineOfKubeVirtIsSeenAsItIs checks the fields that make provider-kubernetes
+// observe a ready VirtualMachine at once, not at its next poll.
 func TestAVirtualMachineOfKubeVirtIsSeenAsItIs(t *testing.T) {
 	vm := rendered(t, newPlane(t, "kubevirt", ""))
 	if watch, _, _ := unstructured.NestedBool(vm.Object, "spec", "watch"); !watch {
@@ -342,8 +343,8 @@ func TestEachVirtualMachineOfKubeVirtHasItsDataVolumes(t *testing.T) {
 	}
 }
 
-// TestNoTagOfAnAccountIsOfOneMachine compares two Machines: at DigitalOcean a tag is an object of
-// the account, which is not deleted with the last Droplet that had it.
+// TestNoTagOfAnAccountIsOfOneMachine checks that no tag identifies a Machine. A tag at
+// DigitalOcean is an object of the account, and is not deleted with the last Droplet that had it.
 func TestNoTagOfAnAccountIsOfOneMachine(t *testing.T) {
 	p := newPlane(t, "digitalocean", "")
 	vm := rendered(t, p)
@@ -358,8 +359,8 @@ func TestNoTagOfAnAccountIsOfOneMachine(t *testing.T) {
 	}
 }
 
-// TestAProviderWithoutManagementPoliciesIsRefusedBeforeThereIsAVM goes by what crossplane-runtime
-// does with the policies of the rendered VM when the feature is off.
+// TestAProviderWithoutManagementPoliciesIsRefusedBeforeThereIsAVM uses the error that
+// crossplane-runtime returns for the policies of the rendered VM if the feature is off.
 func TestAProviderWithoutManagementPoliciesIsRefusedBeforeThereIsAVM(t *testing.T) {
 	p := newPlane(t, "scaleway", "")
 	vm := rendered(t, p)
@@ -384,7 +385,7 @@ func TestAProviderWithoutManagementPoliciesIsRefusedBeforeThereIsAVM(t *testing.
 	if valid["status"] != "False" || valid["reason"] != "ManagementPoliciesDisabled" || !strings.Contains(fmt.Sprint(valid["message"]), "--enable-management-policies") {
 		t.Errorf("Valid is %v", valid)
 	}
-	// The provider is started again, with the feature.
+	// The provider restarts with the feature.
 	machinetest.Condition(p.Composed["vm"], "Synced", "True", "ReconcileSuccess", "")
 	p.Reconcile()
 	if valid := conditionOf(p, "Valid"); valid["status"] != "True" {
@@ -392,7 +393,7 @@ func TestAProviderWithoutManagementPoliciesIsRefusedBeforeThereIsAVM(t *testing.
 	}
 }
 
-// conditionOf the Machine, empty if it has none of the type.
+// conditionOf returns a condition of the Machine, empty if there is none of the type.
 func conditionOf(p *machinetest.Plane, typ string) map[string]any {
 	conditions, _, _ := unstructured.NestedSlice(p.Machine.Object, "status", "conditions")
 	for _, c := range conditions {
@@ -412,7 +413,7 @@ func TestASpotVMIsLookedAtEachMinute(t *testing.T) {
 			}
 			vm = rendered(t, newPlane(t, cloud, "", func(class *unstructured.Unstructured) {
 				unstructured.RemoveNestedField(class.Object, "spec", "forProvider", spot)
-				// Azure has it only with the priority Spot.
+				// Azure allows this field only with the priority Spot.
 				unstructured.RemoveNestedField(class.Object, "spec", "forProvider", "evictionPolicy")
 			}))
 			if got, ok := vm.GetAnnotations()["crossplane.io/poll-interval"]; ok {

@@ -15,7 +15,7 @@ import (
 
 const azureGroup = "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/production-nodes/providers/Microsoft.Network/"
 
-// companionIsReady is what provider-azure says of a companion that it created.
+// companionIsReady sets the status that provider-azure writes for a companion that it created.
 func companionIsReady(t *testing.T, c *unstructured.Unstructured) {
 	t.Helper()
 	says := map[string]string{
@@ -40,7 +40,7 @@ func merged(m map[string]string, key, value string) map[string]string {
 	return out
 }
 
-// composed kinds of a plane's VM and companions.
+// composed returns the kinds of a plane's VM and companions.
 func composed(p *machinetest.Plane) string {
 	var out []string
 	for _, name := range []string{"companion-publicip", "companion-nic", "companion-securitygroup", machinev1alpha1.ResourceVM} {
@@ -159,8 +159,8 @@ func TestWhatKeepsANetworkInterfaceFromBeingMadeIsSaidOfTheMachine(t *testing.T)
 	}
 }
 
-// TestACompanionThatAStaleWriteForgotIsComposedAgain: a Machine does not refer to it any
-// more, and nobody else would delete it.
+// TestACompanionThatAStaleWriteForgotIsComposedAgain checks that a companion is composed again if
+// the Machine no longer refers to it. Otherwise it would never be deleted.
 func TestACompanionThatAStaleWriteForgotIsComposedAgain(t *testing.T) {
 	p := newPlane(t, "azure", "")
 	p.Reconcile()

@@ -1,6 +1,6 @@
-// Package providers tests the Compositions of clouds against the schemas of the VMs that
-// they compose: what the class of the examples becomes, that an API server takes it, and
-// what is read of a VM that its provider observed.
+// Package providers tests the Compositions of clouds against the schemas of their VMs: it renders
+// the classes of the examples, creates the result on an API server, and reads the status of a VM
+// that its provider observed.
 //
-// It has no tests of its own of what all clouds share; see internal/function.
+// internal/function has the tests of behaviour that all clouds share.
 package providers

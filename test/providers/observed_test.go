@@ -10,8 +10,9 @@ import (
 	"github.com/drover-dev/drover/internal/function/machinetest"
 )
 
-// observed is what a provider has told of a VM that it created, and what the Machine
-// says of it: byte for byte what the cloud's controller manager writes on the Node.
+// observed has the status.atProvider that a provider reports for a VM that it created, and the
+// fields that the Machine's status has then. They equal those that the cloud's controller manager
+// writes to the Node, byte for byte.
 var observed = map[string]struct {
 	atProvider string
 	providerID string
@@ -69,7 +70,7 @@ var observed = map[string]struct {
 	},
 }
 
-// tells what the provider observed of the VM.
+// The provider observes the VM with this atProvider, and the Machine is reconciled.
 func tells(t *testing.T, p *machinetest.Plane, vm *unstructured.Unstructured, atProvider string) {
 	t.Helper()
 	machinetest.Set(vm, machinetest.Object(t, atProvider).Object, "status", "atProvider")
@@ -89,7 +90,7 @@ func TestWhatIsReadOfAVM(t *testing.T) {
 			want := observed[cloud]
 			p := newPlane(t, cloud, "")
 			vm := rendered(t, p)
-			// The name is what Drover gave it, whether its cloud has told anything yet or not.
+			// Drover chooses the name, so the name does not depend on the observation.
 			tells(t, p, vm, `{}`)
 			if id := status(p, "providerID"); id != "" || status(p, "phase") != "Provisioning" {
 				t.Errorf("providerID %q before the cloud told of the VM, phase %s", id, status(p, "phase"))
@@ -134,7 +135,7 @@ func TestAVirtualMachineOfKubeVirt(t *testing.T) {
 	if id := status(p, "providerID"); id != "" {
 		t.Errorf("providerID %q of a VirtualMachine that has no UID", id)
 	}
-	// The VirtualMachine is there before its guest starts.
+	// The VirtualMachine exists before its guest starts.
 	tells(t, p, p.Composed["vm"], `{manifest: {metadata: {uid: 3d2b0f5e-0000-4000-8000-000000000007}, status: {printableStatus: Starting, created: true, ready: false}}}`)
 	if id, phase := status(p, "providerID"), status(p, "phase"); id != "kubevirt://workers-x7k2p-crf74" || phase != "Provisioning" {
 		t.Errorf("before the VM is ready: providerID %q, phase %s", id, phase)
@@ -143,7 +144,7 @@ func TestAVirtualMachineOfKubeVirt(t *testing.T) {
 	if id, phase := status(p, "providerID"), status(p, "phase"); id != "kubevirt://workers-x7k2p-crf74" || phase != "Joining" {
 		t.Errorf("providerID %q, phase %s", id, phase)
 	}
-	// One that restarts is the same.
+	// A restarting VM keeps its providerID.
 	says(`{printableStatus: Starting, created: true, ready: false}`)
 	if id := status(p, "providerID"); id != "kubevirt://workers-x7k2p-crf74" {
 		t.Errorf("providerID %q", id)
@@ -175,7 +176,7 @@ func TestAVMThatIsGoneOrWillNotComeBackFailsTheMachine(t *testing.T) {
 	}
 }
 
-// TestErrorsHaveTheirClass goes by texts as the providers' conditions have them.
+// TestErrorsHaveTheirClass has error texts from the providers' conditions.
 func TestErrorsHaveTheirClass(t *testing.T) {
 	const aws = "async create failed: failed to create the resource: [{0 creating EC2 Instance: operation error EC2: RunInstances, https response error StatusCode: 400, RequestID: 0f1e, api error %s  []}]"
 	const gcp = "async create failed: failed to create the resource: [{0 Error creating instance: %s  []}]"

@@ -14,7 +14,7 @@ import (
 )
 
 // TestAClassOfOpenTofuDecidesOnVariablesOnly has a class with all fields by which a Workspace
-// runs code with the credentials of the cloud, or reads Secrets.
+// could run code with the credentials of the cloud, or read Secrets.
 func TestAClassOfOpenTofuDecidesOnVariablesOnly(t *testing.T) {
 	want := rendered(t, newPlane(t, "opentofu", ""))
 	hostile := func(class *unstructured.Unstructured) {
@@ -41,8 +41,8 @@ func TestAClassOfOpenTofuDecidesOnVariablesOnly(t *testing.T) {
 }
 
 // TestTheModuleOfOpenTofuDeclaresItsVariables compares the module with the values that the
-// Composition and the class give it: OpenTofu refuses an undeclared variable of the
-// environment silently, and asks for a value that is missing.
+// Composition and the class set. OpenTofu silently ignores an undeclared variable of the
+// environment, and prompts for a missing value.
 func TestTheModuleOfOpenTofuDeclaresItsVariables(t *testing.T) {
 	vm := rendered(t, newPlane(t, "opentofu", "cn-hangzhou-h"))
 	module, _, _ := unstructured.NestedString(vm.Object, "spec", "forProvider", "module")

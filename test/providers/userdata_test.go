@@ -20,11 +20,11 @@ import (
 	"github.com/drover-dev/drover/test/kit/terraformcli"
 )
 
-// A userDataField is how a Composition hands user data to a VM.
+// A userDataField is the field by which a Composition passes user data to a VM.
 type userDataField struct {
 	provider, kind string
 	path           string
-	// value is an expression.
+	// value is a CEL expression.
 	value string
 }
 
@@ -77,13 +77,14 @@ func userDataFields(t *testing.T) []userDataField {
 }
 
 // isSecretElsewhere reports whether a companion is the Secret with the user data in another
-// cluster than that of Drover. Its Object holds the user data, so that a class must ask for it.
+// cluster than Drover's. Its Object has the user data in plain text, so a class must request the
+// companion.
 func isSecretElsewhere(provider string, c fn.CompanionBinding) bool {
 	return provider == "kubevirt" && c.Name == "userdata" && c.Kind == "Object" && c.Optional
 }
 
-// TestUserDataIsPlainOnlyWhereItIsDocumented compares the Compositions with the list of
-// plain fields, in both directions.
+// TestUserDataIsPlainOnlyWhereItIsDocumented compares the Compositions with the list of plain
+// fields, in both directions.
 func TestUserDataIsPlainOnlyWhereItIsDocumented(t *testing.T) {
 	plain := map[string]bool{}
 	for _, f := range userDataFields(t) {
@@ -96,7 +97,7 @@ func TestUserDataIsPlainOnlyWhereItIsDocumented(t *testing.T) {
 		if !ok {
 			continue
 		}
-		// The expression may be a map that has the last part of the path.
+		// The value may be a map with the last part of the path as a key.
 		rest := strings.TrimPrefix(listed.String(), f.path)
 		if rest != "" && !strings.Contains(f.value, `"`+strings.TrimPrefix(rest, ".")+`"`) {
 			t.Errorf("%s: the Composition sets %s to %s, and kit.PlainUserData has %s", f.provider, f.path, f.value, listed)
@@ -109,11 +110,11 @@ func TestUserDataIsPlainOnlyWhereItIsDocumented(t *testing.T) {
 	}
 }
 
-// reference is a field that refers to a Secret with user data, whatever a cloud calls that.
+// reference matches the field of any cloud that refers to a Secret with user data.
 var reference = regexp.MustCompile(`(?i)(user-?data|custom-?data|metadata|cloud-?init|start-?up-?script).*(secretRef|secretName)`)
 
-// TestAPlainKindHasNoReference finds the provider whose new version has a field that
-// refers to a Secret.
+// TestAPlainKindHasNoReference detects that a new version of a provider has a field that refers
+// to a Secret.
 func TestAPlainKindHasNoReference(t *testing.T) {
 	files, err := filepath.Glob("crds/*.yaml")
 	if err != nil {
@@ -153,7 +154,7 @@ func readCRD(t *testing.T, file string) *extv1.CustomResourceDefinition {
 	return crd
 }
 
-// referencesIn forProvider to Secrets with user data.
+// referencesIn returns the fields of forProvider that refer to Secrets with user data.
 func referencesIn(crd *extv1.CustomResourceDefinition) []string {
 	var out []string
 	var walk func(path string, s *extv1.JSONSchemaProps)
@@ -178,11 +179,11 @@ func referencesIn(crd *extv1.CustomResourceDefinition) []string {
 	return slices.Compact(out)
 }
 
-// runsTheCLI are the providers that write strings into a main.tf.json and run the Terraform
-// CLI. docs/adding-a-provider.md has the signs of them.
+// runsTheCLI are the providers that write strings into a main.tf.json and run the Terraform CLI.
+// docs/adding-a-provider.md describes how to recognize them.
 var runsTheCLI = []string{"digitalocean", "scaleway", "yandex"}
 
-// TestUserDataArrivesAsItWasRendered takes user data through what the provider does with it.
+// TestUserDataArrivesAsItWasRendered applies the provider's processing to user data.
 func TestUserDataArrivesAsItWasRendered(t *testing.T) {
 	for _, f := range kit.PlainUserData {
 		t.Run(f.Provider, func(t *testing.T) {
@@ -203,7 +204,8 @@ func TestUserDataArrivesAsItWasRendered(t *testing.T) {
 	}
 }
 
-// TestTheDocsTellThatTheSecretElsewhereIsPlain holds the page of KubeVirt to the Composition.
+// TestTheDocsTellThatTheSecretElsewhereIsPlain compares the page of KubeVirt with the
+// Composition.
 func TestTheDocsTellThatTheSecretElsewhereIsPlain(t *testing.T) {
 	page, err := os.ReadFile(root + "docs/providers/kubevirt.md")
 	if err != nil {
@@ -218,8 +220,8 @@ func TestTheDocsTellThatTheSecretElsewhereIsPlain(t *testing.T) {
 	}
 }
 
-// TestTheDocsListHowUserDataReachesEachCloud compares the Compositions with the table of
-// clouds, and with the page of each cloud that has one.
+// TestTheDocsListHowUserDataReachesEachCloud compares the Compositions with the table of clouds,
+// and with the page of each cloud that has one.
 func TestTheDocsListHowUserDataReachesEachCloud(t *testing.T) {
 	const folder = root + "docs/providers/"
 	table, err := os.ReadFile(folder + "README.md")
@@ -233,7 +235,7 @@ func TestTheDocsListHowUserDataReachesEachCloud(t *testing.T) {
 			want, field = "| plain: ", listed.String()
 		}
 		if f.provider == "kubevirt" {
-			field = "cloudInitNoCloud.secretRef" // In a list of the manifest.
+			field = "cloudInitNoCloud.secretRef" // The page has the field in a list of the manifest.
 		}
 		if !strings.Contains(row, want+"`"+field+"`") {
 			t.Errorf("docs/providers/README.md: the row of %s must have %q: %s", f.provider, want+"`"+field+"`", row)

@@ -16,8 +16,8 @@ import (
 	"github.com/drover-dev/drover/test/kit"
 )
 
-// disown the VM of a Machine, so that it is like one that Drover did not make: neither the Machine
-// nor the VM resource is there, and its Node has no identity.
+// disown the VM of a Machine, as if Drover had not created it: the Machine and the VM resource
+// are deleted, and its Node has no identity.
 func disown(t *testing.T, f kit.Fleet, m *machinev1alpha1.Machine) {
 	t.Helper()
 	operate(t, here, "stop", "provider-drover", "provider-local")
@@ -37,7 +37,7 @@ func disown(t *testing.T, f kit.Fleet, m *machinev1alpha1.Machine) {
 	f.PatchIn(t, f.Cluster, n, fmt.Sprintf(`{"metadata":{"labels":{%q:null}}}`, clusterv1alpha1.LabelJoinToken))
 }
 
-// TestAVMThatDroverDidNotMakeIsImported as docs/recovery.md describes.
+// TestAVMThatDroverDidNotMakeIsImported follows docs/recovery.md.
 func TestAVMThatDroverDidNotMakeIsImported(t *testing.T) {
 	f := here.NewTargetFleet(t)
 	m := &machinev1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: "maker"}}

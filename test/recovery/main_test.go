@@ -1,6 +1,6 @@
-// Package recovery restores, moves and starves the control plane of fleets that are in use, and
-// holds that no Node with pods is drained, no VM in use is deleted, and none runs without anybody
-// who looks after it or reports it.
+// Package recovery restores, moves and starves the control plane of fleets that are in use. It
+// checks that no Node with pods is drained, that no VM in use is deleted, and that each VM has a
+// Machine or is reported.
 package recovery
 
 import (
@@ -12,8 +12,8 @@ import (
 	"github.com/drover-dev/drover/test/kit"
 )
 
-// here is a control plane with a local cloud and a target cluster, and there another one that uses
-// the same two.
+// here is a control plane with a local cloud and a target cluster. there is another control plane
+// that uses the same two.
 var here, there *kit.Plane
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }

@@ -22,8 +22,8 @@ import (
 
 var virtualMachine = schema.GroupVersionKind{Group: "local.drover.dev", Version: "v1alpha1", Kind: "VirtualMachine"}
 
-// kubectlDrover runs the plugin. It is killed as soon as it says something that begins with a
-// text, if there is one.
+// kubectlDrover runs the plugin. If killAt is set, the plugin is killed once it prints a line
+// that begins with killAt.
 func kubectlDrover(t *testing.T, killAt string, args ...string) (killed bool, err error) {
 	t.Helper()
 	ctx, kill := context.WithCancel(t.Context())
@@ -50,7 +50,7 @@ func kubectlDrover(t *testing.T, killAt string, args ...string) (killed bool, er
 	return killed, err
 }
 
-// aFleetInUse has Machines with pods on their Nodes.
+// aFleetInUse creates Machines with pods on their Nodes.
 func aFleetInUse(t *testing.T, f kit.Fleet, replicas int32) (*machinev1alpha1.MachineDeployment, *vigil) {
 	t.Helper()
 	md := f.Deployment("web", replicas, 1, 0)
@@ -59,7 +59,7 @@ func aFleetInUse(t *testing.T, f kit.Fleet, replicas int32) (*machinev1alpha1.Ma
 	return md, keepVigil(t, f, 2*replicas)
 }
 
-// TestAMoveThatIsKilledAtEachStepTouchesNoNode takes a fleet to another control cluster.
+// TestAMoveThatIsKilledAtEachStepTouchesNoNode moves a fleet to another control cluster.
 func TestAMoveThatIsKilledAtEachStepTouchesNoNode(t *testing.T) {
 	f := here.NewTargetFleet(t)
 	there := there.TargetFleetIn(t, f.Namespace)
@@ -86,7 +86,8 @@ func TestAMoveThatIsKilledAtEachStepTouchesNoNode(t *testing.T) {
 	itIsAFleetLikeAnyOther(t, there, 3)
 }
 
-// itIsAFleetLikeAnyOther rolls, and leaves nothing when it is deleted.
+// itIsAFleetLikeAnyOther checks that a fleet rolls, and that no objects are left after its
+// deletion.
 func itIsAFleetLikeAnyOther(t *testing.T, f kit.Fleet, replicas int32) {
 	t.Helper()
 	md := &machinev1alpha1.MachineDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: "web"}}
@@ -109,7 +110,7 @@ func itIsAFleetLikeAnyOther(t *testing.T, f kit.Fleet, replicas int32) {
 	}, f.Describe)
 }
 
-// valid is the condition Valid of each Machine of a fleet.
+// valid compares the condition Valid of each Machine of a fleet with a reason.
 func valid(ctx context.Context, f kit.Fleet, reason string) string {
 	machines, err := f.Machines(ctx)
 	if err != nil || len(machines) == 0 {
@@ -123,7 +124,7 @@ func valid(ctx context.Context, f kit.Fleet, reason string) string {
 	return ""
 }
 
-// installationOf a control cluster.
+// installationOf returns the installation ID of a control cluster.
 func installationOf(t *testing.T, c client.Client) string {
 	t.Helper()
 	d := &metav1.PartialObjectMetadata{}

@@ -31,12 +31,13 @@ var (
 	seed      = flag.Uint64("snapshot-seed", 0, "seed of its points in time, 0 for one of its own")
 )
 
-// The components of a control cluster that outlive it: another one may use them.
+// shared are the components of a control cluster that continue without it: another control
+// cluster may use them.
 var shared = []string{"target", "local-cloud"}
 
 const kubernetes = "kubernetes"
 
-// stop all components of a control cluster, as its loss does.
+// stop all components of a control cluster, as its loss would.
 func stop(t *testing.T, p *kit.Plane) (stopped []string) {
 	t.Helper()
 	s, err := p.Status(t.Context())
@@ -48,7 +49,7 @@ func stop(t *testing.T, p *kit.Plane) (stopped []string) {
 			stopped = append(stopped, c.Name)
 		}
 	}
-	// The API server goes last, so that the others can end.
+	// Stop the API server last, so that the other components can end.
 	stopped = append(stopped, kubernetes)
 	operate(t, p, "stop", stopped...)
 	return stopped
@@ -65,7 +66,7 @@ func operate(t *testing.T, p *kit.Plane, verb string, components ...string) {
 
 func etcd(p *kit.Plane) string { return filepath.Join(p.Dir, kubernetes, "etcd") }
 
-// snapshot etcd while the API server stands still for a moment.
+// snapshot etcd while the API server is paused for a moment.
 func snapshot(t *testing.T, p *kit.Plane) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "etcd")
@@ -77,7 +78,7 @@ func snapshot(t *testing.T, p *kit.Plane) string {
 	return dir
 }
 
-// restore a snapshot of etcd. All that reads from the API server is started anew.
+// restore a snapshot of etcd. All clients of the API server are restarted.
 func restore(t *testing.T, p *kit.Plane, snapshot string) {
 	t.Helper()
 	stopped := stop(t, p)
@@ -91,7 +92,7 @@ func restore(t *testing.T, p *kit.Plane, snapshot string) {
 	operate(t, p, "start", stopped...)
 }
 
-// newCollector deletes orphans as soon as it may: ten minutes pass within three seconds for it.
+// newCollector deletes orphans as early as it may: for it, ten minutes pass within three seconds.
 func newCollector(t *testing.T, f kit.Fleet) *machinev1alpha1.OrphanCollector {
 	t.Helper()
 	o := &machinev1alpha1.OrphanCollector{ObjectMeta: metav1.ObjectMeta{Name: f.Namespace}}
@@ -103,7 +104,8 @@ func newCollector(t *testing.T, f kit.Fleet) *machinev1alpha1.OrphanCollector {
 	return o
 }
 
-// reports what an OrphanCollector names instead of the VMs, empty if it names them.
+// reports returns the difference between the VMs that an OrphanCollector reports and the given
+// ones, empty if there is none.
 func reports(ctx context.Context, f kit.Fleet, c *machinev1alpha1.OrphanCollector, vms []string) string {
 	is := &machinev1alpha1.OrphanCollector{}
 	if err := f.Client.Get(ctx, client.ObjectKeyFromObject(c), is); err != nil {
@@ -122,7 +124,8 @@ func reports(ctx context.Context, f kit.Fleet, c *machinev1alpha1.OrphanCollecto
 	return ""
 }
 
-// TestWhatAnEtcdSnapshotLacksIsReportedAndKept restores a snapshot from before VMs came and went.
+// TestWhatAnEtcdSnapshotLacksIsReportedAndKept restores a snapshot that is older than some
+// creations and deletions of VMs.
 func TestWhatAnEtcdSnapshotLacksIsReportedAndKept(t *testing.T) {
 	f := here.NewTargetFleet(t)
 	collector := newCollector(t, f)
@@ -161,7 +164,7 @@ func TestWhatAnEtcdSnapshotLacksIsReportedAndKept(t *testing.T) {
 	}, f.Describe)
 	kit.Throughout(t, 10*time.Second, func(ctx context.Context) string { return reports(ctx, f, collector, orphans) })
 
-	// The one step of a person, as docs/recovery.md has it: the set gets them back.
+	// The manual step of docs/recovery.md: the set gets the Machines back.
 	sets := &machinev1alpha1.MachineSetList{}
 	if err := f.Client.List(t.Context(), sets, client.InNamespace(f.Namespace)); err != nil || len(sets.Items) != 1 {
 		t.Fatalf("%d MachineSets, error %v", len(sets.Items), err)
@@ -190,9 +193,9 @@ func TestWhatAnEtcdSnapshotLacksIsReportedAndKept(t *testing.T) {
 	itIsAFleetLikeAnyOther(t, f, 6)
 }
 
-// TestAVMThatIsYoungerThanTheSnapshotIsKept restores a snapshot in which a Machine has no VM yet, while
-// the VM that it got since is in use. The Machine gets another VM, which must not become the Node
-// of the first one.
+// TestAVMThatIsYoungerThanTheSnapshotIsKept restores a snapshot in which a Machine has no VM yet.
+// The VM that the Machine got since is in use. The Machine gets another VM, which must not take
+// over the Node of the first VM.
 func TestAVMThatIsYoungerThanTheSnapshotIsKept(t *testing.T) {
 	f := here.NewTargetFleet(t)
 	collector := newCollector(t, f)
@@ -255,7 +258,8 @@ func TestAVMThatIsYoungerThanTheSnapshotIsKept(t *testing.T) {
 	itIsAFleetLikeAnyOther(t, f, 1)
 }
 
-// discard VMs: their Nodes are deleted, and an OrphanCollector gets a confirmation that a person checked them.
+// discard VMs: delete their Nodes, and confirm at an OrphanCollector that a person checked the
+// VMs.
 func discard(t *testing.T, f kit.Fleet, c *machinev1alpha1.OrphanCollector, vms []string) {
 	t.Helper()
 	names, err := json.Marshal(vms)
@@ -277,8 +281,9 @@ func discard(t *testing.T, f kit.Fleet, c *machinev1alpha1.OrphanCollector, vms 
 	}
 }
 
-// TestSnapshotsOfARolloutLoseNothing restores snapshots from random points of a rollout, at random
-// points later. After each the fleet is whole, and each VM is that of a Machine or reported.
+// TestSnapshotsOfARolloutLoseNothing restores snapshots from random points of a rollout, at
+// random later points. After each restore, the fleet is complete, and each VM belongs to a
+// Machine or is reported.
 func TestSnapshotsOfARolloutLoseNothing(t *testing.T) {
 	if *seed == 0 {
 		*seed = uint64(time.Now().UnixNano())
@@ -288,7 +293,7 @@ func TestSnapshotsOfARolloutLoseNothing(t *testing.T) {
 	f := here.NewTargetFleet(t)
 	collector := newCollector(t, f)
 	md := f.Deployment("web", 4, 1, 1)
-	// A Machine that had no VM in a snapshot, and got one since, cannot join with its next one.
+	// A Machine that had no VM in a snapshot, and got one since, cannot join with its next VM.
 	md.Spec.Template.Spec.CreationTimeout = metav1.Duration{Duration: 90 * time.Second}
 	f.Create(t, md)
 	f.AwaitDeployment(t, md.Name)
@@ -320,14 +325,14 @@ func TestSnapshotsOfARolloutLoseNothing(t *testing.T) {
 	itIsAFleetLikeAnyOther(t, f, 4)
 }
 
-// pass some time, which decides what a snapshot has.
+// pass waits for a random time, so that snapshots differ.
 func pass(t *testing.T, random *rand.Rand) {
 	t.Helper()
 	kit.Throughout(t, time.Duration(random.Int64N(int64(15*time.Second))), func(context.Context) string { return "" })
 }
 
-// TestProvidersThatAreAwayTouchNothing has the controllers of Machines and VMs away, while the fleet
-// grows.
+// TestProvidersThatAreAwayTouchNothing stops the controllers of Machines and VMs while the fleet
+// is scaled up.
 func TestProvidersThatAreAwayTouchNothing(t *testing.T) {
 	f := here.NewTargetFleet(t)
 	md, v := aFleetInUse(t, f, 3)
@@ -341,8 +346,7 @@ func TestProvidersThatAreAwayTouchNothing(t *testing.T) {
 	f.AwaitNothing(t)
 }
 
-// dump all objects of a fleet as a backup has them: without statuses, and with the UIDs of their
-// owners.
+// dump all objects of a fleet like a backup: without statuses, and with the UIDs of their owners.
 func dump(t *testing.T, f kit.Fleet) []*unstructured.Unstructured {
 	t.Helper()
 	var out []*unstructured.Unstructured
@@ -367,9 +371,9 @@ func dump(t *testing.T, f kit.Fleet) []*unstructured.Unstructured {
 	return out
 }
 
-// TestAControlClusterThatIsLost takes the fleets of one that is gone for good: as its docs
-// describe, by the plugin and by Velero, and from a backup as some tools restore it. It is the last
-// test of its control cluster.
+// TestAControlClusterThatIsLost moves the fleets of a permanently lost control cluster: by the
+// plugin and by Velero as the docs describe, and from a backup as some tools restore it. It is
+// the last test that uses this control cluster.
 func TestAControlClusterThatIsLost(t *testing.T) {
 	saved, backedUp := here.NewTargetFleet(t), here.NewTargetFleet(t)
 	lost := installationOf(t, here.Client)
@@ -447,7 +451,8 @@ func TestAControlClusterThatIsLost(t *testing.T) {
 	})
 }
 
-// takenOverOnceItIsSaid that another control cluster is lost: three Machines get their VMs and Nodes.
+// takenOverOnceItIsSaid checks that three Machines take over their VMs and Nodes once the other
+// control cluster is declared lost.
 func takenOverOnceItIsSaid(t *testing.T, f kit.Fleet, lost string, v *vigil) {
 	t.Helper()
 	waits := func(ctx context.Context) string { return valid(ctx, f, machinev1alpha1.ReasonVMOfAnotherInstallation) }
@@ -473,7 +478,8 @@ func takenOverOnceItIsSaid(t *testing.T, f kit.Fleet, lost string, v *vigil) {
 	itIsAFleetLikeAnyOther(t, f, 3)
 }
 
-// say what became of another control cluster, with the command in the messages of its Machines.
+// Declare the state of another control cluster, by the command that the messages of its Machines
+// have.
 func say(t *testing.T, installation, state string) {
 	t.Helper()
 	if out, err := there.Kubectl(t, "-n", "crossplane-system", "patch", "configmap", "drover-installations", "--type=merge", "-p", fmt.Sprintf(`{"data":{%q:%s}}`, installation, state)); err != nil {

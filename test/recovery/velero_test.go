@@ -13,19 +13,21 @@ import (
 	"github.com/drover-dev/drover/test/kit"
 )
 
-// envVelero is the folder of Velero, its plugin and a store of backups, which make velero builds.
+// envVelero names the folder of Velero, its plugin and a store of backups, which "make velero"
+// builds.
 const envVelero = "DROVER_VELERO"
 
 // bucket of the backups.
 const bucket = "backups"
 
-// velero backs up and restores as docs/recovery.md describes it. Both control clusters use the same store.
+// velero backs up and restores as docs/recovery.md describes. Both control clusters use the same
+// store.
 type velero struct {
 	// dir has the programs, and store is the address of the store.
 	dir, store string
 }
 
-// newVelero starts the store. Without Velero it is nil.
+// newVelero starts the store. It returns nil if Velero is not built.
 func newVelero(t *testing.T) *velero {
 	t.Helper()
 	dir := os.Getenv(envVelero)
@@ -47,7 +49,7 @@ func freeAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// command of Velero, which keeps nothing outside of the test.
+// command of Velero. It writes no files outside of the test's folder.
 func (v *velero) command(ctx context.Context, t *testing.T, name string, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(ctx, filepath.Join(v.dir, name), args...) //nolint:gosec // It is the one under test.
@@ -55,10 +57,10 @@ func (v *velero) command(ctx context.Context, t *testing.T, name string, args ..
 	return cmd
 }
 
-// start a process that lives until the test ends. What it says is told if the test fails.
+// start a process that runs until the test ends. If the test fails, its log is printed.
 func (v *velero) start(t *testing.T, name string, args ...string) *exec.Cmd {
 	t.Helper()
-	log, err := os.Create(filepath.Join(t.TempDir(), name+".log")) //nolint:gosec // The name is one of ours.
+	log, err := os.Create(filepath.Join(t.TempDir(), name+".log")) //nolint:gosec // The name is a constant of this package.
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +80,7 @@ func (v *velero) start(t *testing.T, name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// install Velero in a control cluster. Its server is a process beside it.
+// install Velero in a control cluster. Its server runs as a process outside of the cluster.
 func (v *velero) install(t *testing.T, p *kit.Plane) *exec.Cmd {
 	t.Helper()
 	crds := v.run(t, p, "install", "--crds-only", "--dry-run", "--output", "yaml")
@@ -90,7 +92,7 @@ func (v *velero) install(t *testing.T, p *kit.Plane) *exec.Cmd {
 		{"apply", "--server-side", "-f", file},
 		{"wait", "--for=condition=Established", "--timeout=60s", "-f", file},
 		{"create", "namespace", "velero"},
-		// A restore asks it for its image.
+		// A restore reads the image of this Deployment.
 		{"-n", "velero", "create", "deployment", "velero", "--image=velero/velero", "--replicas=0"},
 	} {
 		if out, err := p.Kubectl(t, args...); err != nil {
@@ -109,7 +111,8 @@ func (v *velero) install(t *testing.T, p *kit.Plane) *exec.Cmd {
 	return server
 }
 
-// phase of an object of Velero, empty if it is the wanted one.
+// phase compares the phase of a Velero object with the wanted one, and returns empty if they are
+// equal.
 func (v *velero) phase(t *testing.T, p *kit.Plane, kind, name, want string) string {
 	out, err := p.Kubectl(t, "-n", "velero", "get", kind+".velero.io", name, "--output", "jsonpath={.status.phase}")
 	if err == nil && out == want {
@@ -127,7 +130,7 @@ func (v *velero) run(t *testing.T, p *kit.Plane, args ...string) string {
 	return string(out)
 }
 
-// documented lines of docs/recovery.md with commands that begin with a text.
+// documented returns the lines of docs/recovery.md with commands that begin with a text.
 func documented(t *testing.T, prefix string) (out []string) {
 	t.Helper()
 	doc, err := os.ReadFile("../../docs/recovery.md")
@@ -142,7 +145,8 @@ func documented(t *testing.T, prefix string) (out []string) {
 	return out
 }
 
-// follow the commands of the docs that begin with a text, for another namespace than theirs.
+// follow the commands of the docs that begin with a text, for another namespace than that of the
+// docs.
 func (v *velero) follow(t *testing.T, p *kit.Plane, prefix, namespace string) {
 	t.Helper()
 	commands := documented(t, prefix)
@@ -161,7 +165,7 @@ func (v *velero) follow(t *testing.T, p *kit.Plane, prefix, namespace string) {
 	}
 }
 
-// backUp a namespace of a control cluster, which is lost afterwards.
+// backUp a namespace of a control cluster that will be lost.
 func (v *velero) backUp(t *testing.T, p *kit.Plane, namespace string) {
 	t.Helper()
 	server := v.install(t, p)

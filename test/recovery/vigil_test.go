@@ -21,8 +21,8 @@ import (
 	"github.com/drover-dev/drover/test/kit"
 )
 
-// A vigil watches the Nodes of a fleet, the pods on them and the VMs below, all the time: none
-// of them may go, be cordoned or end.
+// A vigil watches the Nodes of a fleet, the pods on them and their VMs all the time: none of them
+// may be cordoned, ended or deleted.
 type vigil struct {
 	f     kit.Fleet
 	nodes map[types.UID]string
@@ -35,7 +35,8 @@ type vigil struct {
 	ended  sync.WaitGroup
 }
 
-// keepVigil over what a fleet has now. A workload has put pods on its Nodes.
+// keepVigil over the current objects of a fleet. It creates a workload first, so that its Nodes
+// have pods.
 func keepVigil(t *testing.T, f kit.Fleet, pods int32) *vigil {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
@@ -61,7 +62,7 @@ func keepVigil(t *testing.T, f kit.Fleet, pods int32) *vigil {
 	}
 	own := slices.Collect(maps.Values(v.nodes))
 	for i := range l.Items {
-		// A pod may have gone to the Node of another fleet.
+		// A pod may have been scheduled to the Node of another fleet.
 		if p := &l.Items[i]; slices.Contains(own, p.Spec.NodeName) {
 			v.pods[p.UID] = p.Name
 		}
@@ -123,7 +124,7 @@ func (v *vigil) note(format string, args ...any) {
 	}
 }
 
-// done ends the vigil, and fails the test if something was touched.
+// done ends the vigil, and fails the test if a watched object was touched.
 func (v *vigil) done(t *testing.T) {
 	t.Helper()
 	v.check(t)
@@ -135,7 +136,7 @@ func (v *vigil) done(t *testing.T) {
 	}
 }
 
-// check what was seen until now.
+// check the observations up to now.
 func (v *vigil) check(t *testing.T) {
 	t.Helper()
 	v.mu.Lock()
@@ -143,7 +144,7 @@ func (v *vigil) check(t *testing.T) {
 	for _, b := range v.broken {
 		t.Error(b)
 	}
-	// A watch that ended and began again lacks what was between.
+	// A restarted watch lacks the events in between, so list all objects too.
 	nodes, pods := &corev1.NodeList{}, &corev1.PodList{}
 	vms, err := v.f.VMs(t.Context())
 	if err == nil {
@@ -178,7 +179,7 @@ func isReady(n *corev1.Node) bool {
 	})
 }
 
-// unclaimed are the VMs of a fleet that no Machine of a control cluster has, by their IDs.
+// unclaimed returns the IDs of a fleet's VMs that no Machine of its control cluster has.
 func unclaimed(ctx context.Context, f kit.Fleet) ([]string, error) {
 	vms, err := f.VMs(ctx)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package release holds the texts of the repository to the variables of its build.
+// Package release checks that texts of the repository agree with the variables of its build.
 package release
 
 import (
@@ -35,8 +35,8 @@ func read(t *testing.T, path string) string {
 	return string(b)
 }
 
-// mayNameTheRegistry are the places where the default of the registry stands, and why it
-// cannot be a variable there.
+// mayNameTheRegistry are the files that may contain the default registry, and why each cannot use
+// a variable.
 var mayNameTheRegistry = map[string]string{
 	"Makefile":                                "the variable",
 	"cluster/internal/xpkg/meta.go":           "the default of the build",
@@ -86,7 +86,7 @@ func TestDocsSetTheVariablesOfTheMakefile(t *testing.T) {
 	}
 }
 
-// A command with a fixed version is wrong from the next release on.
+// A command with a fixed version is wrong after the next release.
 func TestCommandsOfTheDocsHaveNoFixedVersionOfAPackage(t *testing.T) {
 	fixed := regexp.MustCompile(`xpkg (install|update) \S+ \S+:v\d`)
 	err := filepath.WalkDir(filepath.Join(root, "docs"), func(path string, d os.DirEntry, err error) error {
@@ -135,7 +135,7 @@ func required(t *testing.T, module string) string {
 	return m[1]
 }
 
-// The packages that the Makefile releases are those that the docs list.
+// The docs list exactly the packages that the Makefile releases.
 func TestEveryPackageIsOnThePageOfReleases(t *testing.T) {
 	metas, err := filepath.Glob(filepath.Join(root, "package", "*", "crossplane.yaml"))
 	if err != nil {

@@ -24,11 +24,11 @@ import (
 // A golden is one folder of testdata:
 //
 //	xr.yaml         the XR as the API server has it, defaults included
-//	observed*.yaml  what it composed before; may be absent
-//	required.yaml   what else there is
-//	context.yaml    what the controller of Machines hands to the pipeline; only of
-//	                Machines, and then want.yaml has what it hands back
-//	want.yaml       what comes of it
+//	observed*.yaml  resources that the XR composed before; optional
+//	required.yaml   other objects of the control plane
+//	context.yaml    the pipeline context from the controller of Machines; only for
+//	                Machines, whose want.yaml has the resulting context
+//	want.yaml       the expected output
 type golden struct {
 	t   *testing.T
 	dir string
@@ -36,7 +36,7 @@ type golden struct {
 
 func (g golden) file(name string) string { return filepath.Join("testdata", g.dir, name) }
 
-// render runs Crossplane's renderer with the case's files and what is given.
+// render runs Crossplane's renderer with the case's files and additional arguments.
 func (g golden) render(composition string, observed []*unstructured.Unstructured, args ...string) output {
 	g.t.Helper()
 	args = append([]string{
@@ -75,9 +75,9 @@ func (g golden) observed() []*unstructured.Unstructured {
 	return all
 }
 
-// context of the pipeline when it begins, nil if the case has none. User data that is
-// published was made from the template that the case wants to be asked for: after a change of
-// the template, two updates are needed.
+// context of the pipeline when it begins, nil if the case has none. The hash of published user
+// data is that of the template in want.yaml. So after a change of the template, golden files must
+// be updated twice.
 func (g golden) context() map[string]any {
 	g.t.Helper()
 	b, err := os.ReadFile(g.file("context.yaml"))
@@ -124,7 +124,7 @@ func (g golden) read(file string) []*unstructured.Unstructured {
 	}
 }
 
-// written to a file of the test's own.
+// written to a file of the test.
 func (g golden) written(name string, objects []*unstructured.Unstructured) string {
 	g.t.Helper()
 	var b bytes.Buffer
@@ -156,7 +156,7 @@ func (g golden) want() output {
 	return o
 }
 
-// compare with what is wanted, or write it down as that.
+// compare with want.yaml, or update it.
 func (g golden) compare(got output) {
 	g.t.Helper()
 	b, err := yaml.Marshal(got)
@@ -178,8 +178,8 @@ func (g golden) compare(got output) {
 	}
 }
 
-// Secrets have their data as text in the files of a case, so that it can be read:
-// encode does what the API server does with stringData, and decode the opposite.
+// Secrets in the files of a case have their data as text, so that people can read it. Like the
+// API server, encode converts stringData to data, and decode does the opposite.
 func encode(o *unstructured.Unstructured) {
 	convert(o, "stringData", "data", func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) })
 }

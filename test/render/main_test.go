@@ -1,6 +1,5 @@
-// Package render tests each Composition through Crossplane's own renderer: the real
-// reconciler, with function-drover as it is packaged, and no control plane. What an
-// XR, what it composed before and what else is there lead to is written down in
+// Package render tests each Composition with Crossplane's own renderer: the real reconciler, with
+// the packaged function-drover, and without a control plane. Inputs and expected outputs are in
 // testdata.
 package render
 
@@ -26,11 +25,11 @@ const envBin = "DROVER_BIN"
 // patience with a process that starts.
 const patience = 2 * time.Minute
 
-// Set by TestMain, for all tests.
+// Variables for all tests, set by TestMain.
 var (
 	// bin is the folder of the binaries.
 	bin string
-	// function is where function-drover listens.
+	// function is the address of function-drover.
 	function string
 	// schemas are the files with the schemas of the API server.
 	schemas []string
@@ -69,7 +68,7 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-// serve starts function-drover, and returns where it listens and what ends it.
+// serve starts function-drover, and returns its address and a function that stops it.
 func serve() (string, func(), error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -30,19 +30,20 @@ type event struct {
 	Message string `json:"message"`
 }
 
-// ofStep says whether a step, and not Crossplane itself, emits the event.
+// ofStep reports whether a step, and not Crossplane itself, emits the event.
 func (e event) ofStep() bool { return strings.HasPrefix(e.Message, "Pipeline step ") }
 
-// justNow stands for a time of this run.
+// justNow replaces a time of this run.
 const justNow = "just now"
 
-// began is a little before the tests, since times have whole seconds.
+// began is a second before the start of the tests, because times in a status are rounded down to
+// seconds.
 var began = time.Now().Add(-time.Second)
 
-// stabilize makes an output the same for each run, and its Secrets readable.
+// stabilize makes an output equal in each run, and its Secrets readable.
 func (o *output) stabilize() {
-	// function-drover reads the clock. A time that is older was observed, and says
-	// that the fact is not new.
+	// function-drover reads the clock. A time before this run was observed, which shows that
+	// function-drover kept it.
 	if status, ok := o.Composite["status"].(map[string]any); ok {
 		o.Composite["status"] = withoutNow(status)
 	}
@@ -51,7 +52,7 @@ func (o *output) stabilize() {
 			decode(&unstructured.Unstructured{Object: object})
 		}
 	}
-	// Crossplane tells of what is not ready in the order of a map.
+	// Crossplane emits the events about unready resources in random order.
 	slices.SortStableFunc(o.Events, func(a, b event) int {
 		switch {
 		case a.ofStep() && b.ofStep():
@@ -63,14 +64,14 @@ func (o *output) stabilize() {
 		}
 		return cmp.Compare(a.Message, b.Message)
 	})
-	// It asks in such an order too, and again in each round.
+	// Its requirements are in random order too, and repeated in each round.
 	for _, required := range []*[]map[string]any{&o.RequiredResources, &o.RequiredSchemas} {
 		slices.SortFunc(*required, func(a, b map[string]any) int { return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
 		*required = slices.CompactFunc(*required, func(a, b map[string]any) bool { return fmt.Sprint(a) == fmt.Sprint(b) })
 	}
 }
 
-// withoutNow replaces the times of this run in what a status holds.
+// withoutNow replaces the times of this run in a status.
 func withoutNow(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -89,7 +90,7 @@ func withoutNow(v any) any {
 	return v
 }
 
-// kinds of objects in their order, with blanks between.
+// kinds of objects in order, separated by spaces.
 func kinds(objects []map[string]any) string {
 	var all []string
 	for _, o := range objects {
@@ -98,8 +99,7 @@ func kinds(objects []map[string]any) string {
 	return strings.Join(all, " ")
 }
 
-// ofGroup tells what a MachineGroup has done: how many Machines it keeps, creates and
-// deletes.
+// ofGroup returns the changes of a MachineGroup: how many Machines it keeps, creates and deletes.
 func ofGroup(o map[string]any) string {
 	if o["kind"] != "MachineGroup" {
 		return ""
@@ -115,7 +115,7 @@ func ofGroup(o map[string]any) string {
 	return fmt.Sprintf("(%d+%d-%d)", len(machines)-created, created, len(doomed))
 }
 
-// reasons of the steps' own events, with blanks between.
+// reasons of the steps' own events, separated by spaces.
 func (o *output) reasons() string {
 	var all []string
 	for _, e := range o.Events {

@@ -29,8 +29,8 @@ func TestCompositions(t *testing.T) {
 		// withoutProvider means that the API server has neither the VM's kind nor
 		// the Composition of its Machines.
 		withoutProvider bool
-		// composed and deleted are kinds, and events reasons, in their order. They
-		// are what a case is about, so no update overwrites them.
+		// composed and deleted are kinds, and events are reasons, in order. They are the subject of
+		// a case, so no update overwrites them.
 		composed, deleted, events string
 	}{
 		{

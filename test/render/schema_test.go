@@ -13,8 +13,8 @@ import (
 	"github.com/drover-dev/drover/test/kit"
 )
 
-// publish the schemas of CRDs' files as the API server would, each as an OpenAPI
-// document in a file of the folder.
+// publish the schemas of CRD files like the API server, each as an OpenAPI document in a file of
+// the folder.
 func publish(dir string, crdFiles ...string) ([]string, error) {
 	var out []string
 	for _, f := range crdFiles {
@@ -36,7 +36,7 @@ func publishOne(dir, crdFile string) (string, error) {
 	if err := yaml.UnmarshalStrict(b, crd); err != nil {
 		return "", fmt.Errorf("%s: %w", crdFile, err)
 	}
-	// Kinds that Drover composes have one version each.
+	// Each kind that Drover composes has one version.
 	document, err := builder.BuildOpenAPIV3(crd, crd.Spec.Versions[0].Name, builder.Options{})
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", crdFile, err)

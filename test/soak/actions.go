@@ -28,7 +28,7 @@ var (
 	}
 )
 
-// act does what is to be done, and says to whom. It says nothing when there is nobody.
+// act executes an action, and returns a description of its target, empty if there was no target.
 func (s *soak) act(ctx context.Context, a action) (string, error) {
 	switch a.kind {
 	case vmVanishes:
@@ -42,7 +42,7 @@ func (s *soak) act(ctx context.Context, a action) (string, error) {
 	case createRefused:
 		return s.fault(ctx, a, localcloud.Fault{Kind: localcloud.FaultCreateFails, Code: choose(a.pick, refusals)})
 	case createFails:
-		// One that was invalid or not permitted would be tried again after ten minutes.
+		// Invalid or unauthorized creations would only be retried after ten minutes.
 		return s.fault(ctx, a, localcloud.Fault{Kind: localcloud.FaultCreateFails, Delay: localcloud.Duration(2 * time.Second),
 			Code: choose(a.pick, []string{localcloud.CodeInternal, localcloud.CodeCapacityExhausted})})
 	case createUnavailable:
@@ -125,13 +125,13 @@ func (s *soak) patch(ctx context.Context, o client.Object, patch string) error {
 	return s.Client.Patch(ctx, o, client.RawPatch(types.MergePatchType, []byte(patch)))
 }
 
-// userFor a while changes a deployment, and then back.
+// userFor changes a deployment, and reverts the change after a while.
 func (s *soak) userFor(ctx context.Context, a action, name, do, undo string) (string, error) {
 	s.forAWhile(ctx, a, func() error { return s.user(ctx, name, undo) })
 	return fmt.Sprintf("%s for %s", name, a.lasts), s.user(ctx, name, do)
 }
 
-// forAWhile lasts what an action does, until it is undone.
+// forAWhile undoes an action after its duration.
 func (s *soak) forAWhile(ctx context.Context, a action, undo func() error) {
 	s.lasting.Go(func() {
 		if !s.sleep(ctx, a.lasts) {
@@ -151,7 +151,7 @@ func (s *soak) forAWhile(ctx context.Context, a action, undo func() error) {
 	})
 }
 
-// runs says whether a Machine does, and had nothing done to it by Drover.
+// runs reports whether a Machine is Running with a Node, and is not being deleted.
 func runs(m *machinev1alpha1.Machine) bool {
 	return stays(m) && m.Status.Phase == machinev1alpha1.MachineRunning && m.Status.NodeRef != nil
 }
@@ -160,7 +160,7 @@ func stays(m *machinev1alpha1.Machine) bool { return m.DeletionTimestamp == nil 
 
 func hasVM(m *machinev1alpha1.Machine) bool { return stays(m) && m.Status.ProviderID != "" }
 
-// eachMachine does something to as many Machines as the action says.
+// eachMachine does something to the number of Machines that the action has.
 func (s *soak) eachMachine(ctx context.Context, a action, fits func(*machinev1alpha1.Machine) bool, do func(*machinev1alpha1.Machine) error) (string, error) {
 	var hit []string
 	for i := range a.count {
@@ -194,7 +194,7 @@ func (s *soak) strikeVMs(ctx context.Context, a action, k localcloud.FaultKind) 
 	})
 }
 
-// atCloud tries again while the cloud is restarting.
+// atCloud retries while the cloud restarts.
 func (s *soak) atCloud(ctx context.Context, do func() error) error {
 	var err error
 	for range 30 {
@@ -205,7 +205,7 @@ func (s *soak) atCloud(ctx context.Context, do func() error) error {
 	return err
 }
 
-// fault of the creations that come next.
+// fault of the next creations.
 func (s *soak) fault(ctx context.Context, a action, f localcloud.Fault) (string, error) {
 	f.Count, f.Match.Tags = a.count, map[string]string{machinev1alpha1.TagNamespace: s.Namespace}
 	s.told(func(now time.Time) { s.ledger.do(now, a.kind) })
@@ -216,12 +216,12 @@ func (s *soak) fault(ctx context.Context, a action, f localcloud.Fault) (string,
 	if err := s.atCloud(ctx, func() error { _, err := s.Cloud.CreateFault(ctx, f); return err }); err != nil {
 		return "", err
 	}
-	// So that there is one to create.
+	// Delete a Machine, so that there is a creation.
 	gone, err := s.act(ctx, action{kind: machineDelete, pick: a.pick, other: a.other, count: 1})
 	return what + " after " + gone + " is deleted", err
 }
 
-// faultOfLists of the inventory.
+// faultOfLists affects the lists for the inventory.
 func (s *soak) faultOfLists(ctx context.Context, a action, k localcloud.FaultKind) (string, error) {
 	o := &machinev1alpha1.OrphanCollector{}
 	if err := s.Client.Get(ctx, client.ObjectKey{Name: collector}, o); err != nil {
@@ -234,7 +234,7 @@ func (s *soak) faultOfLists(ctx context.Context, a action, k localcloud.FaultKin
 func (s *soak) quota(ctx context.Context, a action) (string, error) {
 	vms, err := s.VMs(ctx)
 	if err != nil || len(vms) == 0 {
-		return "", nil //nolint:nilerr // It may be restarting.
+		return "", nil //nolint:nilerr // The cloud may be restarting.
 	}
 	s.forAWhile(ctx, a, func() error { return s.setQuota(ctx, 0) })
 	return fmt.Sprintf("%d VMs, for %s", len(vms), a.lasts), s.atCloud(ctx, func() error { return s.setQuota(ctx, len(vms)) })
@@ -252,7 +252,7 @@ func (s *soak) set(ctx context.Context, a action, to localcloud.Settings) (strin
 	return fmt.Sprintf("for %s", a.lasts), s.atCloud(ctx, func() error { return put(to) })
 }
 
-// cut the target API server off, for longer than what else lasts for a while.
+// cut the target API server off, for longer than other temporary actions last.
 func (s *soak) cut(ctx context.Context, a action) (string, error) {
 	isCut := false
 	s.told(func(now time.Time) {
@@ -294,7 +294,8 @@ func (s *soak) restart(ctx context.Context, which ...string) (string, error) {
 	return strings.Join(which, ", "), nil
 }
 
-// tearOut a Machine by the finalizers of its VM, so that the VM is left behind.
+// tearOut removes a Machine by removing the finalizers of its VM resource, so that the VM is
+// orphaned.
 func (s *soak) tearOut(ctx context.Context, m *machinev1alpha1.Machine) error {
 	l := virtualMachines()
 	if err := s.Client.List(ctx, l, client.InNamespace(s.Namespace), client.MatchingLabels{machinev1alpha1.LabelMachine: m.Name}); err != nil {
@@ -334,7 +335,7 @@ func (s *soak) patchJSON(ctx context.Context, o *unstructured.Unstructured, patc
 	return s.Client.Patch(ctx, o, client.RawPatch(types.JSONPatchType, []byte(patch)))
 }
 
-// mend all that the cloud was told to do wrong.
+// End all faults of the cloud.
 func (s *soak) mend(ctx context.Context) error {
 	if err := s.atCloud(ctx, func() error { return s.setQuota(ctx, 0) }); err != nil {
 		return err

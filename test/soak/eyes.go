@@ -18,10 +18,10 @@ import (
 	"github.com/drover-dev/drover/internal/localcloud"
 )
 
-// poll VMs so often: many times while one shuts down.
+// poll is the interval of polling VMs. It is much shorter than a shutdown.
 const poll = 500 * time.Millisecond
 
-// watch all that the ledger is told of, until the context ends.
+// watch passes all changes to the ledger until the context ends.
 func (s *soak) watch(ctx context.Context) error {
 	cfg, err := clientcmd.BuildConfigFromFlags("", s.plane.Kubeconfig)
 	if err != nil {
@@ -48,7 +48,7 @@ func (s *soak) watch(ctx context.Context) error {
 	return nil
 }
 
-// see every version of the objects of a kind, in their order.
+// see every version of the objects of a kind, in order.
 func see[T client.Object](ctx context.Context, s *soak, c cache.Cache, of T, is, gone func(time.Time, T)) error {
 	informer, err := c.GetInformer(ctx, of)
 	if err != nil {
@@ -72,7 +72,7 @@ func see[T client.Object](ctx context.Context, s *soak, c cache.Cache, of T, is,
 	return err
 }
 
-// told the ledger something: what it says to that is of the story.
+// Pass facts to the ledger, and add newly broken guarantees to the story.
 func (s *soak) told(tell func(now time.Time)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,13 +83,13 @@ func (s *soak) told(tell func(now time.Time)) {
 	}
 }
 
-// watchVMs notes all VMs, and looks at each that goes.
+// watchVMs records all VMs, and checks each VM whose deletion starts.
 func (s *soak) watchVMs(ctx context.Context) {
 	there := map[string]localcloud.VM{}
 	for s.sleep(ctx, poll) {
 		vms, err := s.VMs(ctx)
 		if err != nil {
-			continue // It may be restarting, or is told to refuse.
+			continue // The cloud may be restarting, or have a fault.
 		}
 		now := map[string]localcloud.VM{}
 		for _, vm := range vms {
@@ -103,13 +103,13 @@ func (s *soak) watchVMs(ctx context.Context) {
 	}
 }
 
-// drained looks whether the Node of a VM that is being deleted was drained before, and is
-// gone.
+// drained checks that the Node of a VM was drained and deleted before the deletion of the VM
+// started.
 func (s *soak) drained(ctx context.Context, vm localcloud.VM) {
 	name := vm.Tags[machinev1alpha1.TagMachine]
 	m := &machinev1alpha1.Machine{}
 	if err := s.Client.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: name}, m); err != nil || string(m.UID) != vm.Tags[machinev1alpha1.TagMachineUID] {
-		return // An orphan, which nobody drains.
+		return // The VM is an orphan. Orphans are not drained.
 	}
 	var struck, unwell bool
 	s.told(func(time.Time) {
@@ -127,7 +127,7 @@ func (s *soak) drained(ctx context.Context, vm localcloud.VM) {
 			s.ledger.breaks("the VM %s of Machine %s is deleted, and its Node %s is still there", vm.ID, name, n.Name)
 		})
 	}
-	// The pods of a kubelet that is silent are not waited for.
+	// A drain does not wait for the pods of a silent kubelet.
 	if m.Status.NodeRef == nil || struck || unwell {
 		return
 	}
@@ -148,7 +148,7 @@ func (s *soak) drained(ctx context.Context, vm localcloud.VM) {
 	}
 }
 
-// unwell says what of the fleet is not as its spec says, "" when all is.
+// unwell returns how the fleet differs from its spec, "" if it does not.
 func (s *soak) unwell(ctx context.Context) string {
 	for _, d := range s.deployments {
 		if said := s.Unsettled(ctx, d); said != "" {

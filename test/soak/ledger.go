@@ -12,45 +12,43 @@ import (
 )
 
 const (
-	// noticed is how long Drover may take to see that the target API server is cut off,
-	// three looks of 5 s after one each 30 s, and its sets that they are frozen for it.
+	// noticed is the time that Drover may take to detect that the target API server is cut off (a
+	// probe each 30 s, then three of 5 s), and to freeze its sets.
 	noticed = 75 * time.Second
-	// obeyed is how long a set may take to see what a user changed.
+	// obeyed is the time that a set may take to observe a user's change.
 	obeyed = 20 * time.Second
-	// overlap is how far what is told of sets may be behind or before what is told of
-	// their Machines.
+	// overlap is the maximum delay between the events of sets and those of their Machines.
 	overlap = 2 * time.Second
 )
 
-// A ledger keeps what was done to a fleet, and what became of it, and says which promises
-// were broken:
+// A ledger records the actions on a fleet and their effects, and detects broken guarantees:
 //
-//   - available Machines go only while, with those that were lost, replicas − maxUnavailable
-//     are left,
-//   - there are replicas + maxSurge Machines at most, and maxInFlight more of CreateFirst;
-//     those on top that are being deleted are Failed, or were struck,
-//   - no more replacements are in flight than maxInFlight,
-//   - an available Machine goes only for a user, a rollout or a scale-down,
-//   - a Machine is Failed only for what was done to it, and never because its cluster
-//     could not be reached,
-//   - nothing is created while it is frozen, or its cluster cut off,
-//   - a Machine has one VM, and a VM one Machine.
+//   - an available Machine is deleted only if the other available Machines and the losses are
+//     replicas − maxUnavailable or more,
+//   - there are at most replicas + maxSurge Machines, and maxInFlight more with CreateFirst.
+//     Terminating Machines beyond that are Failed, or an action hit them,
+//   - at most maxInFlight replacements are in flight,
+//   - an available Machine is deleted only by a user, a rollout or a scale-down,
+//   - a Machine is Failed only because of an action, and never because its cluster cannot be
+//     reached,
+//   - no Machine is created while the fleet is frozen or its cluster is cut off,
+//   - a Machine has one VM, and a VM has one Machine.
 //
-// Bounds are those of all that users wanted since the fleet was last well: each of them may
-// still be acted on.
+// The bounds cover all specs since the fleet was last settled, because Drover may still act on
+// each of them.
 type ledger struct {
 	deployments map[string]*account
-	// done in this round, and when last.
+	// done has the kinds of actions in this round, with the time of the last one.
 	done map[kind]time.Time
-	// cut since then, zero while it is not.
+	// cut is the time since which the target cluster is cut off, zero while it is reachable.
 	cut time.Time
-	// vms by the UID of their Machine, of all times.
+	// vms by the UID of their Machine, including deleted ones.
 	vms map[string]map[string]bool
-	// providerIDs of Machines that are there.
+	// providerIDs of existing Machines.
 	providerIDs map[string]string
-	// broken promises.
+	// broken guarantees.
 	broken []string
-	// replaced, failed and others that the report counts.
+	// counts of replaced and failed Machines, for example, for the report.
 	counts map[string]int
 }
 
@@ -58,7 +56,8 @@ type ledger struct {
 type account struct {
 	name     string
 	replicas int
-	// now are the bounds of what is wanted now, most and least of all since it was well.
+	// now has the current bounds, most and least have the widest bounds since the fleet was
+	// settled.
 	now             limits
 	most, least     int
 	budget          int
@@ -66,37 +65,38 @@ type account struct {
 	version         string
 	scaled          int
 	lowered, rolled bool
-	// paused and frozen by a user since then, zero while it is not.
+	// paused and frozen are the times since which a user paused or froze the deployment, zero if
+	// neither.
 	paused, frozen time.Time
 	known          bool
 
 	machines map[string]*entry
 	sets     map[string]*machinev1alpha1.MachineSet
-	// losses of available Machines since as many were available as are wanted.
+	// losses of available Machines since the deployment last had all of its replicas available.
 	losses int
 	open   []*ticket
 }
 
-// limits of a deployment that rolls: there are at most so many Machines, and at least so
-// many available.
+// limits of a rolling deployment: the maximum number of Machines, and the minimum number of
+// available Machines.
 type limits struct{ most, least int }
 
 // An entry of a Machine.
 type entry struct {
 	machine *machinev1alpha1.Machine
-	// struck by these.
+	// struck has the actions that hit the Machine.
 	struck map[kind]bool
-	// unwell means that it was Unknown or Failed: somebody may still think so.
+	// unwell means that it was Unknown or Failed. A controller may still act on that state.
 	unwell bool
-	// excused means that it is deleted for something other than a rollout or scale-down.
+	// excused means that its deletion has another cause than a rollout or a scale-down.
 	excused bool
 }
 
-// A ticket is a replacement that is under way.
+// A ticket is a replacement in progress.
 type ticket struct {
 	of, set string
-	// by is the Machine that takes the place, once there is one; paired means that it was
-	// written down which one that is.
+	// by is the replacement Machine, once there is one. paired means that the set's status names
+	// it.
 	by     string
 	paired bool
 	opened time.Time
@@ -121,7 +121,7 @@ func (l *ledger) breaks(format string, args ...any) {
 	l.broken = append(l.broken, fmt.Sprintf(format, args...))
 }
 
-// settled forgets what was done before: the fleet is as its spec says.
+// settled forgets the previous actions: the fleet matches its spec.
 func (l *ledger) settled() {
 	l.done = map[kind]time.Time{}
 	for _, a := range l.deployments {
@@ -133,7 +133,7 @@ func (l *ledger) settled() {
 	}
 }
 
-// onDeployment is told what a user wants of a MachineDeployment.
+// onDeployment records the spec of a MachineDeployment.
 func (l *ledger) onDeployment(now time.Time, d *machinev1alpha1.MachineDeployment) {
 	a := l.of(d.Name)
 	a.now = bounds(d)
@@ -168,10 +168,10 @@ func lasts(began, now time.Time, d time.Duration) bool {
 	return !began.IsZero() && now.Sub(began) > d
 }
 
-// do is told of what is done to all, before it is.
+// do records an action, before it takes effect.
 func (l *ledger) do(now time.Time, k kind) { l.done[k] = now }
 
-// strike is told of what is done to a Machine, before it is.
+// strike records an action on a Machine, before it takes effect.
 func (l *ledger) strike(now time.Time, k kind, deployment, machine string) {
 	l.do(now, k)
 	if e := l.of(deployment).machines[machine]; e != nil {
@@ -179,7 +179,7 @@ func (l *ledger) strike(now time.Time, k kind, deployment, machine string) {
 	}
 }
 
-// candidates for a strike: the Machines that fit, by their names.
+// candidates for a strike: the Machines that fit, by name.
 func (l *ledger) candidates(fits func(*machinev1alpha1.Machine) bool) []*machinev1alpha1.Machine {
 	var out []*machinev1alpha1.Machine
 	for _, d := range slices.Sorted(maps.Keys(l.deployments)) {
@@ -193,7 +193,7 @@ func (l *ledger) candidates(fits func(*machinev1alpha1.Machine) bool) []*machine
 	return out
 }
 
-// onMachine is told of a Machine that is there, as it is now.
+// onMachine records the current version of a Machine.
 func (l *ledger) onMachine(now time.Time, m *machinev1alpha1.Machine) {
 	a := l.of(m.Labels[machinev1alpha1.LabelDeployment])
 	e := a.machines[m.Name]
@@ -224,7 +224,7 @@ func (l *ledger) onMachine(now time.Time, m *machinev1alpha1.Machine) {
 	l.audit(now, a)
 }
 
-// onGone is told that a Machine is no more.
+// onGone records that a Machine no longer exists.
 func (l *ledger) onGone(now time.Time, m *machinev1alpha1.Machine) {
 	a := l.of(m.Labels[machinev1alpha1.LabelDeployment])
 	delete(a.machines, m.Name)
@@ -276,7 +276,7 @@ func (l *ledger) onCreated(now time.Time, a *account, created *entry) {
 	}
 	total := 0
 	for _, e := range a.machines {
-		// Who scales down and up again need not wait for what is still terminating.
+		// If a user scales down and up again, new Machines need not wait for terminating ones.
 		if e.machine.DeletionTimestamp == nil || a.scaled < 2 && !e.excused {
 			total++
 		}
@@ -290,7 +290,8 @@ func (l *ledger) onCreated(now time.Time, a *account, created *entry) {
 	}
 }
 
-// causes of failures: what must have been done to the Machine, or in the round.
+// causes of failures: actions on the Machine, or in the round, one of which must precede the
+// failure.
 var causes = map[machinev1alpha1.FailureReason]struct{ struck, done []kind }{
 	machinev1alpha1.FailureVMLost:        {struck: []kind{vmVanishes}},
 	machinev1alpha1.FailureVMFailed:      {done: []kind{createFails}},
@@ -298,7 +299,7 @@ var causes = map[machinev1alpha1.FailureReason]struct{ struck, done []kind }{
 	machinev1alpha1.FailureCreateUnknown: {done: []kind{answerLost, restartOne, restartTwo}},
 	machinev1alpha1.FailureNodeDeleted:   {struck: []kind{nodeDeleted, vmVanishes, kubeletStops}},
 	machinev1alpha1.FailureJoinTimeout:   {struck: []kind{vmVanishes, kubeletStops, nodeDeleted}, done: []kind{vmNeverBoots, vmBootsSlowly, targetCut, cloudSlow}},
-	// Neither a cluster that cannot be reached nor a restart is a reason.
+	// An unreachable cluster or a restart is no cause.
 	machinev1alpha1.FailureNodeUnhealthy: {struck: []kind{kubeletStops, vmVanishes, nodeDeleted}},
 }
 
@@ -323,7 +324,7 @@ func (l *ledger) onDeleted(now time.Time, a *account, e *entry, was *machinev1al
 	case e.struck[machineDelete] || e.struck[orphanTorn]:
 		l.counts["Machines deleted by hand"]++
 	case e.excused || wasAvailable && a.createFirst && len(l.done) > 0 && a.nonterminating() >= a.replicas:
-		// Where others were created first, one that recovers is one too many.
+		// With CreateFirst, a Machine that recovers after its replacement was created is excess.
 	case wasAvailable:
 		rolls := a.rolled && !lasts(a.paused, now, obeyed)
 		if a.known && !rolls && !a.lowered {
@@ -349,7 +350,7 @@ func (a *account) nonterminating() int {
 	return n
 }
 
-// onSet is told of a MachineSet: its status tells which Machines it replaces.
+// onSet records a MachineSet and the replacements in its status.
 func (l *ledger) onSet(now time.Time, s *machinev1alpha1.MachineSet) {
 	a := l.of(s.Labels[machinev1alpha1.LabelDeployment])
 	before := a.sets[s.Name]
@@ -374,13 +375,13 @@ func (l *ledger) onSet(now time.Time, s *machinev1alpha1.MachineSet) {
 	l.audit(now, a)
 }
 
-// onSetGone is told that a MachineSet is no more.
+// onSetGone records that a MachineSet no longer exists.
 func (l *ledger) onSetGone(_ time.Time, s *machinev1alpha1.MachineSet) {
 	delete(l.of(s.Labels[machinev1alpha1.LabelDeployment]).sets, s.Name)
 }
 
-// replacedBy are the Machines that a set newly gives up, and which ones take their places
-// if it creates these first.
+// replacedBy returns the Machines that a set newly deletes or replaces. The values are their
+// replacements if the set creates these first.
 func replacedBy(before, s *machinev1alpha1.MachineSet) map[string]string {
 	out := map[string]string{}
 	was := func(name string) bool {
@@ -400,14 +401,14 @@ func replacedBy(before, s *machinev1alpha1.MachineSet) map[string]string {
 	return out
 }
 
-// replaces says whether a Machine that is given up is replaced within the budget. One
-// that never had a Node is only created again.
+// replaces reports whether the replacement of a Machine counts against the budget. A Machine that
+// never had a Node is only created again.
 func replaces(m *machinev1alpha1.Machine) bool {
 	return m.DeletionTimestamp == nil && m.Status.NodeRef != nil &&
 		(m.Status.Phase == machinev1alpha1.MachineFailed || m.Status.ReplaceRequested)
 }
 
-// keeps is how many Machines a set has that it did not give up.
+// keeps returns the number of Machines that a set has and does not delete.
 func (a *account) keeps(s *machinev1alpha1.MachineSet) int {
 	n := 0
 	for name, e := range a.machines {
@@ -420,13 +421,13 @@ func (a *account) keeps(s *machinev1alpha1.MachineSet) int {
 
 func setOf(m *machinev1alpha1.Machine) string { return m.Labels[machinev1alpha1.LabelSet] }
 
-// audit the replacements in flight.
+// audit checks the number of replacements in flight.
 func (l *ledger) audit(now time.Time, a *account) {
 	a.open = slices.DeleteFunc(a.open, a.isOver)
 	if len(a.open) <= a.budget {
 		return
 	}
-	// The oldest are within the budget.
+	// The oldest replacements are within the budget.
 	for _, t := range a.open[a.budget:] {
 		if !t.told && now.Sub(t.opened) > overlap {
 			t.told = true
@@ -435,7 +436,7 @@ func (l *ledger) audit(now time.Time, a *account) {
 	}
 }
 
-// isOver says whether the place of a Machine is taken, or not wanted any more.
+// isOver reports whether a replacement has joined or is no longer needed.
 func (a *account) isOver(t *ticket) bool {
 	s := a.sets[t.set]
 	if s == nil || s.DeletionTimestamp != nil {
@@ -456,7 +457,7 @@ func (a *account) isOver(t *ticket) bool {
 	return t.by == "" && !t.paired && a.keeps(s) >= int(s.Spec.Replicas)
 }
 
-// onVM is told of a VM of a Machine.
+// onVM records a VM of a Machine.
 func (l *ledger) onVM(machineUID, vm string) {
 	if l.vms[machineUID] == nil {
 		l.vms[machineUID] = map[string]bool{}
@@ -470,7 +471,7 @@ func (l *ledger) onVM(machineUID, vm string) {
 	}
 }
 
-// bounds of a deployment, read from its spec on their own.
+// bounds of a deployment, computed from its spec independently of Drover's code.
 func bounds(d *machinev1alpha1.MachineDeployment) limits {
 	replicas := int(d.Spec.Replicas)
 	surge, _ := intstr.GetScaledValueFromIntOrPercent(d.Spec.Strategy.RollingUpdate.MaxSurge, replicas, true)

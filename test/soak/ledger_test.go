@@ -14,7 +14,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// A tale is what a ledger is told, in order.
+// A tale is a sequence of facts for a ledger.
 type tale struct {
 	*ledger
 	now time.Time
@@ -22,7 +22,7 @@ type tale struct {
 	set *machinev1alpha1.MachineSet
 }
 
-// beginning of a tale: of five Machines, one of which may be missing and one too many.
+// beginning returns a tale of five Machines, with maxUnavailable 1 and maxSurge 1.
 func beginning() *tale {
 	t := &tale{ledger: newLedger(), now: time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)}
 	t.md = &machinev1alpha1.MachineDeployment{ObjectMeta: metav1.ObjectMeta{Name: "md"}}
@@ -85,7 +85,7 @@ func (t *tale) fails(name string, reason machinev1alpha1.FailureReason) *tale {
 	return t.is(name, machinev1alpha1.MachineFailed, reason)
 }
 
-// goes is deleted.
+// goes starts the deletion of a Machine.
 func (t *tale) goes(name string) *tale {
 	m := t.of("md").machines[name].machine
 	return t.is(name, m.Status.Phase, m.Status.FailureReason, func(m *machinev1alpha1.Machine) { m.DeletionTimestamp = &metav1.Time{Time: t.now} })
@@ -108,7 +108,7 @@ func TestLedger(t *testing.T) {
 	coming := machinev1alpha1.MachinePending
 	cases := map[string]struct {
 		tell func(t *tale)
-		// broken is a part of what it says, "" for nothing.
+		// broken is a part of the first violation, "" for none.
 		broken string
 	}{
 		"NothingIsFine":              {func(*tale) {}, ""},

@@ -1,14 +1,14 @@
-// Command soak breaks a fleet on a local control plane, at random and for long, and looks
-// on whether it keeps its promises. "make soak" runs it.
+// Command soak injects faults into a fleet on a local control plane, at random and for a long
+// time, and checks whether Drover keeps its guarantees. "make soak" runs it.
 //
-// It goes in rounds. In each a seed decides what is broken, what users do, which Machine is
-// struck and how long to wait in between. Then all is mended, and the fleet has to be as its
-// spec says within --patience, with as many VMs and Nodes as Machines and nothing left over.
-// What must hold is checked all the while: see the ledger. The same seed gives the same
-// rounds; how they overlap with what Drover does is up to real time.
+// It runs rounds. In each round, a seed determines the faults, the changes by users, the affected
+// Machines and the delays between actions. Then all faults end, and the fleet must match its spec
+// within --patience, with as many VMs and Nodes as Machines and no other objects left. Guarantees
+// are checked all the time: see the ledger. The same seed gives the same rounds, but their timing
+// relative to Drover varies.
 //
-// It ends with what was done and survived. When a promise is broken it tells the story of
-// the round, and exits with 1.
+// Finally it prints the actions and their effects. If a guarantee is broken, it prints the events
+// of the round and exits with 1.
 package main
 
 import (

@@ -8,7 +8,7 @@ import (
 // A kind of action.
 type kind string
 
-// What is done to a fleet: by its cloud, by its clusters, and by its users.
+// Kinds of actions of the cloud, of the clusters, and of users.
 const (
 	vmVanishes        kind = "VM vanishes"
 	kubeletStops      kind = "kubelet stops"
@@ -38,7 +38,7 @@ const (
 	freeze  kind = "frozen by hand for a while"
 )
 
-// weights of the kinds: how often each comes, of their sum.
+// weights of the kinds: the share of each in all actions.
 var weights = []struct {
 	kind   kind
 	weight int
@@ -50,21 +50,21 @@ var weights = []struct {
 	{rollout, 4}, {scale, 6}, {pause, 1}, {freeze, 1},
 }
 
-// An action is what is done, and with what. Each uses of it what it needs, so that what
-// comes after it does not depend on what becomes of it.
+// An action has a kind and parameters. Each kind uses the parameters that it needs, so that later
+// actions do not depend on its result.
 type action struct {
 	kind kind
-	// after the one before it.
+	// after is the delay since the previous action.
 	after time.Duration
-	// lasts is for how long, where it is for a while.
+	// lasts is the duration of a temporary action.
 	lasts time.Duration
-	// pick and other choose, of whatever there is then.
+	// pick and other select from the objects that exist at the time.
 	pick, other uint64
-	// count of VMs or creations that it hits.
+	// count of affected VMs or creations.
 	count int
 }
 
-// round n of a seed.
+// round returns the n-th actions of a seed.
 func round(seed uint64, n, actions int) []action {
 	random := rand.New(rand.NewPCG(seed, uint64(n))) //nolint:gosec // It shall be the same each time.
 	total := 0
@@ -90,7 +90,7 @@ func round(seed uint64, n, actions int) []action {
 	return out
 }
 
-// choose one of some.
+// choose an element.
 func choose[T any](by uint64, of []T) T {
 	return of[by%uint64(len(of))]
 }

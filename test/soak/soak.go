@@ -28,26 +28,24 @@ import (
 )
 
 const (
-	// healthTimeout comes on top of the minute that a cluster takes to see that a
-	// kubelet is silent.
+	// healthTimeout starts after the minute that a cluster needs to detect a silent kubelet.
 	healthTimeout = 15 * time.Second
-	// creationTimeout of a Machine, on computers that do much else.
+	// creationTimeout of a Machine, long enough for a busy computer.
 	creationTimeout = 2 * time.Minute
-	// drainTimeout is longer than the target cluster is ever cut off.
+	// drainTimeout is longer than any time for which the target cluster is cut off.
 	drainTimeout = 10 * time.Minute
-	// longestCut of the target cluster, and the shortest.
+	// shortestCut and longestCut of the connection to the target cluster.
 	shortestCut, longestCut = 10 * time.Second, 2 * time.Minute
 	// collector of orphans.
 	collector = "soak"
-	// workload is what is drained.
+	// workload is the name of the Deployment whose pods are drained.
 	workload = "workload"
 )
 
-// settings of the cloud when nothing is wrong with it. A VM is long enough in its shutdown
-// for it to be seen.
+// settings of the cloud without faults. The shutdown of a VM is long enough to be observed.
 var settings = localcloud.Settings{BootTime: localcloud.Duration(2 * time.Second), ShutdownTime: localcloud.Duration(2 * time.Second)}
 
-// A soak is a fleet of some MachineDeployments that is broken, and looked at.
+// A soak is a fleet of several MachineDeployments, into which faults are injected.
 type soak struct {
 	kit.Fleet
 	cli   *cli
@@ -55,16 +53,16 @@ type soak struct {
 	proxy *kit.Proxy
 	stop  context.CancelFunc
 
-	// deployments by their names, and how many Machines each has at most.
+	// deployments by name, and the maximum number of Machines of each.
 	deployments []string
 	share       map[string]int32
 
-	// lasting is what is for a while.
+	// lasting are the temporary actions.
 	lasting sync.WaitGroup
 
 	mu     sync.Mutex
 	ledger *ledger
-	// story of the round, and what was done and survived in all.
+	// story of the round, and the actions and results of all rounds.
 	story  []string
 	did    map[kind]int
 	passed map[kind]int
@@ -73,7 +71,7 @@ type soak struct {
 	well   []time.Duration
 }
 
-// start a fleet, and wait until it is well.
+// start a fleet, and wait until it is settled.
 func start(ctx context.Context, plane *kit.Plane, c *cli) (*soak, error) {
 	s := &soak{cli: c, plane: plane, ledger: newLedger(), share: map[string]int32{}, did: map[kind]int{}, passed: map[kind]int{}, began: time.Now(), stop: func() {}}
 	var err error
@@ -94,7 +92,7 @@ func start(ctx context.Context, plane *kit.Plane, c *cli) (*soak, error) {
 	if err := s.Make(ctx, o); err != nil {
 		return s, err
 	}
-	// Ten minutes pass within ten seconds.
+	// For the inventory, ten minutes pass within ten seconds.
 	go plane.Age(watching, "local.drover.dev", s.Namespace, o.Spec.GracePeriod.Duration-10*time.Second)
 	if err := s.watch(watching); err != nil {
 		return s, err
@@ -108,7 +106,7 @@ func start(ctx context.Context, plane *kit.Plane, c *cli) (*soak, error) {
 	return s, s.settle(ctx)
 }
 
-// makeDeployments of different bounds and budgets.
+// makeDeployments creates deployments with different bounds and budgets.
 func (s *soak) makeDeployments(ctx context.Context) error {
 	half, rest := int32(s.cli.Machines/2), int32(s.cli.Machines-s.cli.Machines/2) //nolint:gosec // There are not that many.
 	for name, d := range map[string]struct {
@@ -141,7 +139,7 @@ func (s *soak) makeDeployments(ctx context.Context) error {
 	return nil
 }
 
-// run rounds until the time is over, and end with nothing left.
+// run rounds until the duration is over, and check at the end that no objects are left.
 func (s *soak) run(ctx context.Context) error {
 	for n := 1; time.Since(s.began) < s.cli.Duration; n++ {
 		if err := s.round(ctx, n); err != nil {
@@ -193,7 +191,7 @@ func (s *soak) round(ctx context.Context, n int) error {
 	return nil
 }
 
-// settle waits until the fleet is well, and looks whether promises were broken until then.
+// settle waits until the fleet matches its spec, and checks for broken guarantees meanwhile.
 func (s *soak) settle(ctx context.Context) error {
 	said, told := "nothing was looked at", time.Now()
 	for end := time.Now().Add(s.cli.Patience); said != ""; {
@@ -218,7 +216,7 @@ func (s *soak) settle(ctx context.Context) error {
 	return nil
 }
 
-// broken promises are an error, unless it shall go on.
+// broken returns an error if guarantees were broken, unless --go-on is set.
 func (s *soak) broken() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -228,10 +226,10 @@ func (s *soak) broken() error {
 	return nil
 }
 
-// end deletes the fleet, and looks whether anything is left.
+// end deletes the fleet, and checks that no objects are left.
 func (s *soak) end(ctx context.Context) error {
 	s.tell("the fleet is deleted")
-	// It takes what Nodes it needs with it.
+	// All Nodes may be drained, also the last one of the workload.
 	if err := s.DeleteBudget(ctx, workload); err != nil {
 		return err
 	}
@@ -267,7 +265,7 @@ func (s *soak) end(ctx context.Context) error {
 	return nil
 }
 
-// tell of the round, also to who looks on.
+// Add a line to the story of the round, and print it.
 func (s *soak) tell(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -280,7 +278,7 @@ func (s *soak) say(format string, args ...any) {
 	fmt.Fprintln(os.Stderr, line)
 }
 
-// report what was done and survived, and the story of a round that was not.
+// report the actions and their results, and the story of a failed round.
 func (s *soak) report(w io.Writer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -312,7 +310,7 @@ func (s *soak) report(w io.Writer) {
 	}
 }
 
-// sleep says whether the soak goes on.
+// sleep reports whether the soak continues.
 func (s *soak) sleep(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():

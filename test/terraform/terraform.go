@@ -14,8 +14,8 @@ import (
 	"github.com/hashicorp/terraform-exec/tfexec"
 )
 
-// Build builds a Go program of this repository, in the module in dir, as the Makefile
-// does, to find in the cache what that built.
+// Build builds a Go program of this repository, in the module in dir, with the flags of the
+// Makefile: the build cache of that build is reused.
 func Build(t *testing.T, dir, pkg, out string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", "build", "-C", filepath.Join(root(t), dir), "-trimpath", "-ldflags=-s -w", "-o", out, pkg)
@@ -35,8 +35,8 @@ func root(t *testing.T) string {
 	return strings.TrimSpace(string(out))
 }
 
-// binary is the terraform of the PATH, or one that is built and kept: a computer that has only
-// Go can run the test.
+// binary is the terraform of the PATH, or one that is built and kept, so that the test runs on a
+// computer that has only Go.
 func binary(t *testing.T) string {
 	t.Helper()
 	if p, err := exec.LookPath("terraform"); err == nil {
@@ -45,7 +45,7 @@ func binary(t *testing.T) string {
 	bin := filepath.Join(root(t), ".work", "bin", "terraform")
 	if _, err := os.Stat(bin); err != nil {
 		t.Log("no terraform in the PATH: building it, which takes minutes")
-		// Another test may build it too.
+		// Another test may be building it at the same time.
 		made := fmt.Sprintf("%s-%d", bin, os.Getpid())
 		Build(t, filepath.Join("tools", "terraform"), "github.com/hashicorp/terraform", made)
 		if err := os.Rename(made, bin); err != nil {
@@ -55,8 +55,8 @@ func binary(t *testing.T) string {
 	return bin
 }
 
-// Start gives a Terraform with a provider of this repository, which it finds in a mirror in the
-// file system and nowhere else, and the folder for its configuration.
+// Start returns a Terraform with a provider of this repository, and the folder for its
+// configuration. Terraform finds the provider only in a mirror in the file system.
 func Start(t *testing.T, address string) (tf *tfexec.Terraform, dir string) {
 	t.Helper()
 	dir = t.TempDir()

@@ -1,4 +1,4 @@
-// Package tools finds the programs of the system by which tests judge.
+// Package tools finds the programs of the system that tests run to check files.
 package tools
 
 import (
@@ -7,10 +7,11 @@ import (
 	"testing"
 )
 
-// EnvRequire is set where all of them must be there, as in CI.
+// EnvRequire is set if a missing program shall fail a test, as in CI.
 const EnvRequire = "REQUIRE_TOOLS"
 
-// Path returns the path of a program. A test is skipped without it, and says what nothing checks.
+// Path returns the path of a program. If it is missing, the test is skipped and reports which
+// check is missing.
 func Path(t testing.TB, name, debianPackage, unchecked string) string {
 	t.Helper()
 	file, err := exec.LookPath(name)

@@ -7,7 +7,7 @@ import (
 	"github.com/grafana/grafana-foundation-sdk/go/units"
 )
 
-// inNamespaces are those that the user chose.
+// inNamespaces selects the namespaces that the user chose.
 const inNamespaces = `namespace=~"$namespace"`
 
 // fleet shows all Machines of a control cluster, and Drover itself.

@@ -39,5 +39,5 @@ func run(args []string) error {
 	return nil
 }
 
-// all dashboards by the names of their files.
+// all dashboards, by the names of their files.
 var all = map[string]func() *dashboard.DashboardBuilder{"fleet": fleet, "pool": pool}

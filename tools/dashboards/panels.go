@@ -11,13 +11,13 @@ import (
 	"github.com/grafana/grafana-foundation-sdk/go/timeseries"
 )
 
-// datasource that the user chooses at the top of the dashboard.
+// datasource returns the data source that the user selects at the top of the dashboard.
 func datasource() common.DataSourceRef {
 	kind, uid := "prometheus", "${datasource}"
 	return common.DataSourceRef{Type: &kind, Uid: &uid}
 }
 
-// start of each dashboard.
+// start returns a dashboard with the settings that all dashboards share.
 func start(uid, title, description string) *dashboard.DashboardBuilder {
 	return dashboard.NewDashboardBuilder(title).
 		Uid(uid).
@@ -31,7 +31,7 @@ func start(uid, title, description string) *dashboard.DashboardBuilder {
 		WithVariable(dashboard.NewDatasourceVariableBuilder("datasource").Label("Data source").Type("prometheus"))
 }
 
-// variable of the values that a label of drover_machines has.
+// variable returns a variable with the values of a label of drover_machines.
 func variable(name, label, selector string) *dashboard.QueryVariableBuilder {
 	query := "label_values(drover_machines" + selector + ", " + name + ")"
 	return dashboard.NewQueryVariableBuilder(name).
@@ -50,7 +50,7 @@ func instant(expr, legend string) *prometheus.DataqueryBuilder {
 	return prometheus.NewDataqueryBuilder().Expr(expr).LegendFormat(legend).Instant()
 }
 
-// number now. It is red from one on if that is bad.
+// number shows the current value. If bad is true, it is red from 1.
 func number(title, description, expr string, bad bool) *stat.PanelBuilder {
 	steps := []dashboard.Threshold{{Color: "green"}}
 	if bad {
@@ -68,7 +68,7 @@ func number(title, description, expr string, bad bool) *stat.PanelBuilder {
 		Height(4).Span(3)
 }
 
-// graph of series over time, of which each is one query.
+// graph shows series over time, one per query.
 func graph(title, description, unit string, queries ...*prometheus.DataqueryBuilder) *timeseries.PanelBuilder {
 	p := timeseries.NewPanelBuilder().
 		Title(title).Description(description).
@@ -86,14 +86,14 @@ func graph(title, description, unit string, queries ...*prometheus.DataqueryBuil
 	return p
 }
 
-// stacked graph, of parts that make a whole.
+// stacked returns a stacked graph, for parts of a whole.
 func stacked(title, description, unit string, queries ...*prometheus.DataqueryBuilder) *timeseries.PanelBuilder {
 	return graph(title, description, unit, queries...).
 		FillOpacity(60).
 		Stacking(common.NewStackingConfigBuilder().Mode(common.StackingModeNormal))
 }
 
-// states over time: a bar for each series while its value is above zero.
+// states shows states over time: a bar per series while its value is above zero.
 func states(title, description string, queries ...*prometheus.DataqueryBuilder) *statetimeline.PanelBuilder {
 	one := 1.0
 	p := statetimeline.NewPanelBuilder().

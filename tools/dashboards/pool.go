@@ -8,12 +8,12 @@ import (
 	"github.com/grafana/grafana-foundation-sdk/go/units"
 )
 
-// pool shows one MachineDeployment.
+// pool returns the dashboard of one MachineDeployment.
 func pool() *dashboard.DashboardBuilder {
 	const (
 		here = `namespace="$namespace", deployment="$deployment"`
 		of   = "{" + here + "}"
-		// Kube-state-metrics tells these, with its configuration in examples/monitoring.
+		// Kube-state-metrics exports these with its configuration in examples/monitoring.
 		told = `{namespace="$namespace", name="$deployment"}`
 	)
 	return start("drover-pool", "Drover / Pool", "One MachineDeployment.").
@@ -44,7 +44,7 @@ func pool() *dashboard.DashboardBuilder {
 		WithPanel(states("Conditions that are True", "By kube-state-metrics.", query("max by (type) (drover_machinedeployment_status_condition"+told+")", "{{type}}")).Span(24))
 }
 
-// quantiles of a histogram within the last hour.
+// quantiles returns the queries for quantiles of a histogram within the last hour.
 func quantiles(histogram, of string) []*prometheus.DataqueryBuilder {
 	var out []*prometheus.DataqueryBuilder
 	for _, q := range []struct{ of, name string }{{"0.5", "half"}, {"0.9", "90 %"}, {"0.99", "99 %"}} {

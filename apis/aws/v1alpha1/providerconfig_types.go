@@ -52,6 +52,10 @@ type ProviderConfigSpec struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^https?://[A-Za-z0-9.:\[\]/_-]+$`
 	Endpoint string `json:"endpoint,omitempty"`
+	// CABundle is the PEM bundle that the certificates of the API, and of what issues its tokens, are checked with. The
+	// default are the roots that the provider's image trusts.
+	// +optional
+	CABundle []byte `json:"caBundle,omitempty"`
 	// Credentials of an account at AWS.
 	Credentials Credentials `json:"credentials"`
 }

@@ -1,8 +1,8 @@
-// Package v1alpha1 holds the configurations that say how to reach a target cluster, and
-// what a Machine and its Node agree on when the Node joins: labels and annotations of Nodes
-// and of bootstrap tokens (keys.go), the keys of the Secret with the user data, and the
-// placeholders of its template (join.go). A bootstrap token and a Node are no API objects of
-// Drover: the controller of the Machine keeps both.
+// Package v1alpha1 holds the configurations of how to reach a target cluster, and the contract
+// between a Machine and its Node for the join: labels and annotations of Nodes and of bootstrap
+// tokens (keys.go), the keys of the Secret with the user data, and the placeholders of its template
+// (join.go). Bootstrap tokens and Nodes are not API objects of Drover: the Machine controller
+// manages both.
 //
 // +kubebuilder:object:generate=true
 // +groupName=cluster.drover.dev

@@ -6,7 +6,7 @@ const (
 	ConnectionToken = "token"
 	// ConnectionServer is the URL of the target cluster's API server.
 	ConnectionServer = "server"
-	// ConnectionCA is the PEM bundle that the API server's certificate is checked with.
+	// ConnectionCA is the PEM bundle to verify the API server's certificate with.
 	ConnectionCA = "ca.crt"
 	// ConnectionUserData is the user data of the Machine's VM.
 	ConnectionUserData = "userData"
@@ -20,8 +20,8 @@ const (
 	PlaceholderServer = "$(server)"
 	// PlaceholderCA stands for the PEM bundle, encoded as base64 in one line.
 	PlaceholderCA = "$(ca.crt|base64)"
-	// PlaceholderUID stands for the UID of the Machine, PlaceholderConfigUID for that of
-	// the configuration of its cluster.
+	// PlaceholderUID stands for the UID of the Machine, and PlaceholderConfigUID for the UID of the
+	// configuration of its cluster.
 	PlaceholderUID       = "$(joinToken.uid)"
 	PlaceholderConfigUID = "$(config.uid)"
 )
@@ -47,7 +47,7 @@ const (
 	UserDataPlain UserDataEncoding = "Plain"
 	// UserDataBase64 is that of RFC 4648, with padding and without line breaks.
 	UserDataBase64 UserDataEncoding = "Base64"
-	// UserDataGzipBase64 is gzip in base64, for clouds whose API takes base64 and whose
-	// VMs uncompress user data.
+	// UserDataGzipBase64 is gzip in base64, for clouds whose API takes base64 and whose VMs
+	// decompress user data.
 	UserDataGzipBase64 UserDataEncoding = "GzipBase64"
 )

@@ -4,19 +4,19 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// MaxNodeQueries is how many VMs a NodeInventory asks about at most.
+// MaxNodeQueries is the maximum number of VMs in the spec of a NodeInventory.
 const MaxNodeQueries = 128
 
-// A NodeQueryStage is how far the deletion of a VM has come.
+// A NodeQueryStage is the progress of the deletion of a VM.
 type NodeQueryStage string
 
 // Stages of the deletion of a VM, in their order.
 const (
-	// NodeQueryFound is a VM that nobody claims.
+	// NodeQueryFound is a VM that no managed resource claims.
 	NodeQueryFound NodeQueryStage = "Found"
-	// NodeQueryAdopted is one that has a VM resource, which may only observe it.
+	// NodeQueryAdopted is a VM with a VM resource that may only observe it.
 	NodeQueryAdopted NodeQueryStage = "Adopted"
-	// NodeQueryDeletable is one whose VM resource may delete it.
+	// NodeQueryDeletable is a VM with a VM resource that may delete it.
 	NodeQueryDeletable NodeQueryStage = "Deletable"
 )
 
@@ -27,19 +27,18 @@ type NodeQuery struct {
 	// +kubebuilder:validation:MaxLength=1024
 	ExternalName string `json:"externalName"`
 
-	// Stage of the VM's deletion. A change of it asks for a new look.
+	// Stage of the VM's deletion. A change of it requests a new look for the Node.
 	// +optional
 	// +kubebuilder:validation:Enum=Found;Adopted;Deletable
 	Stage NodeQueryStage `json:"stage,omitempty"`
 
-	// Cluster is the name of the ClusterProviderConfig, or of the ProviderConfig in the
-	// namespace, of the cluster that the VM was made for. If both exist, both clusters are
-	// looked at.
+	// Cluster is the name of the ClusterProviderConfig, or of the ProviderConfig in the namespace,
+	// of the cluster that the VM was created for. If both exist, both clusters are searched.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Cluster string `json:"cluster,omitempty"`
 
-	// Namespace of the Machine that the VM was made for.
+	// Namespace of the Machine that the VM was created for.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Namespace string `json:"namespace,omitempty"`
@@ -61,7 +60,7 @@ type NodeQuery struct {
 	ProviderID string `json:"providerID,omitempty"`
 }
 
-// NodeInventorySpec has the VMs whose Nodes are looked for.
+// NodeInventorySpec lists the VMs whose Nodes are looked for.
 type NodeInventorySpec struct {
 	// VirtualMachines whose Nodes are looked for.
 	// +listType=map
@@ -71,14 +70,14 @@ type NodeInventorySpec struct {
 	VirtualMachines []NodeQuery `json:"virtualMachines,omitempty"`
 }
 
-// A NodeAnswer is what the target cluster of a VM has of it. If several Nodes could be the
-// VM's, one that is Ready is named.
+// A NodeAnswer is the Node of one VM, as its target cluster has it. If several Nodes could be the
+// VM's, the answer names one that is Ready.
 type NodeAnswer struct {
 	// ExternalName of the VM at its cloud.
 	ExternalName string `json:"externalName"`
 
-	// Machine is the name of the Machine in the query's namespace whose VM has the query's name
-	// of a Node, empty if there is none. A VM whose Machine exists is no orphan, whatever its
+	// Machine is the name of the Machine in the query's namespace whose VM has the nodeName of the
+	// query. It is empty if there is none. A VM whose Machine exists is not an orphan, whatever its
 	// tags are.
 	// +optional
 	Machine string `json:"machine,omitempty"`
@@ -95,15 +94,15 @@ type NodeAnswer struct {
 	// +optional
 	Ready bool `json:"ready,omitempty"`
 
-	// Problem is why it is not known whether the VM has a Node that is Ready, empty if it
-	// is known.
+	// Problem is why Drover cannot determine whether the VM has a Node that is Ready. It is empty
+	// if Drover can.
 	// +optional
 	Problem string `json:"problem,omitempty"`
 }
 
-// NodeInventoryStatus has the Nodes that were found.
+// NodeInventoryStatus has the Nodes that were found for the VMs of the spec.
 type NodeInventoryStatus struct {
-	// ObservedGeneration is the generation of the spec that the answers are to.
+	// ObservedGeneration is the generation of the spec that the answers belong to.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
@@ -114,10 +113,10 @@ type NodeInventoryStatus struct {
 	VirtualMachines []NodeAnswer `json:"virtualMachines,omitempty"`
 }
 
-// A NodeInventory looks for the Nodes of VMs that have no Machine. An OrphanCollector
-// composes one, so that it deletes no VM whose Node is Ready; provider-drover, which alone
-// connects to target clusters, answers. It decides nothing, and is not meant to be written
-// by hand.
+// A NodeInventory looks for the Nodes of VMs that have no Machine. An OrphanCollector composes one,
+// so that it deletes no VM whose Node is Ready. provider-drover answers it, because only
+// provider-drover connects to target clusters. A NodeInventory makes no decision, and is not meant
+// to be written by hand.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

@@ -5,7 +5,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A CredentialsSource says where the credentials of a target cluster come from.
+// A CredentialsSource is the source of the credentials of a target cluster.
 // +kubebuilder:validation:Enum=Secret;InjectedIdentity
 type CredentialsSource string
 
@@ -13,9 +13,9 @@ type CredentialsSource string
 const (
 	// CredentialsSecret is a kubeconfig in a Secret of the control cluster.
 	CredentialsSecret CredentialsSource = "Secret"
-	// CredentialsInjectedIdentity is the provider's own identity: the target
-	// cluster is the control cluster. Only a ClusterProviderConfig that the flag
-	// --injected-identity-for of provider-drover names may have it.
+	// CredentialsInjectedIdentity is the provider's own identity: the target cluster is the control
+	// cluster. Only a ClusterProviderConfig that is named by the flag --injected-identity-for of
+	// provider-drover may have this source.
 	CredentialsInjectedIdentity CredentialsSource = "InjectedIdentity"
 )
 
@@ -24,8 +24,8 @@ type SecretKeySelector struct {
 	// Name of the Secret.
 	// +kubebuilder:validation:MinLength=1
 	Name string `json:"name"`
-	// Namespace of the Secret. A ProviderConfig reads only its own namespace, and
-	// needs none.
+	// Namespace of the Secret. A ClusterProviderConfig requires it. A ProviderConfig ignores it and
+	// reads the Secret in its own namespace.
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
 	// Key in the Secret.
@@ -39,39 +39,39 @@ type SecretKeySelector struct {
 type Credentials struct {
 	// Source of the credentials.
 	Source CredentialsSource `json:"source"`
-	// SecretRef names the kubeconfig.
+	// SecretRef names the Secret with the kubeconfig. It is required for source Secret, and only
+	// allowed for it.
 	// +optional
 	SecretRef *SecretKeySelector `json:"secretRef,omitempty"`
 }
 
-// APIServer is how Machines reach the target cluster's API server, where that
-// differs from what the cluster says of itself in kube-public/cluster-info.
+// APIServer is how Machines reach the target cluster's API server, if this differs from the address
+// in the ConfigMap kube-public/cluster-info of the cluster.
 type APIServer struct {
-	// Endpoint is the URL that kubelets use.
+	// Endpoint is the URL that kubelets use. It must begin with https://.
 	// +optional
 	// +kubebuilder:validation:Pattern=`^https://`
 	Endpoint string `json:"endpoint,omitempty"`
-	// CABundle is the PEM bundle that kubelets check the endpoint with.
+	// CABundle is the PEM bundle that kubelets verify the certificate of the endpoint with.
 	// +optional
 	CABundle []byte `json:"caBundle,omitempty"`
 }
 
-// A CertificatePolicy says what is done with the certificates that the kubelets of
-// Machines ask for.
+// A CertificatePolicy decides about the certificates that the kubelets of Machines request.
 // +kubebuilder:validation:Enum=Approve;Ignore
 type CertificatePolicy string
 
 // Policies for certificates.
 const (
-	// CertificatesApprove approves those of a Machine's Node that hold nothing but
-	// its own, and denies others that it asks for.
+	// CertificatesApprove approves requests of a Machine's Node that have only its own names and
+	// addresses, and denies its other requests.
 	CertificatesApprove CertificatePolicy = "Approve"
-	// CertificatesIgnore leaves all to others.
+	// CertificatesIgnore leaves all requests to other approvers.
 	CertificatesIgnore CertificatePolicy = "Ignore"
 )
 
-// A ClientCertificatePolicy says what is done with the client certificates that the
-// kubelets of Machines ask for.
+// A ClientCertificatePolicy decides about the client certificates that the kubelets of Machines
+// request.
 // +kubebuilder:validation:Enum=Auto;Approve;Ignore
 type ClientCertificatePolicy string
 
@@ -80,10 +80,10 @@ const (
 	// ClientCertificatesAuto is ClientCertificatesApprove where the credentials have the
 	// rights to approve, and ClientCertificatesIgnore where they do not.
 	ClientCertificatesAuto ClientCertificatePolicy = "Auto"
-	// ClientCertificatesApprove approves those by which a Machine becomes its own Node,
-	// and denies others that its join token or its Node asks for.
+	// ClientCertificatesApprove approves requests by which a Machine becomes its own Node, and
+	// denies other requests of its join token or its Node.
 	ClientCertificatesApprove ClientCertificatePolicy = "Approve"
-	// ClientCertificatesIgnore leaves all to others.
+	// ClientCertificatesIgnore leaves all requests to other approvers.
 	ClientCertificatesIgnore ClientCertificatePolicy = "Ignore"
 )
 
@@ -92,41 +92,41 @@ const (
 // +kubebuilder:validation:XValidation:rule="isCIDR(self)",message="must be a range of IP addresses such as 10.20.0.0/16 or 2001:db8::/64"
 type CIDR string
 
-// Certificates that the kubelets of Machines ask for in the target cluster. Requests
-// that are not about a Machine of Drover are always left to others.
+// Certificates that the kubelets of Machines request in the target cluster. Drover ignores requests
+// that are not about one of its Machines, so that other approvers decide about them.
 type Certificates struct {
-	// Serving certificates (signer kubernetes.io/kubelet-serving), for the name of the
-	// Node and the addresses of its VM. Nothing in Kubernetes approves these; without
-	// one, a kubelet that Drover set up shows no logs.
+	// Serving certificates (signer kubernetes.io/kubelet-serving), for the name of the Node and the
+	// addresses of its VM. Nothing in Kubernetes approves these. Without one, a kubelet that
+	// Drover set up cannot serve logs.
 	// +kubebuilder:default=Approve
 	Serving CertificatePolicy `json:"serving,omitempty"`
-	// Client certificates (signer kubernetes.io/kube-apiserver-client-kubelet), by
-	// which a Machine joins as the Node that its join token was made for, and no other.
-	// Auto approves them where the credentials have the rights of
-	// rbac-target-client-certificates.yaml. status.clientCertificates reports the result.
-	// A cluster that kubeadm made approves them itself, for any name of a Node.
+	// Client certificates (signer kubernetes.io/kube-apiserver-client-kubelet), by which a Machine
+	// joins as the Node that its join token was minted for, and as no other. Auto approves them if
+	// the credentials have the rights of rbac-target-client-certificates.yaml, and ignores them if
+	// not. status.clientCertificates reports the result. A cluster that was set up by kubeadm
+	// approves them itself, for any name of a Node.
 	// +kubebuilder:default=Auto
 	Client ClientCertificatePolicy `json:"client,omitempty"`
-	// GuestCIDRs are the networks of VMs at clouds that do not attest the addresses of
-	// their VMs, such as vSphere, where the guest reports them. A serving certificate is
-	// approved for an address that only the guest reports if one of these networks has
-	// it. Each VM there can get a certificate for each address of these networks that
-	// is no other Machine's, so name networks that hold nothing but worker VMs.
+	// GuestCIDRs are the networks of VMs at clouds that do not attest the addresses of their VMs,
+	// such as vSphere, where the guest reports them. If only the guest reports an address, a
+	// serving certificate is approved for it only if one of these networks contains it. Each VM
+	// there can get a certificate for each address of these networks that no other Machine has.
+	// Therefore name only networks that contain nothing but worker VMs.
 	// +kubebuilder:validation:MaxItems=32
 	// +listType=set
 	// +optional
 	GuestCIDRs []CIDR `json:"guestCIDRs,omitempty"`
-	// ServiceCIDRs are the networks of the target cluster's Services, and others for whose
-	// addresses no serving certificate must ever be approved. Drover knows the addresses
-	// and names that the certificate of the API server has, and those of spec.apiServer and
-	// of the kubeconfig, without this field.
+	// ServiceCIDRs are the networks of the target cluster's Services, and any other networks for
+	// whose addresses no serving certificate must ever be approved. Without this field, Drover
+	// already knows the addresses and names in the certificate of the API server, in spec.apiServer
+	// and in the kubeconfig.
 	// +kubebuilder:validation:MaxItems=32
 	// +listType=set
 	// +optional
 	ServiceCIDRs []CIDR `json:"serviceCIDRs,omitempty"`
 }
 
-// ProviderConfigSpec says how to reach a target cluster.
+// ProviderConfigSpec is how to reach a target cluster.
 type ProviderConfigSpec struct {
 	// Credentials that Drover uses in the target cluster.
 	Credentials Credentials `json:"credentials"`
@@ -150,45 +150,46 @@ type NamespacePattern string
 // +kubebuilder:validation:Pattern=`^[-_./A-Za-z0-9*]+$`
 type KeyPattern string
 
-// ClusterProviderConfigSpec says how to reach a target cluster, and what Machines may do there.
+// ClusterProviderConfigSpec is how to reach a target cluster, and which rights Machines have there.
 type ClusterProviderConfigSpec struct {
 	ProviderConfigSpec `json:",inline"`
 
-	// AllowedNamespaces are those whose Machines may use the configuration, such as team-a,
-	// team-* or *. Without any, none may.
+	// AllowedNamespaces are patterns of the namespaces whose Machines may use the configuration,
+	// such as team-a, team-* or *. The default is none.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=1024
 	AllowedNamespaces []NamespacePattern `json:"allowedNamespaces,omitempty"`
 
-	// AllowedNodeLabels are the keys of labels that Machines may put on their Nodes. The
-	// default is each key outside of kubernetes.io and k8s.io, node-role.kubernetes.io/* but
-	// control-plane, master and etcd, and what a kubelet may set on its own Node. A list
-	// replaces the default; the entry default adds it. An empty list allows none. Only a
-	// pattern with the domain node-restriction.kubernetes.io matches keys of that domain.
+	// AllowedNodeLabels are patterns of the label keys that Machines may put on their Nodes. The
+	// default is each key outside of kubernetes.io and k8s.io, node-role.kubernetes.io/* except
+	// control-plane, master and etcd, and the keys that a kubelet may set on its own Node. A list
+	// replaces the default; the entry "default" adds it. An empty list allows none. Only a pattern
+	// with the domain node-restriction.kubernetes.io matches keys of that domain.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=256
 	AllowedNodeLabels []KeyPattern `json:"allowedNodeLabels,omitempty"`
 
-	// AllowedNodeTaints are the keys of taints, likewise. Of what a kubelet may set, the
-	// default has the keys of the topology and of the instance type.
+	// AllowedNodeTaints are patterns of the taint keys that Machines may put on their Nodes, with
+	// the rules of allowedNodeLabels. Of the keys that a kubelet may set, the default has only the
+	// keys of the topology and of the instance type.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=256
 	AllowedNodeTaints []KeyPattern `json:"allowedNodeTaints,omitempty"`
 }
 
-// ClientCertificatesStatus reports what is done with the client certificates of kubelets.
+// ClientCertificatesStatus reports how requests of kubelets for client certificates are decided.
 type ClientCertificatesStatus struct {
 	// Policy in force: Approve or Ignore.
 	Policy ClientCertificatePolicy `json:"policy"`
-	// Message reports why.
+	// Message is why this policy is in force.
 	// +optional
 	Message string `json:"message,omitempty"`
 }
 
-// ProviderConfigStatus is what is known of a target cluster.
+// ProviderConfigStatus is the observed state of a target cluster.
 type ProviderConfigStatus struct {
 	xpv2.ConditionedStatus `json:",inline"`
 
@@ -196,25 +197,25 @@ type ProviderConfigStatus struct {
 	// +optional
 	Version string `json:"version,omitempty"`
 
-	// ClientCertificates reports what is done with the client certificates of kubelets.
+	// ClientCertificates reports how requests of kubelets for client certificates are decided.
 	// +optional
 	ClientCertificates *ClientCertificatesStatus `json:"clientCertificates,omitempty"`
 
-	// Outage is the last time that a cluster which was reachable was not.
+	// Outage is the last time in which the cluster could not be reached after it could be before.
 	// +optional
 	Outage *Outage `json:"outage,omitempty"`
 }
 
-// An Outage is a time in which a target cluster was not reachable.
+// An Outage is a period in which a target cluster could not be reached.
 type Outage struct {
-	// Since when.
+	// Since is the start of the outage.
 	Since metav1.Time `json:"since"`
-	// Until when. It is absent while it lasts.
+	// Until is the end of the outage. It is absent while the outage lasts.
 	// +optional
 	Until *metav1.Time `json:"until,omitempty"`
 }
 
-// A ProviderConfig says how to reach a target cluster. It serves its namespace.
+// A ProviderConfig is how to reach a target cluster, for Machines of its own namespace.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -241,7 +242,7 @@ type ProviderConfigList struct {
 	Items           []ProviderConfig `json:"items"`
 }
 
-// A ClusterProviderConfig says how to reach a target cluster. It serves the namespaces that it
+// A ClusterProviderConfig is how to reach a target cluster, for Machines of the namespaces that it
 // allows.
 //
 // +kubebuilder:object:root=true

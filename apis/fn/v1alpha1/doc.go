@@ -1,5 +1,5 @@
-// Package v1alpha1 holds the inputs of the steps that function-drover serves. The
-// kind of a step's input chooses the step.
+// Package v1alpha1 holds the inputs of the steps that function-drover serves. The kind of a step's
+// input selects the step.
 //
 // +kubebuilder:object:generate=true
 // +groupName=fn.drover.dev

@@ -10,27 +10,28 @@ import (
 //
 //	machine      the Machine as it is in the API server: machine.metadata, machine.spec
 //	class        the MachineClass: class.metadata, class.spec
-//	name         the name that the VM shall have (string)
+//	name         the desired name of the VM (string)
 //	userData     {secretName, key, value}: the Secret that holds the user data, its key, and the user data itself (string)
-//	tags         the tags that the VM shall carry (map of string to string)
-//	failureDomain  the wanted failure domain, "" when there is none (string)
+//	tags         the desired tags of the VM (map of string to string)
+//	failureDomain  the desired failure domain, "" if there is none (string)
 //
-//	companions   the VM's companions by name: metadata, spec and status of each are
-//	             always there, status is empty while nobody has told anything
+//	companions   the VM's companions by name: metadata, spec and status of each always
+//	             exist, and status is empty until the provider reports one
 //
-// Those of companions[].fields may use the same, where name is that of the companion,
-// and companions are those before it in the list.
+// Expressions of companions[].fields may use the same variables. There, name is the name of the
+// companion, and companions has only those before it in the list.
 //
-// Expressions of status may use vm, the observed VM resource, of which metadata,
-// spec and status are always there, companions and machine; not class, which may be
-// gone when its VM is not. CEL's optional syntax (vm.status.?atProvider.?id.orValue("")) is
-// on, as are the string, list, encoder, math, regex and bindings extensions of cel-go and its
-// comprehensions over keys and values (tags.transformMap(k, v, v)). Of Drover's own are
+// Expressions of status may use companions, machine and vm. vm is the observed VM resource, whose
+// metadata, spec and status always exist. They may not use class, because the class may be deleted
+// before the VM. CEL's optional syntax (vm.status.?atProvider.?id.orValue("")) is enabled, as are
+// the string, list, encoder, math, regex and bindings extensions of cel-go and its comprehensions
+// over keys and values (tags.transformMap(k, v, v)). Drover adds the functions
 //
 //	text.fit(allowed, longest)  the text if it has only allowed characters, written as
 //	             those between the brackets of a regular expression ("a-z0-9_-"), and
-//	             not more than longest; or else with - in place of the others, cut, and
-//	             with a hash at its end, so that no two texts become the same (string)
+//	             at most longest characters. Otherwise each other character is replaced
+//	             by -, and the text is cut and ends with a hash, so that two different
+//	             texts never become the same (string)
 //	text.terraformLiteral()  the text with ${ and %{ escaped, for providers that run the
 //	             Terraform CLI: it evaluates each string of its configuration as a template.
 //	             Providers that call a Terraform provider's code in process take strings as
@@ -47,42 +48,41 @@ type Infrastructure struct {
 	// +kubebuilder:validation:MinLength=1
 	Provider string `json:"provider"`
 
-	// VirtualMachine says how the VM resource is made.
+	// VirtualMachine is how the VM resource is created.
 	VirtualMachine VirtualMachineBinding `json:"virtualMachine"`
 
-	// Companions are resources that each VM needs beside it, such as a network
-	// interface of its own. They are composed in their order, each when those before
-	// it are ready, and the VM when all are. They are deleted when the VM is gone, in
-	// the opposite order.
+	// Companions are resources that each VM needs beside it, such as a network interface of its
+	// own. They are created in their order: each one when all before it are ready, and the VM when
+	// all are. They are deleted in the opposite order, after the VM is deleted.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=8
 	Companions []CompanionBinding `json:"companions,omitempty"`
 
-	// Status says how the VM resource is read.
+	// Status is how the VM resource is read.
 	Status StatusBinding `json:"status"`
 
-	// Inventory is the kind that lists the VMs of the cloud. If an OrphanCollector with the
-	// namespace crossplane-system has one of the kind, a VM that it misses is lost, and a VM that
-	// it sees stopped or failed is failed, unless its Node is Ready. The default is that only the
-	// VM resource tells.
+	// Inventory is the kind that lists the VMs of the cloud. An inventory of this kind is used if
+	// an OrphanCollector in the namespace crossplane-system has one. Then a VM that is missing in
+	// it is lost, and a VM that it lists as stopped or failed is failed, unless its Node is Ready.
+	// By default only the VM resource reports the state of the VM.
 	// +optional
 	Inventory *KindBinding `json:"inventory,omitempty"`
 
-	// NodeCapacity is a CEL expression of what the class asks of the cloud, in the form of
-	// spec.nodeCapacity of a MachineClass: {"capacity": {"cpu": 4, "memory": "16Gi"},
-	// "architecture": "amd64"}. It may use class alone. Null, an absent optional value, or a
-	// map without cpu and memory means that it is not known. Memory is that of the VM: Drover
-	// takes 7.5 % off for what the VM's firmware and kernel keep. What the class itself
-	// has in spec.nodeCapacity wins. The cluster-autoscaler is told of it before there are
-	// Nodes. The default is that nothing is derived from the class.
+	// NodeCapacity is a CEL expression of the capacity that the class requests from the cloud, in
+	// the form of spec.nodeCapacity of a MachineClass: {"capacity": {"cpu": 4, "memory": "16Gi"},
+	// "architecture": "amd64"}. It may use only class. Null, an absent optional value, or a map
+	// without cpu and memory means that the capacity is unknown. Memory is the memory of the VM:
+	// Drover subtracts 7.5 % for the VM's firmware and kernel. Values in spec.nodeCapacity of the
+	// class take precedence. The cluster-autoscaler reads the result while there are no Nodes. By
+	// default nothing is derived from the class.
 	// +optional
 	NodeCapacity string `json:"nodeCapacity,omitempty"`
 }
 
-// A VirtualMachineBinding says how a VM resource is made: from the class's
-// forProvider, and then from the fields, in their order.
+// A VirtualMachineBinding is how a VM resource is created: from the class's forProvider, and then
+// from the fields, in their order.
 type VirtualMachineBinding struct {
 	// APIVersion of the VM resource.
 	// +kubebuilder:validation:MinLength=1
@@ -96,22 +96,22 @@ type VirtualMachineBinding struct {
 	// +kubebuilder:validation:MinItems=1
 	Fields []FieldBinding `json:"fields"`
 
-	// PollInterval is a CEL expression of how often the provider looks at the VM at least, as a
-	// duration of at least 10s ("1m"), "" for as often as it looks at all resources, which is
-	// each 10 minutes as a rule. It may use what the fields may. Use it for VMs that the cloud
-	// may take back: each look is a request to the cloud. It is the annotation
-	// crossplane.io/poll-interval, which providers with crossplane-runtime v2.3 and later
-	// honor.
+	// PollInterval is a CEL expression of the interval at which the provider observes the VM at
+	// least, as a duration of at least 10s ("1m"). With "" the provider's interval for all
+	// resources applies, usually 10 minutes. The expression may use the variables of fields. Use it
+	// for VMs that the cloud may reclaim, such as spot VMs: each observation is a request to the
+	// cloud. It sets the annotation crossplane.io/poll-interval, which providers with
+	// crossplane-runtime v2.3 and later honor.
 	// +optional
 	PollInterval string `json:"pollInterval,omitempty"`
 }
 
-// A CompanionBinding says how a companion of a VM is made: from companions.<name> of the
-// class, and then from the fields, in their order. What holds for a VM holds for it:
-// once its creation began it stays as it was asked for.
+// A CompanionBinding is how a companion of a VM is created: from companions.<name> of the class,
+// and then from the fields, in their order. Like a VM, it is not changed any more after its
+// creation began.
 type CompanionBinding struct {
-	// Name of the companion in the class and in expressions. The resource has the
-	// VM's name with -<name> after it.
+	// Name of the companion in the class and in expressions. The name of the resource is the VM's
+	// name followed by -<name>.
 	// +kubebuilder:validation:Pattern=`^[a-z][a-z0-9]*$`
 	// +kubebuilder:validation:MaxLength=20
 	Name string `json:"name"`
@@ -124,7 +124,7 @@ type CompanionBinding struct {
 	// +kubebuilder:validation:MinLength=1
 	Kind string `json:"kind"`
 
-	// Optional means that only VMs have it whose class does.
+	// Optional means that a VM has the companion only if its class has it. The default is false.
 	// +optional
 	Optional bool `json:"optional,omitempty"`
 
@@ -132,86 +132,84 @@ type CompanionBinding struct {
 	// +optional
 	Fields []FieldBinding `json:"fields,omitempty"`
 
-	// Ready is a CEL expression that is true when what comes after the companion may
-	// be created. It may use companion, the observed resource, and machine. The default
-	// is that the resource is Ready.
+	// Ready is a CEL expression that is true if the next companions and the VM may be created. It
+	// may use machine and companion, the observed resource. By default the resource must be Ready.
 	// +optional
 	Ready string `json:"ready,omitempty"`
 }
 
-// A FieldBinding sets one field of a VM resource, or of a companion.
+// A FieldBinding sets one field of a VM resource or of a companion.
 type FieldBinding struct {
 	// Path of the field, like spec.forProvider.tags or
 	// spec.forProvider.metadata[user-data]. It must be below spec.
 	// +kubebuilder:validation:MinLength=1
 	Path string `json:"path"`
 
-	// Value is a CEL expression. A null or absent optional value leaves the
-	// field as the class has it. A map is merged over the map that the class
-	// has; anything else takes the place of what the class has.
+	// Value is a CEL expression. If it is null or an absent optional value, the field keeps the
+	// value of the class. A map is merged over the map of the class. Any other value replaces the
+	// value of the class.
 	// +kubebuilder:validation:MinLength=1
 	Value string `json:"value"`
 }
 
-// A StatusBinding says how the status of a VM resource is read.
+// A StatusBinding is how the status of a VM resource is read.
 type StatusBinding struct {
-	// ProviderID is a CEL expression of the providerID that the Node will have,
-	// byte for byte; "" while it is not known.
+	// ProviderID is a CEL expression of the providerID that the Node will have, byte for byte, and
+	// "" while it is unknown.
 	// +kubebuilder:validation:MinLength=1
 	ProviderID string `json:"providerID"`
 
-	// Addresses is a CEL expression of a list of {type, address}. Types are those
-	// of a Node's addresses. Only addresses and names that the cloud itself assigned
-	// to the VM belong here: the serving certificate of the kubelet is approved for them.
+	// Addresses is a CEL expression of a list of {type, address}. The types are those of a Node's
+	// addresses. Use only addresses and names that the cloud itself assigned to the VM: the serving
+	// certificate of the kubelet is approved for them.
 	// +optional
 	Addresses string `json:"addresses,omitempty"`
 
-	// GuestAddresses is like Addresses, for what the VM's own guest reports, for example
-	// through guest tools. A compromised guest can report any address. Users see these
-	// addresses, and a serving certificate is approved for those only that are in
-	// spec.certificates.guestCIDRs of the target cluster's configuration. A name that
-	// a guest reports never gets a certificate.
+	// GuestAddresses is like Addresses, for addresses that the VM's own guest reports, for example
+	// through guest tools. A compromised guest can report any address. Users see these addresses,
+	// but a serving certificate is approved for an address only if it is in
+	// spec.certificates.guestCIDRs of the target cluster's configuration. A name that a guest
+	// reports never gets a certificate.
 	// +optional
 	GuestAddresses string `json:"guestAddresses,omitempty"`
 
-	// Console is a CEL expression of the end of what the VM wrote to its console, "" while
-	// it is not known. It explains why a VM does not join, and decides nothing. With it, a VM
-	// resource whose Machine is late to join gets the annotation
-	// machine.drover.dev/read-console, by which its provider can read the console on demand.
-	// The default is that the provider does not report a console.
+	// Console is a CEL expression of the last part of the VM's console output, "" while it is
+	// unknown. It explains why a VM does not join, and no decision depends on it. If it is set and
+	// a Machine is late to join, its VM resource gets the annotation
+	// machine.drover.dev/read-console, so that its provider can read the console on demand. By
+	// default the provider reports no console.
 	// +optional
 	Console string `json:"console,omitempty"`
 
-	// Running is a CEL expression that is true when the VM runs. The default is
-	// that the VM resource is Ready.
+	// Running is a CEL expression that is true if the VM runs. By default the VM runs if the VM
+	// resource is Ready.
 	// +optional
 	Running string `json:"running,omitempty"`
 
-	// Error is a CEL expression of what keeps the VM from being created or from
-	// running, for now, and "" when nothing does. The default is the message of the
-	// VM resource's condition LastAsyncOperation or Synced, if that is False.
+	// Error is a CEL expression of the error that prevents, for now, the creation or the run of the
+	// VM, and "" if there is none. The default is the message of the VM resource's condition
+	// LastAsyncOperation or Synced, if that is False.
 	// +optional
 	Error string `json:"error,omitempty"`
 
-	// Failed is a CEL expression of a message when the VM failed for good, and ""
-	// otherwise.
+	// Failed is a CEL expression of a message if the VM failed permanently, and "" otherwise.
 	// +optional
 	Failed string `json:"failed,omitempty"`
 
-	// Lost is a CEL expression that is true when the VM was there and is gone. It adds
-	// to what providers say that Drover lifts or wrote: Ready is False with
-	// the reason Missing. Those of others pass over a VM that is gone, because they
-	// may look at it and delete it and no more (crossplane-runtime reports a loss only
-	// of what it may do nothing else with): what they still show of it, its state for
-	// example, is all that there is to go by. Beyond that the loss is seen at the
-	// Node, which the cloud's controller manager deletes, or which is not Ready.
+	// Lost is a CEL expression that is true if the VM existed and does not exist any more.
+	// Providers that are part of Drover report a loss without it: Ready is False with the reason
+	// Missing. Other providers do not report a loss, because they may only observe and delete the
+	// VM, and crossplane-runtime reports a loss only of resources that it may do nothing else with.
+	// For these, the expression can use only what the resource still shows, such as the state of
+	// the VM. Otherwise the loss is detected at the Node: the cloud's controller manager deletes
+	// it, or it is not Ready.
 	// +optional
 	Lost string `json:"lost,omitempty"`
 
-	// ErrorClasses classify the errors of the provider. The first that matches
-	// wins; an error that none matches is transient. As long as the provider refuses
-	// to create a VM, for whatever reason, the Machine waits, and the provider tries
-	// again; the class says what is told, and what comes of it elsewhere.
+	// ErrorClasses classify the errors of the provider. The first match wins. An error without a
+	// match is Transient. While the provider refuses to create a VM, for any reason, the Machine
+	// waits and the provider tries again. The class of the error is reported, and controls the
+	// reactions of the set: its backoff, and a change of the failure domain.
 	// +optional
 	ErrorClasses []ErrorClass `json:"errorClasses,omitempty"`
 }
@@ -222,26 +220,26 @@ type ErrorCode string
 
 // Classes of errors.
 const (
-	// ErrorQuotaExceeded means that the account may have no more.
+	// ErrorQuotaExceeded means that the quota of the account is used up.
 	ErrorQuotaExceeded ErrorCode = "QuotaExceeded"
-	// ErrorCapacityExhausted means that the cloud has no more, here and now.
+	// ErrorCapacityExhausted means that the cloud has no room in this place at this time.
 	ErrorCapacityExhausted ErrorCode = "CapacityExhausted"
-	// ErrorInvalidRequest means that the class asks for what there is not.
+	// ErrorInvalidRequest means that the class has a value that does not exist or is not allowed.
 	ErrorInvalidRequest ErrorCode = "InvalidRequest"
-	// ErrorPermissionDenied means that the credentials are wrong or too weak.
+	// ErrorPermissionDenied means that the credentials are wrong or lack rights.
 	ErrorPermissionDenied ErrorCode = "PermissionDenied"
 	// ErrorThrottled means that there were too many requests.
 	ErrorThrottled ErrorCode = "Throttled"
-	// ErrorTransient is all else.
+	// ErrorTransient is any other error.
 	ErrorTransient ErrorCode = "Transient"
 )
 
-// An ErrorClass gives a class to errors.
+// An ErrorClass assigns a class to the errors that match.
 type ErrorClass struct {
 	// Code of the class.
 	Code ErrorCode `json:"code"`
 
-	// Match is a regular expression (RE2) that is looked for in the error's text.
+	// Match is a regular expression (RE2) that is searched for in the text of the error.
 	// +kubebuilder:validation:MinLength=1
 	Match string `json:"match"`
 }

@@ -6,8 +6,8 @@ import (
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 )
 
-// Safety decides whether Machines may be created and replaced. It tells the steps
-// after it through the pipeline context.
+// Safety decides whether Machines may be created and replaced. It passes the decision to the steps
+// after it in the pipeline context.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion
@@ -16,22 +16,23 @@ type Safety struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Overshoot says how many Machines are too many.
+	// Overshoot limits the number of Machines above the spec.
 	// +kubebuilder:default={}
 	Overshoot Overshoot `json:"overshoot,omitempty,omitzero"`
 }
 
-// Overshoot freezes what has more Machines than it may ever come to want: replicas and
-// maxSurge of a MachineDeployment, and twice replicas of a MachineSet that stands alone.
-// It also freezes, for five minutes at most, what has more Machines that are being deleted
-// than half of that, without those that a scale-down deleted.
+// Overshoot freezes a MachineDeployment or MachineSet that has more Machines than its spec can ever
+// request: replicas and maxSurge of a MachineDeployment, and twice the replicas of a MachineSet
+// without a MachineDeployment. It also freezes it, for five minutes at most, if more than half of
+// that number of Machines are being deleted. Machines that a scale-down deleted do not count.
 type Overshoot struct {
-	// UpMargin is how many more there may be: it freezes above that.
+	// UpMargin is the number of additional Machines that are tolerated. With more, it freezes.
 	// +kubebuilder:default=2
 	// +kubebuilder:validation:Minimum=0
 	UpMargin *int32 `json:"upMargin,omitempty"`
 
-	// DownMargin is how far below that number it thaws, at most UpMargin.
+	// DownMargin is how far the number must fall below the limit, UpMargin included, to thaw. It
+	// counts as UpMargin if it is larger.
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=0
 	DownMargin *int32 `json:"downMargin,omitempty"`
@@ -66,58 +67,57 @@ type Bootstrap struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// TokenTTL is how long the join token lives at most. It is deleted as soon as
-	// the Node joined.
+	// TokenTTL is the longest lifetime of the join token. The token is deleted as soon as the Node
+	// joined.
 	// +kubebuilder:default="1h"
 	TokenTTL metav1.Duration `json:"tokenTTL,omitempty,omitzero"`
 
-	// TokenGroups that the join token authenticates as, beside system:bootstrappers:
-	// those that the target cluster lets join. The default is kubeadm's.
+	// TokenGroups are the groups that the join token authenticates as, beside system:bootstrappers.
+	// The target cluster must allow one of them to join. The default is the group of kubeadm.
 	// +optional
 	// +kubebuilder:default={"system:bootstrappers:kubeadm:default-node-token"}
 	// +kubebuilder:validation:MaxItems=8
 	// +kubebuilder:validation:items:Pattern=`^system:bootstrappers:[a-z0-9:-]{0,255}[a-z0-9]$`
 	TokenGroups []string `json:"tokenGroups,omitempty"`
 
-	// CloudProvider is External where a cloud-controller-manager initialises Nodes:
-	// the kubelet is started with --cloud-provider=external, and its Node has the taint
-	// node.cloudprovider.kubernetes.io/uninitialized until that is done.
+	// CloudProvider is External if a cloud-controller-manager initializes Nodes: the kubelet is
+	// started with --cloud-provider=external, and its Node has the taint
+	// node.cloudprovider.kubernetes.io/uninitialized until then.
 	// +optional
 	// +kubebuilder:default=None
 	CloudProvider CloudProvider `json:"cloudProvider,omitempty"`
 
-	// ProviderIDCommand is what a POSIX shell runs on the VM, until it prints
-	// something: the providerID that the kubelet registers. It must be the one that
-	// Infrastructure's status.providerID gives, and that the cloud-controller-manager
-	// would write, byte for byte. Without one the kubelet registers none.
+	// ProviderIDCommand is a command that a POSIX shell runs on the VM until it prints something:
+	// the providerID that the kubelet registers. It must equal, byte for byte, the providerID of
+	// Infrastructure's status.providerID and the one that the cloud-controller-manager would write.
+	// Without a command the kubelet registers no providerID.
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
 	ProviderIDCommand string `json:"providerIDCommand,omitempty"`
 
-	// Encoding of the user data in its Secret. Base64 is for VM resources that pass
-	// the Secret's value on to an API that wants base64, GzipBase64 for those whose VMs
-	// also uncompress it.
+	// Encoding of the user data in its Secret. Use Base64 for VM resources that pass the Secret's
+	// value to an API that expects base64, and GzipBase64 if the VMs also decompress it.
 	// +optional
 	// +kubebuilder:default=Plain
 	Encoding clusterv1alpha1.UserDataEncoding `json:"encoding,omitempty"`
 
-	// MaxUserDataBytes is how much user data the cloud takes: compressed, if the encoding
-	// does that, and before base64. Larger user data is a problem of the class, before
-	// there is a VM. 0 is no limit.
+	// MaxUserDataBytes is the maximum size of user data at the cloud, in bytes: after compression,
+	// if the encoding compresses, and before base64. Larger user data is reported as a problem of
+	// the class, and no VM is created. 0 means no limit.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	MaxUserDataBytes int32 `json:"maxUserDataBytes,omitempty"`
 }
 
-// A CloudProvider says who initialises Nodes.
+// A CloudProvider selects how Nodes are initialized.
 // +kubebuilder:validation:Enum=None;External
 type CloudProvider string
 
-// ExternalCloudProvider is a cloud-controller-manager.
+// ExternalCloudProvider means that a cloud-controller-manager initializes Nodes.
 const ExternalCloudProvider CloudProvider = "External"
 
-// Lifecycle decides what the Node of a Machine shall be like, keeps its VM from being
-// deleted before the Node is drained, and sums up the Machine's status.
+// Lifecycle decides on the desired state of a Machine's Node, keeps its VM from being deleted
+// before the Node is drained, and summarizes the Machine's status.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion
@@ -126,16 +126,16 @@ type Lifecycle struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// CloudNamesNodes is for clouds that decide on the names of Nodes. By default only a
-	// Node with the name that the VM was given in its user data can be the Machine's. With
-	// it the first Node needs the join token of the Machine and the providerID of the VM, and
-	// each later one the name of the first.
+	// CloudNamesNodes is for clouds that choose the names of Nodes. By default only a Node with the
+	// name in the VM's user data can be the Machine's. If it is true, the first Node needs the join
+	// token of the Machine and the providerID of the VM, and each later Node needs the name of the
+	// first. The default is false.
 	// +optional
 	CloudNamesNodes bool `json:"cloudNamesNodes,omitempty"`
 
-	// ReturnGrace is for how long no Machine becomes Failed for its Node, or for having
-	// none, after an outage of its cluster's API server: kubelets need as long to say
-	// that they are there, and the cluster to believe it.
+	// ReturnGrace is the time after an outage of the cluster's API server in which no Machine
+	// becomes Failed because of its Node, or because it has none. Kubelets need this time to renew
+	// their leases, and the cluster needs it to mark their Nodes as Ready. 0s means no grace.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ms|s|m|h))+$`
 	// +kubebuilder:default="2m"

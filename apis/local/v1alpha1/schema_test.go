@@ -21,8 +21,8 @@ func object(t *testing.T, text string) map[string]any {
 	return o
 }
 
-// What the Composition of the local cloud sets and reads. A field that is not in
-// the schema is pruned.
+// The Composition of the local cloud sets and reads all these fields. The API server prunes a field
+// that is not in the schema.
 func TestTheVirtualMachineHasTheFieldsThatCompositionsUse(t *testing.T) {
 	const vm = `
 apiVersion: local.drover.dev/v1alpha1
@@ -61,7 +61,7 @@ status:
 func TestSchemas(t *testing.T) {
 	cases := map[string]struct {
 		crd, object string
-		want        string // in the error; empty: there is none
+		want        string // part of the error; empty if there is none
 	}{
 		"AVMNeedsAnImage": {"virtualmachines.yaml",
 			`{spec: {forProvider: {name: vm, size: small}}}`, "spec.forProvider.image is a required parameter"},

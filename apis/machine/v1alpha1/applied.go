@@ -1,6 +1,6 @@
 package v1alpha1
 
-// Bounds of what is recorded of a Node. What exceeds them is not recorded: Drover then
+// Bounds of the record of a Node. Entries beyond them are not recorded: Drover then
 // neither removes the key nor gives the value back.
 const (
 	// MaxAppliedKeys is how many keys of each kind are recorded.

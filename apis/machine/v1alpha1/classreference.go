@@ -9,9 +9,8 @@ func (r ClassReference) IsCluster() bool { return r.Kind == ClusterMachineClassG
 // there was a kind, or that no API server has defaulted, have none: a MachineClass is meant.
 func (r ClassReference) Equal(other ClassReference) bool { return r.Key() == other.Key() }
 
-// Key tells classes apart: the name of a MachineClass, which has no slash, or
-// ClusterMachineClass/ and the name. It goes into hashes, which must not change for a
-// MachineClass.
+// Key identifies a class: the name of a MachineClass, which has no slash, or ClusterMachineClass/
+// and the name. It is an input of hashes, which must not change for a MachineClass.
 func (r ClassReference) Key() string {
 	if r.IsCluster() {
 		return r.Kind + "/" + r.Name

@@ -48,7 +48,7 @@ type ClusterMachineClassList struct {
 	Items           []ClusterMachineClass `json:"items"`
 }
 
-// AsMachineClass returns the class as planners see each class: the kind tells that it is a
+// AsMachineClass returns the class as planners see each class: the kind shows that it is a
 // ClusterMachineClass.
 func (c *ClusterMachineClass) AsMachineClass() *MachineClass {
 	out := &MachineClass{ObjectMeta: *c.ObjectMeta.DeepCopy(), Spec: *c.Spec.MachineClassSpec.DeepCopy()}

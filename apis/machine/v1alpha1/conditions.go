@@ -10,12 +10,12 @@ const (
 	//   - False: Something is missing. The other conditions name it.
 	//   - Do: Read the other conditions.
 	ConditionReady = "Ready"
-	// ConditionValid reports whether what a user wrote can be carried out.
+	// ConditionValid reports whether the input of the user can be carried out.
 	//   - Kinds: Machine, MachineSet, MachineDeployment, NodePool
 	//   - Polarity: True is good
 	//   - True: No input keeps the object from its work.
 	//   - False: A field, a class or an annotation keeps Machines from being created or continued.
-	//     The message names the field, its value and what is allowed.
+	//     The message names the field, its value and the allowed values.
 	//   - Do: Correct the field that the message names.
 	ConditionValid = "Valid"
 	// ConditionInfrastructureReady reports whether the VM runs.
@@ -114,7 +114,7 @@ const (
 	//   - Do: Read the message. It names the field.
 	ConditionScalesFromZero = "ScalesFromZero"
 	// ConditionSelectorExclusive reports whether only the set controls the Machines that its
-	// selector matches. Sets that never met others do not have it.
+	// selector matches. Sets that never shared Machines with other sets do not have it.
 	//   - Kinds: MachineSet
 	//   - Polarity: True is good
 	//   - True: The set controls all Machines that match its selector.
@@ -157,7 +157,7 @@ const (
 	// (https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md).
 	//   - Kinds: MachineSet, MachineDeployment, NodePool
 	//   - Polarity: True means work
-	//   - True: Something is on its way to what the spec says.
+	//   - True: A change to the state of the spec is in progress.
 	//   - False: Nothing is on its way: the object is settled, frozen or stalled.
 	ConditionReconciling = "Reconciling"
 	// ConditionStalled is the condition of kstatus that is True when nothing proceeds until a user
@@ -166,21 +166,21 @@ const (
 	//   - Polarity: True is bad
 	//   - True: A user must act. The message has the sentence that helps.
 	//   - False: The object settles by itself.
-	//   - Do: Do what the message says.
+	//   - Do: Follow the message.
 	ConditionStalled = "Stalled"
 	// ConditionApplied is the only condition of a MachineGroup.
 	//   - Kinds: MachineGroup
 	//   - Polarity: True is good
 	//   - True: All Machines of the group are written.
 	//   - False: A Machine cannot be written. The message has the error.
-	//   - Do: Correct what the API server refuses. The condition ReplicaFailure of the set has the
+	//   - Do: Correct the fields that the API server refuses. The condition ReplicaFailure of the set has the
 	//     same message.
 	ConditionApplied = "Applied"
 	// ConditionOrphansFound reports whether VMs exist without a Machine. It is Unknown while the
 	// inventory of the cloud is not known.
 	//   - Kinds: OrphanCollector
 	//   - Polarity: True is bad
-	//   - True: VMs have no Machine. The reason is what is done with them.
+	//   - True: VMs have no Machine. The reason is the action taken.
 	//   - False: Each VM has a Machine.
 	//   - Do: Check the VMs that status.virtualMachines names.
 	ConditionOrphansFound = "OrphansFound"

@@ -41,8 +41,8 @@ const (
 
 // Defaults that no schema has, because they depend on other fields.
 const (
-	// DefaultCapacityTimeout is that of Machines of a node group. The cluster-autoscaler looks at
-	// its groups every ten seconds: it sees the failure within a minute.
+	// DefaultCapacityTimeout is the default for Machines of a node group. The cluster-autoscaler
+	// checks its groups every ten seconds, so it sees the failure within a minute.
 	DefaultCapacityTimeout = 30 * time.Second
 	// DefaultFreezeLimit is how long a freeze by hand may last until it is reported as Stalled,
 	// where the spec has no deadline.

@@ -4,9 +4,9 @@
 //
 // MachineDeployment, MachineSet and OrphanCollector are composite resources of Crossplane:
 // their XRDs are generated from these types. Machine, MachineClass and MachineGroup are
-// CRDs of provider-drover. The shape of the specs and statuses, and the labels and
-// annotations in keys.go, are what the cluster-autoscaler's clusterapi provider reads when
-// its CAPI_GROUP is set to this group.
+// CRDs of provider-drover. The cluster-autoscaler's clusterapi provider reads these specs and
+// statuses, and the labels and annotations in keys.go, if its CAPI_GROUP is set to this group.
+// Their shape follows that provider.
 //
 // +kubebuilder:object:generate=true
 // +groupName=machine.drover.dev

@@ -4,7 +4,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Drain says how a Node is emptied.
+// Drain configures how a Node is emptied.
 type Drain struct {
 	// Timeout of the whole drain. After it, pods that are left are deleted without
 	// regard to their PodDisruptionBudgets, with 30 s to end.
@@ -13,23 +13,23 @@ type Drain struct {
 	// +kubebuilder:default="2h"
 	Timeout metav1.Duration `json:"timeout,omitempty,omitzero"`
 
-	// MaxEvictRetries is how often the eviction of a pod may be refused. After it the
-	// pod is deleted without regard to its PodDisruptionBudgets. An eviction is tried
-	// every 5 s. Without it the timeout alone decides. A restart of provider-drover
-	// counts from 0 again; the timeout goes on.
+	// MaxEvictRetries is how often the eviction of a pod may be refused. After that, the pod is
+	// deleted without regard to its PodDisruptionBudgets. An eviction is tried every 5 s. Without
+	// this field, only the timeout limits the evictions. A restart of provider-drover resets the
+	// count to 0, but not the timeout.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	MaxEvictRetries *int32 `json:"maxEvictRetries,omitempty"`
 
-	// GracePeriod that a pod gets at most to end, in whole seconds. Without it a pod
-	// has its own, until the timeout.
+	// GracePeriod is the longest time that a pod gets to end, in whole seconds. Without it, a pod
+	// has its own grace period, until the timeout.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ms|s|m|h))+$`
 	GracePeriod *metav1.Duration `json:"gracePeriod,omitempty"`
 
-	// VolumeDetachTimeout is how long a volume may take to be detached from the Node
-	// once no pod there uses it. Then the drain goes on without it.
+	// VolumeDetachTimeout is how long a volume may take to be detached from the Node once no pod
+	// there uses it. After that, the drain continues without waiting for the volume.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ms|s|m|h))+$`
 	// +kubebuilder:default="2m"
@@ -49,7 +49,7 @@ type Drain struct {
 	// +kubebuilder:default="2h"
 	HookTimeout metav1.Duration `json:"hookTimeout,omitempty,omitzero"`
 
-	// PodRules say how pods are treated. The first that selects a pod counts; a pod
+	// PodRules select how pods are treated. The first rule that selects a pod applies; a pod
 	// that none selects is evicted with the order 0.
 	// +optional
 	// +listType=atomic
@@ -57,7 +57,7 @@ type Drain struct {
 	PodRules []PodRule `json:"podRules,omitempty"`
 }
 
-// A PodBehavior says what a drain does to a pod.
+// A PodBehavior is the action of a drain on a pod.
 // +kubebuilder:validation:Enum=Drain;Skip;WaitCompleted
 type PodBehavior string
 
@@ -65,13 +65,13 @@ type PodBehavior string
 const (
 	// PodDrain evicts the pod.
 	PodDrain PodBehavior = "Drain"
-	// PodSkip leaves the pod where it is: it goes with its VM.
+	// PodSkip does not evict the pod: it ends with its VM.
 	PodSkip PodBehavior = "Skip"
 	// PodWaitCompleted waits until the pod has ended by itself, or the timeout.
 	PodWaitCompleted PodBehavior = "WaitCompleted"
 )
 
-// A PodRule says how a drain treats the pods that it selects.
+// A PodRule selects how a drain treats pods.
 //
 // +kubebuilder:validation:XValidation:rule="self.behavior != 'Skip' || !has(self.order)",message="order must be empty where behavior is Skip: such pods are not drained"
 // +kubebuilder:validation:XValidation:rule="has(self.selector) || has(self.namespaceSelector)",message="selector or namespaceSelector must be set"
@@ -89,8 +89,8 @@ type PodRule struct {
 	// +kubebuilder:default=Drain
 	Behavior PodBehavior `json:"behavior,omitempty"`
 
-	// Order, 0 if absent: pods of a higher one are evicted when those of all lower
-	// ones are gone.
+	// Order of the eviction. The default is 0. Pods of a higher order are evicted after all pods of
+	// lower orders have ended.
 	// +optional
 	Order *int32 `json:"order,omitempty"`
 }

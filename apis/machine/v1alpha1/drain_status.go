@@ -2,7 +2,7 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// A DrainStage says what a drain waits for.
+// A DrainStage is the current part of a drain.
 // +kubebuilder:validation:Enum=WaitingForHooks;EvictingPods;DetachingVolumes;DeletingNode
 type DrainStage string
 
@@ -18,7 +18,7 @@ const (
 	DrainDeletingNode DrainStage = "DeletingNode"
 )
 
-// A VolumeState says what becomes of a volume of a Node that is drained.
+// A VolumeState is the state of a volume of a Node that is drained.
 // +kubebuilder:validation:Enum=Detaching;Reattaching;Stuck
 type VolumeState string
 
@@ -77,5 +77,5 @@ type DrainStatus struct {
 }
 
 // ReasonPodTerminating is the reason of a pod in a drain that is on its way out. All
-// other reasons say what keeps the pod there.
+// other reasons name the cause that keeps the pod there.
 const ReasonPodTerminating = "terminating"

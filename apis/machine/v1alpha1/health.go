@@ -4,7 +4,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Health says when a Machine's Node is unhealthy, and for how long it may be. A Node
+// Health defines when a Machine's Node is unhealthy, and for how long it may be. A Node
 // is unhealthy while its condition Ready is not True, or one of Conditions has the
 // status that is named here. Its Machine is then Unknown or, if it never was Running,
 // Joining until creationTimeout.
@@ -32,7 +32,7 @@ type Health struct {
 
 	// Disabled keeps the Machine from ever becoming Failed because its Node is
 	// unhealthy. It is Unknown meanwhile. That a Node never joins, is deleted, or that
-	// its VM is lost makes it Failed all the same.
+	// its VM is lost makes it Failed nevertheless.
 	// +optional
 	Disabled bool `json:"disabled,omitempty"`
 }
@@ -81,10 +81,10 @@ type UnhealthyCondition struct {
 	Type string `json:"type"`
 	// Status of the condition.
 	Status string `json:"status"`
-	// Reason of the status, as the Node says.
+	// Reason of the status, as the Node reports it.
 	// +optional
 	Reason string `json:"reason,omitempty"`
 	// Since when the Node is unhealthy for this condition, as Drover saw it. Another
-	// status that is unhealthy too does not begin anew.
+	// status that is unhealthy too does not reset it.
 	Since metav1.Time `json:"since"`
 }

@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// Hooks let others hold the deletion of a Machine at a point. Each is an annotation of
-// the Machine: a prefix, and the name of the hook. Its value says nothing. Who set it
-// takes it off when the deletion may go on; spec.drain.hookTimeout is how long it may
-// take.
+// Hooks let other controllers hold the deletion of a Machine at one stage. Each hook is an
+// annotation of the Machine: a prefix, and the name of the hook. Its value has no meaning. To let
+// the deletion continue, the owner of the hook removes it. spec.drain.hookTimeout limits how long a
+// hook may hold.
 const (
 	// HookPreDrain holds before the Node is cordoned and drained.
 	HookPreDrain = "pre-drain.hook." + Group + "/"
-	// HookPreTerminate holds before the VM is deleted, when the Node is gone.
+	// HookPreTerminate holds before the VM is deleted, after the Node is deleted.
 	HookPreTerminate = "pre-terminate.hook." + Group + "/"
 )
 

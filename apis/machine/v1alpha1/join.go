@@ -54,7 +54,7 @@ type JoinStatus struct {
 	// +optional
 	Bootstrap *BootstrapProgress `json:"bootstrap,omitempty"`
 
-	// Console is the end of what the VM had written to its console when the Machine became Failed
+	// Console is the end of the output of the VM's console when the Machine became Failed
 	// before it ran: at most 40 lines and 4 KiB. Control characters are removed, and what looks
 	// like a secret is masked. The programs of the VM write it: nothing in it is proven.
 	// +optional

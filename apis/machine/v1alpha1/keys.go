@@ -17,7 +17,7 @@ const (
 	// user data.
 	LabelMachine = Group + "/machine"
 
-	// LabelTemplateHash tells the revisions of a MachineDeployment apart. It is
+	// LabelTemplateHash identifies a revision of a MachineDeployment. It is
 	// part of a composed MachineSet's selector and of its Machines' labels.
 	LabelTemplateHash = Group + "/template-hash"
 
@@ -25,9 +25,9 @@ const (
 	// of its OrphanCollector.
 	LabelOrphanCollector = Group + "/orphan-collector"
 
-	// LabelFreeze, "true" on a MachineDeployment or MachineSet, keeps it from
-	// creating and replacing Machines. Scaling down goes on. "false" keeps it from
-	// being frozen, whatever is found. A MachineDeployment passes it on to its sets.
+	// LabelFreeze, "true" on a MachineDeployment or MachineSet, prevents it from creating and
+	// replacing Machines. Scaling down continues. "false" prevents an automatic freeze. A
+	// MachineDeployment copies the label to its sets.
 	LabelFreeze = Group + "/freeze"
 
 	// LabelProvider selects the Composition of a Machine by its class's provider.
@@ -53,13 +53,13 @@ const (
 	// Failed, so that the cluster-autoscaler takes another group. Drover sets it.
 	AnnotationExhausted = Group + "/exhausted"
 
-	// AnnotationDeletionCost is an integer, 0 if absent: among the equally available
-	// Machines of a set that is scaled down those of lower cost go first. It is to a
-	// Machine what controller.kubernetes.io/pod-deletion-cost is to a Pod.
+	// AnnotationDeletionCost is an integer, 0 if absent. Among the equally available Machines of a
+	// set that is scaled down, those of lower cost are deleted first. It is for Machines what
+	// controller.kubernetes.io/pod-deletion-cost is for Pods.
 	AnnotationDeletionCost = Group + "/deletion-cost"
 
-	// AnnotationPreserve on a Machine or its Node keeps it for analysis: now,
-	// when-failed or false. The Node's goes before the Machine's.
+	// AnnotationPreserve on a Machine or its Node keeps it for analysis: now, when-failed or false.
+	// The Node's annotation takes precedence over the Machine's.
 	AnnotationPreserve = Group + "/preserve"
 
 	// AnnotationClassProven, "true" on a MachineSet, means that another MachineSet of its
@@ -71,7 +71,7 @@ const (
 	// that its replicas and sizes follow. Drover sets it.
 	AnnotationPoolDecision = Group + "/pool-decision"
 
-	// AnnotationFreezeReason on a MachineSet says why the MachineDeployment that put
+	// AnnotationFreezeReason on a MachineSet has the reason why the MachineDeployment that put
 	// LabelFreeze there is frozen.
 	AnnotationFreezeReason = Group + "/freeze-reason"
 
@@ -85,7 +85,7 @@ const (
 	// becoming Failed because of its Node, and takes that back if it is.
 	AnnotationSkipRemediation = Group + "/skip-remediation"
 
-	// AnnotationChangeCause of a MachineDeployment says why it was changed. It is
+	// AnnotationChangeCause of a MachineDeployment has the reason of its change. It is
 	// kept with the revision.
 	AnnotationChangeCause = "kubernetes.io/change-cause"
 
@@ -97,20 +97,20 @@ const (
 	// removing it.
 	AnnotationScaleDownDisabled = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
 
-	// AnnotationUpdateRetry on a Machine starts a failed update in place anew, each
+	// AnnotationUpdateRetry on a Machine restarts a failed update in place, each
 	// time that its value changes.
 	AnnotationUpdateRetry = Group + "/update-retry"
 
 	// AnnotationSkipDrain, "true" on a Machine or its Node, deletes without drain.
 	AnnotationSkipDrain = Domain + "/skip-drain"
 
-	// AnnotationForceDelete, "true" on a Machine, lets it go although its VM resource
-	// cannot be deleted: the finalizers of the VM resource are taken off when the Node
-	// is gone and the provider had a moment. If the VM still exists at its cloud then,
-	// nobody deletes it any more, and it goes on costing money.
+	// AnnotationForceDelete, "true" on a Machine, completes its deletion although its VM resource
+	// cannot be deleted: the finalizers of the VM resource are removed when the Node is deleted and
+	// the provider had some time to delete the VM. If the VM still exists at its cloud then, Drover
+	// no longer deletes it, and it continues to cost money.
 	AnnotationForceDelete = Domain + "/force-delete"
 
-	// AnnotationConfirmDeletion, "true" on a Machine or MachineSet, lets a deletion go on that is
+	// AnnotationConfirmDeletion, "true" on a Machine or MachineSet, continues a deletion that is
 	// held because its MachineSet or MachineDeployment does not exist any more.
 	AnnotationConfirmDeletion = Domain + "/confirm-deletion"
 
@@ -162,7 +162,7 @@ const (
 	// with commas between them.
 	AnnotationCompanions = Group + "/companions"
 
-	// AnnotationAppliedHash on a VM, or a companion, is the hash of what was applied last: by
+	// AnnotationAppliedHash on a VM, or a companion, is the hash of the last applied fields: by
 	// it the Machine's controller knows, also after a restart, whether fields were removed.
 	AnnotationAppliedHash = Group + "/applied-hash"
 
@@ -185,17 +185,17 @@ const (
 
 // Finalizers. See the package docs of internal/finalizer and internal/controller/machine.
 const (
-	// FinalizerTerminator keeps a MachineDeployment, MachineSet or Machine until
-	// the last of its VMs and Nodes is gone.
+	// FinalizerTerminator keeps a MachineDeployment, MachineSet or Machine until the last of its
+	// VMs and Nodes is deleted.
 	FinalizerTerminator = Group + "/terminator"
 
-	// FinalizerDrain keeps a VM from being deleted until its Node is drained, and a
-	// companion until its VM is gone.
+	// FinalizerDrain keeps a VM from being deleted until its Node is drained, and a companion until
+	// its VM is deleted.
 	FinalizerDrain = Group + "/drain"
 )
 
-// TaintUninitialized is what a kubelet registers with, with the effect NoSchedule: no
-// pod comes to a Node before its labels and taints are there.
+// TaintUninitialized is the taint that a kubelet registers with, with the effect NoSchedule: no pod
+// is scheduled to a Node before it has its labels and taints.
 const TaintUninitialized = Group + "/uninitialized"
 
 // TaintOutdated is put, with the effect PreferNoSchedule, on Nodes of old templates
@@ -243,7 +243,7 @@ const (
 	AnnotationUpdateMessage = Group + "/update-message"
 )
 
-// SelectsUpdate says whether the value of LabelUpdateSelected selects the update.
+// SelectsUpdate reports whether the value of LabelUpdateSelected selects the update.
 func SelectsUpdate(value, id string) bool { return value == id || value == "true" }
 
 // Names of the resources that a Machine composes, and, where a composed
@@ -260,7 +260,7 @@ const (
 // IsInfrastructure reports whether a Machine's resource of that name is its VM or a companion.
 func IsInfrastructure(resource string) bool { return resource == ResourceVM || IsCompanion(resource) }
 
-// IsCompanion says whether a Machine's resource of that name is a companion of its VM.
+// IsCompanion reports whether a Machine's resource of that name is a companion of its VM.
 func IsCompanion(resource string) bool { return strings.HasPrefix(resource, ResourceCompanionPrefix) }
 
 // Names of the resources that an OrphanCollector composes: the inventory of VMs, that of the
@@ -288,7 +288,7 @@ const ResourceMachines = "machines"
 
 // TagsOfVM are put on every VM, so that it can be found without its Machine.
 const (
-	// TagInstallation tells the VMs of several control planes at one account apart.
+	// TagInstallation distinguishes the VMs of several control planes at one account.
 	TagInstallation = "drover-installation"
 
 	// TagCluster names the configuration of the cluster that the VM joins.

@@ -5,18 +5,17 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// A MachinePhase tells in a word where a Machine is in its life.
+// A MachinePhase is the stage of a Machine's life in one word.
 // +kubebuilder:validation:Enum=Pending;Provisioning;Joining;Running;Updating;Unknown;Failed;Terminating
 type MachinePhase string
 
 // Phases of a Machine.
 const (
-	// MachinePending waits for something that its VM needs: its class, its join
-	// token, its user data.
+	// MachinePending waits for requirements of its VM: its class, its join token, its user data.
 	MachinePending MachinePhase = "Pending"
-	// MachineProvisioning has asked for its VM.
+	// MachineProvisioning has requested its VM.
 	MachineProvisioning MachinePhase = "Provisioning"
-	// MachineJoining has a running VM, whose Node is not there or not yet Ready.
+	// MachineJoining has a running VM, whose Node does not exist or is not Ready yet.
 	MachineJoining MachinePhase = "Joining"
 	// MachineRunning has a Ready Node.
 	MachineRunning MachinePhase = "Running"
@@ -24,7 +23,7 @@ const (
 	MachineUpdating MachinePhase = "Updating"
 	// MachineUnknown had a healthy Node, which is not healthy or not reachable now.
 	MachineUnknown MachinePhase = "Unknown"
-	// MachineFailed will not come to run: see failureReason and failureMessage.
+	// MachineFailed will never be Running: see failureReason and failureMessage.
 	MachineFailed MachinePhase = "Failed"
 	// MachineTerminating is being deleted.
 	MachineTerminating MachinePhase = "Terminating"
@@ -46,26 +45,26 @@ type FailureReason string
 
 // Reasons of failure.
 const (
-	// FailureCreateFailed means that the provider gave up on a VM that it never had.
+	// FailureCreateFailed means that the provider stopped before it had a VM.
 	FailureCreateFailed FailureReason = "CreateFailed"
-	// FailureCreateUnknown means that nobody knows whether a VM was created: the
+	// FailureCreateUnknown means that it is unknown whether a VM was created: the
 	// provider's answer was lost. A VM that it left is found by its tags.
 	FailureCreateUnknown FailureReason = "CreateResultUnknown"
 	// FailureCapacityTimeout means that the cloud had no room for the VM for longer than
-	// spec.capacityTimeout. It is taken back if the VM is created after all.
+	// spec.capacityTimeout. It is reset if the VM is created after all.
 	FailureCapacityTimeout FailureReason = "CapacityTimeout"
-	// FailureVMLost means that the VM is gone although nobody deleted the Machine.
+	// FailureVMLost means that the VM does not exist any more although the Machine was not deleted.
 	FailureVMLost FailureReason = "VMLost"
-	// FailureVMFailed means that the provider reports the VM as failed for good.
+	// FailureVMFailed means that the provider reports the VM as permanently failed.
 	FailureVMFailed FailureReason = "VMFailed"
-	// FailureNodeDeleted means that somebody deleted the Node: its kubelet does not
-	// make another by itself.
+	// FailureNodeDeleted means that the Node was deleted by hand or by another controller. Its
+	// kubelet does not create another one by itself.
 	FailureNodeDeleted FailureReason = "NodeDeleted"
-	// FailureJoinTimeout means that the Machine did not come to run within
-	// creationTimeout. It is taken back if its Node is healthy in the end.
+	// FailureJoinTimeout means that the Machine was not Running within creationTimeout. It is reset
+	// if its Node becomes healthy after all.
 	FailureJoinTimeout FailureReason = "JoinTimeout"
-	// FailureNodeUnhealthy means that the Node was unhealthy for longer than
-	// spec.health allows. It is taken back if the Node is healthy again.
+	// FailureNodeUnhealthy means that the Node was unhealthy for longer than spec.health allows. It
+	// is reset if the Node is healthy again.
 	FailureNodeUnhealthy FailureReason = "NodeUnhealthy"
 )
 
@@ -80,7 +79,7 @@ func (r FailureReason) IsKnown() bool {
 	}
 }
 
-// An AddressType says what an address is. The values are those of a Node.
+// An AddressType is the kind of an address. The values are those of a Node.
 // +kubebuilder:validation:Enum=Hostname;InternalIP;ExternalIP;InternalDNS;ExternalDNS
 type AddressType string
 
@@ -106,7 +105,7 @@ type NodeReference struct {
 	UID string `json:"uid,omitempty"`
 }
 
-// A MachineIdentity is by what a VM and its Node are known.
+// A MachineIdentity identifies a VM and its Node.
 type MachineIdentity struct {
 	// UID of the Machine that the VM was made for. Its Node registered with it.
 	UID types.UID `json:"uid"`
@@ -114,7 +113,7 @@ type MachineIdentity struct {
 	NodeName string `json:"nodeName"`
 }
 
-// NodeInfo is what a Node says of itself.
+// NodeInfo is a Node's own report.
 type NodeInfo struct {
 	// +optional
 	KubeletVersion string `json:"kubeletVersion,omitempty"`
@@ -130,11 +129,11 @@ type NodeInfo struct {
 	OperatingSystem string `json:"operatingSystem,omitempty"`
 }
 
-// An OperationType says what is done to a Machine.
+// An OperationType is the kind of an operation on a Machine.
 // +kubebuilder:validation:Enum=Create;Join;Update;Drain;Delete
 type OperationType string
 
-// An OperationState says how an operation goes.
+// An OperationState is the progress of an operation.
 // +kubebuilder:validation:Enum=Processing;Successful;Failed
 type OperationState string
 
@@ -168,7 +167,7 @@ type LastOperation struct {
 	LastUpdateTime *metav1.Time `json:"lastUpdateTime,omitempty"`
 }
 
-// An UpdateState says how far an update in place is.
+// An UpdateState is the progress of an update in place.
 // +kubebuilder:validation:Enum=Candidate;Draining;Updating;Succeeded;Failed
 type UpdateState string
 
@@ -180,9 +179,9 @@ const (
 	UpdateDraining UpdateState = "Draining"
 	// UpdateUpdating waits for the node's agent.
 	UpdateUpdating UpdateState = "Updating"
-	// UpdateSucceeded means that the agent said so.
+	// UpdateSucceeded means that the agent reported success.
 	UpdateSucceeded UpdateState = "Succeeded"
-	// UpdateFailed means that the agent said so, or nothing in time. A later success
+	// UpdateFailed means that the agent reported a failure, or nothing in time. A later success
 	// still counts.
 	UpdateFailed UpdateState = "Failed"
 )
@@ -204,13 +203,13 @@ type UpdateStatus struct {
 	Requested bool `json:"requested,omitempty"`
 }
 
-// A DeletionStage says what the deletion of a Machine waits for.
+// A DeletionStage is the current part of the deletion of a Machine.
 // +kubebuilder:validation:Enum=Held;WaitingForPreDrainHooks;Draining;DetachingVolumes;DeletingNode;WaitingForPreTerminateHooks;DeletingVM;DeletingCompanions
 type DeletionStage string
 
-// Stages of a deletion, in their order. A stage that takes no time is not told.
+// Stages of a deletion, in their order. A stage that takes no time is not reported.
 const (
-	// DeletionHeld is a deletion that nobody decided on: the MachineSet that controlled the
+	// DeletionHeld is a deletion without a decision by a user: the MachineSet that controlled the
 	// Machine does not exist any more. Nothing is drained or deleted until a user confirms it.
 	DeletionHeld DeletionStage = "Held"
 	// DeletionPreDrainHooks is held by pre-drain hooks.
@@ -225,13 +224,13 @@ const (
 	DeletionPreTerminateHooks DeletionStage = "WaitingForPreTerminateHooks"
 	// DeletionDeletingVM deletes the VM.
 	DeletionDeletingVM DeletionStage = "DeletingVM"
-	// DeletionDeletingCompanions deletes what the VM had beside it, such as its network
+	// DeletionDeletingCompanions deletes the companions of the VM, such as its network
 	// interface.
 	DeletionDeletingCompanions DeletionStage = "DeletingCompanions"
 )
 
-// IsPastNode reports whether the Node was left: it was drained and deleted, or there was
-// none. A deletion never goes back to its Node.
+// IsPastNode reports whether the deletion has completed the stages of the Node: it was drained and
+// deleted, or there was none. A deletion never returns to these stages.
 func (s DeletionStage) IsPastNode() bool {
 	switch s {
 	case DeletionPreTerminateHooks, DeletionDeletingVM, DeletionDeletingCompanions:
@@ -283,7 +282,7 @@ const (
 
 // Preservation of a Machine for analysis.
 type Preservation struct {
-	// Value that asked for it: now, when-failed or auto.
+	// Value of the annotation that requested it: now, when-failed or auto.
 	Value string `json:"value"`
 	// Since when it is preserved.
 	Since metav1.Time `json:"since"`
@@ -309,7 +308,7 @@ type ComposedReference struct {
 	Name string `json:"name"`
 }
 
-// MachineStatus is what is known of a Machine.
+// MachineStatus is the observed state of a Machine.
 type MachineStatus struct {
 	// ObservedGeneration is the generation of the spec that this status is about.
 	// It is -1 until a spec was observed.
@@ -353,7 +352,7 @@ type MachineStatus struct {
 	// +optional
 	AppliedToNode *AppliedToNode `json:"appliedToNode,omitempty"`
 
-	// NodeInfo is what the Node says of itself.
+	// NodeInfo is the Node's own report.
 	// +optional
 	NodeInfo *NodeInfo `json:"nodeInfo,omitempty"`
 
@@ -382,7 +381,7 @@ type MachineStatus struct {
 
 	// ResourceRefs name the VM, its companions, and whatever else the pipeline composed
 	// for the Machine, all in the Machine's namespace. They serve to find these resources
-	// again: only what the Machine controls counts.
+	// again: only resources that the Machine controls count.
 	// +optional
 	// +listType=map
 	// +listMapKey=role
@@ -399,12 +398,12 @@ type MachineStatus struct {
 	// +optional
 	Update *UpdateStatus `json:"update,omitempty"`
 
-	// Unhealthy tells since when the Node is unhealthy, or when it last was.
+	// Unhealthy has the time since when the Node is unhealthy, or when it last was.
 	// +optional
 	Unhealthy *Unhealthiness `json:"unhealthy,omitempty"`
 
-	// ReplaceRequested means that the annotation machine.drover.dev/replace of the
-	// Machine or its Node asks for another Machine in place of this one.
+	// ReplaceRequested means that the annotation machine.drover.dev/replace of the Machine or its
+	// Node requests another Machine in place of this one.
 	// +optional
 	ReplaceRequested bool `json:"replaceRequested,omitempty"`
 
@@ -418,7 +417,7 @@ type MachineStatus struct {
 	// +optional
 	Preserve string `json:"preserve,omitempty"`
 
-	// Preservation for analysis, while it is asked for.
+	// Preservation for analysis, while it is requested.
 	// +optional
 	Preservation *Preservation `json:"preservation,omitempty"`
 
@@ -431,7 +430,7 @@ type MachineStatus struct {
 	LastOperation *LastOperation `json:"lastOperation,omitempty"`
 
 	// RefusedUntil is when the provider last ceased to refuse to create the VM, or what
-	// was invalid was mended: from then on spec.creationTimeout counts. It is absent when
+	// was invalid was corrected: from then on spec.creationTimeout counts. It is absent when
 	// neither ever was.
 	// +optional
 	RefusedUntil *metav1.Time `json:"refusedUntil,omitempty"`
@@ -441,7 +440,7 @@ type MachineStatus struct {
 	// +optional
 	ExhaustedSince *metav1.Time `json:"exhaustedSince,omitempty"`
 
-	// FailureReason says why the phase is Failed.
+	// FailureReason is the reason why the phase is Failed.
 	// +optional
 	FailureReason FailureReason `json:"failureReason,omitempty"`
 
@@ -452,7 +451,7 @@ type MachineStatus struct {
 	// +optional
 	LossConfirmed bool `json:"lossConfirmed,omitempty"`
 
-	// FailureMessage says why the phase is Failed, for people. It is empty while the
+	// FailureMessage explains why the phase is Failed, for people. It is empty while the
 	// Machine is preserved: then preservation.failureMessage has it.
 	// +optional
 	FailureMessage string `json:"failureMessage,omitempty"`
@@ -497,7 +496,7 @@ type Machine struct {
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.providerID) && self.providerID == oldSelf.providerID)",message="providerID cannot change once it is set"
 	// +kubebuilder:validation:XValidation:rule="!has(self.infrastructureRef)",message="infrastructureRef is a template's: a Machine must leave it empty"
 	Spec MachineSpec `json:"spec"`
-	// Status is what is known of a Machine. A new Machine has one, so that no client takes it
+	// Status is the observed state of a Machine. A new Machine has one, so that no client takes it
 	// for reconciled.
 	//
 	// +kubebuilder:default={"observedGeneration":-1}

@@ -46,7 +46,7 @@ type VMProviderConfigReference struct {
 	Name string `json:"name,omitempty"`
 }
 
-// NodeCapacity tells what a Node of a class will have before there is one, so
+// NodeCapacity is the capacity that a Node of a class will have before it exists, so
 // that an autoscaler can scale from zero.
 type NodeCapacity struct {
 	// Capacity of the Node: cpu, memory and what else it will report.
@@ -73,7 +73,7 @@ type Companion struct {
 	ForProvider *runtime.RawExtension `json:"forProvider,omitempty"`
 }
 
-// MachineClassSpec says what VM a Machine of this class gets.
+// MachineClassSpec describes the VM that a Machine of this class gets.
 //
 // With userData, Drover writes nothing that could carry out other settings. CEL does not see
 // kubelet.configuration: the planner refuses it.
@@ -133,9 +133,9 @@ type MachineClassSpec struct {
 	// +kubebuilder:default={}
 	Kubelet Kubelet `json:"kubelet,omitempty,omitzero"`
 
-	// UserData takes the place of the user data that Drover writes. Then nothing is installed
-	// or configured on the VM but what it says: of operatingSystem only provisioning may be
-	// set, and of kubelet nothing.
+	// UserData replaces the user data that Drover writes. Drover then installs and configures
+	// nothing else on the VM: of operatingSystem only provisioning may be set, and of kubelet
+	// nothing.
 	// +optional
 	UserData *UserData `json:"userData,omitempty"`
 
@@ -144,7 +144,7 @@ type MachineClassSpec struct {
 	NodeCapacity *NodeCapacity `json:"nodeCapacity,omitempty"`
 }
 
-// A MachineClass says what VM a Machine gets. It cannot change: write a new class
+// A MachineClass describes the VM that a Machine gets. It cannot change: create a new class
 // and name it in the template, and the MachineDeployment rolls over to it.
 //
 // +kubebuilder:object:root=true

@@ -5,11 +5,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// MaxReplicas is the largest number of Machines that a MachineDeployment or a MachineSet may
-// want, and the largest of each number that is added to it or taken from it.
+// MaxReplicas is the largest desired number of Machines of a MachineDeployment or a MachineSet, and
+// the largest value of each number that is added to it or subtracted from it.
 const MaxReplicas = 10000
 
-// A StrategyType says how Machines of an old template are replaced.
+// A StrategyType selects how Machines of an old template are replaced.
 // +kubebuilder:validation:Enum=RollingUpdate;Recreate;OnDelete;InPlaceUpdate
 type StrategyType string
 
@@ -20,7 +20,7 @@ const (
 	// Recreate deletes all Machines of old templates before it creates any of the
 	// new one.
 	Recreate StrategyType = "Recreate"
-	// OnDelete replaces a Machine of an old template when somebody deletes it.
+	// OnDelete replaces a Machine of an old template when a user deletes it.
 	OnDelete StrategyType = "OnDelete"
 	// InPlaceUpdate keeps the Machines: each is drained, updated by an agent on its
 	// Node, and used again. A change of what cannot be updated in place (clusterRef,
@@ -28,7 +28,7 @@ const (
 	InPlaceUpdate StrategyType = "InPlaceUpdate"
 )
 
-// An Orchestration says who chooses the Machines to update in place.
+// An Orchestration selects who chooses the Machines to update in place.
 // +kubebuilder:validation:Enum=Auto;Manual
 type Orchestration string
 
@@ -36,13 +36,13 @@ type Orchestration string
 const (
 	// OrchestrationAuto updates as many at a time as maxUnavailable allows.
 	OrchestrationAuto Orchestration = "Auto"
-	// OrchestrationManual updates those that somebody selects, by the label
+	// OrchestrationManual updates the Machines that a user selects, by the label
 	// machine.drover.dev/update-selected of the Node or that annotation of the
 	// Machine.
 	OrchestrationManual Orchestration = "Manual"
 )
 
-// Strategy says how Machines of an old template are replaced.
+// Strategy selects how Machines of an old template are replaced.
 type Strategy struct {
 	// Type of the strategy.
 	// +kubebuilder:default=RollingUpdate
@@ -81,7 +81,7 @@ type InPlaceUpdateBounds struct {
 	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 0 && self <= 10000 : self.matches('^(100|[0-9]{1,2})%$')",message="must be a number from 0 to 10000, or a percentage from 0% to 100%"
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 
-	// Orchestration says who chooses the Machines that are updated next.
+	// Orchestration selects who chooses the Machines that are updated next.
 	// +kubebuilder:default=Auto
 	Orchestration Orchestration `json:"orchestration,omitempty"`
 
@@ -103,7 +103,7 @@ type RollbackTo struct {
 	Revision int64 `json:"revision,omitempty"`
 }
 
-// Rollout says when Machines are replaced although their template did not change,
+// Rollout configures when Machines are replaced although their template did not change,
 // and what their Nodes show meanwhile.
 type Rollout struct {
 	// After is a time (RFC 3339): once it has come, Machines of MachineSets that were
@@ -142,7 +142,7 @@ type RollingUpdateBounds struct {
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 }
 
-// MachineDeploymentSpec says how many Machines of a template there shall be, and
+// MachineDeploymentSpec has the desired number of Machines of a template, and
 // how they are replaced when it changes.
 //
 // +kubebuilder:validation:XValidation:rule="self.selector.matchLabels.all(k, k in self.template.metadata.labels && self.template.metadata.labels[k] == self.selector.matchLabels[k])",message="selector.matchLabels must match template.metadata.labels"
@@ -170,7 +170,7 @@ type MachineDeploymentSpec struct {
 	// +kubebuilder:validation:Minimum=0
 	MinReadySeconds int32 `json:"minReadySeconds,omitempty"`
 
-	// Deletion says which Machines go first when there are too many.
+	// Deletion selects which Machines a scale-down deletes first.
 	// +kubebuilder:default={}
 	Deletion Deletion `json:"deletion,omitempty,omitzero"`
 
@@ -181,7 +181,7 @@ type MachineDeploymentSpec struct {
 
 	// ProgressDeadlineSeconds is for how long a rollout may make no progress, in
 	// seconds, until the condition Progressing is False with the reason
-	// ProgressDeadlineExceeded. The rollout goes on all the same. The default is
+	// ProgressDeadlineExceeded. The rollout continues nevertheless. The default is
 	// longer than a Machine's creationTimeout.
 	// +kubebuilder:default=1800
 	// +kubebuilder:validation:Minimum=1
@@ -191,19 +191,19 @@ type MachineDeploymentSpec struct {
 	// +optional
 	Rollout Rollout `json:"rollout,omitempty,omitzero"`
 
-	// RollbackTo goes back to an earlier revision: as long as it is set, that
-	// revision is used in place of what of the template would start a rollout.
-	// Remove it, together with a mended template, to go forward again.
+	// RollbackTo rolls back to an earlier revision. While it is set, the fields of that revision
+	// replace the fields of the template that would start a rollout. To roll forward again, remove
+	// it together with a correction of the template.
 	// +optional
 	RollbackTo *RollbackTo `json:"rollbackTo,omitempty"`
 
-	// Remediation says how Machines that failed are replaced, of all MachineSets
+	// Remediation configures how Failed Machines are replaced, of all MachineSets
 	// together.
 	// +kubebuilder:default={}
 	Remediation Remediation `json:"remediation,omitempty,omitzero"`
 
 	// AutoPreserveFailedMachineMax is how many Failed Machines are preserved for
-	// analysis, instead of replaced, without anybody asking for it.
+	// analysis, instead of replaced, without a request of a user.
 	// +kubebuilder:default=0
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=10000
@@ -247,7 +247,7 @@ type Revision struct {
 	// no progress for too long, or Superseded by another revision before it was complete.
 	// +optional
 	Outcome RevisionOutcome `json:"outcome,omitempty"`
-	// ChangeCause is what the annotation kubernetes.io/change-cause said.
+	// ChangeCause is the value of the annotation kubernetes.io/change-cause.
 	// +optional
 	ChangeCause string `json:"changeCause,omitempty"`
 	// ClassRef of the revision.
@@ -282,7 +282,7 @@ type MachineSetReplicas struct {
 	// Replicas is the number of Machines that it shall have.
 	Replicas int32 `json:"replicas"`
 	// Most is how many Machines it may still come to have, as long as it has not
-	// acted on Replicas: what it was told before.
+	// acted on Replicas: the previous number.
 	// +optional
 	Most int32 `json:"most,omitempty"`
 	// MaxInFlight is its part of spec.remediation.maxInFlight.
@@ -299,7 +299,7 @@ type MachineDeploymentStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// Selector in the form that the scale subresource wants.
+	// Selector in the form of the scale subresource.
 	// +optional
 	Selector string `json:"selector,omitempty"`
 
@@ -366,12 +366,12 @@ type MachineDeploymentStatus struct {
 
 	// MachineSets and how many Machines each shall have. A decision is written
 	// here first and carried out when it is read back, so that a view that lags
-	// behind can neither repeat nor contradict what was carried out.
+	// behind can neither repeat nor contradict an executed decision.
 	// +optional
 	// +listType=atomic
 	MachineSets []MachineSetReplicas `json:"machineSets,omitempty"`
 
-	// Safety is what the overshoot of the deployment is judged by.
+	// Safety has the numbers that decide about an overshoot of the deployment.
 	// +optional
 	Safety *SafetyStatus `json:"safety,omitempty"`
 

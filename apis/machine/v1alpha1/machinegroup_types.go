@@ -50,15 +50,14 @@ type GroupMember struct {
 	Template string `json:"template"`
 
 	// Create the Machine if it was not created yet. Without it the Machine is one that
-	// somebody saw already: it is kept as its template says while it exists, and never
+	// was already observed: it is kept as in its template while it exists, and never
 	// created.
 	// +optional
 	Create bool `json:"create,omitempty"`
 }
 
-// MachineGroupSpec says which Machines there shall be. What is named neither in
-// machines nor in delete is left alone: a view that lags behind must not cost a
-// Machine.
+// MachineGroupSpec lists the desired Machines. Machines that neither machines nor delete names stay
+// unchanged: a stale view must not delete a Machine.
 type MachineGroupSpec struct {
 	// Templates of the machines.
 	// +optional
@@ -66,7 +65,7 @@ type MachineGroupSpec struct {
 	// +listMapKey=name
 	Templates []GroupTemplate `json:"templates,omitempty"`
 
-	// Machines that shall exist, and be as their templates say.
+	// Machines that shall exist, as in their templates.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=10000
@@ -95,14 +94,14 @@ type MachineGroupSpec struct {
 	ResourceRefs []ResourceReference `json:"resourceRefs,omitempty"`
 }
 
-// MachineGroupStatus says what was done.
+// MachineGroupStatus reports the executed changes.
 type MachineGroupStatus struct {
 	// ObservedGeneration is the generation of the spec that was carried out last.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
 	// Created names the Machines that were created for their create, the latest last:
-	// those that still have it, and the last 50 of the others. None of them is created
+	// those that still have it, and the last 50 of all other ones. None of them is created
 	// again.
 	// +optional
 	// +listType=atomic
@@ -126,7 +125,7 @@ type MachineGroupStatus struct {
 }
 
 // A MachineGroup is how a MachineSet has its Machines made. The set composes one of
-// the same name, which names the Machines and says what they are like; provider-drover
+// the same name, which names the Machines and describes them; provider-drover
 // creates, changes and deletes only what differs. Crossplane would apply every Machine
 // of a set each time that one of them changes.
 //

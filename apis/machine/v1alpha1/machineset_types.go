@@ -4,7 +4,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// MachineSetSpec says how many Machines of one template there shall be.
+// MachineSetSpec has the desired number of Machines of one template.
 //
 // +kubebuilder:validation:XValidation:rule="self.selector.matchLabels.all(k, k in self.template.metadata.labels && self.template.metadata.labels[k] == self.selector.matchLabels[k])",message="selector.matchLabels must match template.metadata.labels"
 type MachineSetSpec struct {
@@ -24,11 +24,11 @@ type MachineSetSpec struct {
 	DeploymentReplicas *int32 `json:"deploymentReplicas,omitempty"`
 
 	// Selector of the set's Machines. It cannot change. A Machine that matches it and
-	// that nobody controls is adopted.
+	// that has no controller is adopted.
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="selector is immutable"
 	Selector Selector `json:"selector"`
 
-	// Template of the Machines. A change of what a VM is made from (classRef,
+	// Template of the Machines. A change of a field that a VM is created from (classRef,
 	// version, clusterRef, failureDomain) reaches only Machines that are created
 	// after it; the rest reaches all.
 	Template MachineTemplate `json:"template"`
@@ -44,12 +44,12 @@ type MachineSetSpec struct {
 	// +kubebuilder:validation:Minimum=0
 	MinReadySeconds int32 `json:"minReadySeconds,omitempty"`
 
-	// Deletion says which Machines go first when there are too many.
+	// Deletion selects which Machines a scale-down deletes first.
 	// +kubebuilder:default={}
 	Deletion Deletion `json:"deletion,omitempty,omitzero"`
 
-	// Creation is Disabled when no Machines may be created, though some are missing:
-	// a MachineDeployment with the strategy OnDelete asks for it of its old sets.
+	// Creation is Disabled if no Machines may be created, even if some are missing. A
+	// MachineDeployment with the strategy OnDelete sets it on its old sets. The default is Enabled.
 	// +kubebuilder:default=Enabled
 	Creation CreationPolicy `json:"creation,omitempty"`
 
@@ -59,20 +59,20 @@ type MachineSetSpec struct {
 	// +optional
 	InPlaceUpdate *MachineSetInPlaceUpdate `json:"inPlaceUpdate,omitempty"`
 
-	// Remediation says how Machines that failed are replaced. A MachineDeployment gives
+	// Remediation configures how Failed Machines are replaced. A MachineDeployment gives
 	// each of its sets a part of its own budget.
 	// +kubebuilder:default={}
 	Remediation Remediation `json:"remediation,omitempty,omitzero"`
 
 	// AutoPreserveFailedMachineMax is how many Failed Machines are preserved for
-	// analysis, instead of replaced, without anybody asking for it.
+	// analysis, instead of replaced, without a request of a user.
 	// +kubebuilder:default=0
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=10000
 	AutoPreserveFailedMachineMax int32 `json:"autoPreserveFailedMachineMax,omitempty"`
 }
 
-// A CreationPolicy says whether a MachineSet may create Machines.
+// A CreationPolicy selects whether a MachineSet may create Machines.
 // +kubebuilder:validation:Enum=Enabled;Disabled
 type CreationPolicy string
 
@@ -82,9 +82,9 @@ const (
 	CreationDisabled CreationPolicy = "Disabled"
 )
 
-// MachineSetInPlaceUpdate says how the Machines of a set are updated in place.
+// MachineSetInPlaceUpdate configures how the Machines of a set are updated in place.
 type MachineSetInPlaceUpdate struct {
-	// ID of the update, which tells templates apart that have the same version and
+	// ID of the update, which distinguishes templates that have the same version and
 	// class: Machines that were not made or updated under it are updated. Without one,
 	// those are that have another version or class.
 	// +optional
@@ -99,7 +99,7 @@ type MachineSetInPlaceUpdate struct {
 	// +kubebuilder:validation:Maximum=10000
 	MaxUnavailable int32 `json:"maxUnavailable"`
 
-	// Orchestration says who chooses the Machines that are updated next.
+	// Orchestration selects who chooses the Machines that are updated next.
 	// +kubebuilder:default=Auto
 	Orchestration Orchestration `json:"orchestration,omitempty"`
 
@@ -114,18 +114,18 @@ type MachineSetInPlaceUpdate struct {
 	Paused bool `json:"paused,omitempty"`
 }
 
-// Backoff of a template whose Machines fail before they join. All Machines that were
-// created in one attempt count as one failure. The backoff doubles with each failure, and
-// ends when a Machine that was created after the last failure gets further than the one
-// that failed, or when the template changes. It goes from 10 s to 10 min; from 10 s to
-// 5 min when VMs do not join; from 1 min on when there was no quota or capacity; and from
-// 10 min to 1 h when the request was invalid or not permitted, which only a user can fix.
+// Backoff of a template whose Machines fail before they join. All Machines that were created in one
+// attempt count as one failure. The backoff doubles with each failure. It ends when a Machine that
+// was created after the last failure gets further than the one that failed, or when the template
+// changes. It ranges from 10 s to 10 min; from 10 s to 5 min if VMs do not join; from 1 min to 10
+// min if there was no quota or capacity; and from 10 min to 1 h if the request was invalid or not
+// permitted, which only a user can fix.
 type Backoff struct {
 	// Failures is the number of attempts in a row that failed.
 	Failures int32 `json:"failures"`
 	// Until then no Machine is created.
 	Until metav1.Time `json:"until"`
-	// Template that failed, as a hash of what a VM is made from.
+	// Template that failed, as a hash of the fields that a VM is created from.
 	// +optional
 	Template string `json:"template,omitempty"`
 	// Reason of the last of the failures.
@@ -156,7 +156,7 @@ type Exhaustion struct {
 	Until *metav1.Time `json:"until,omitempty"`
 }
 
-// SafetyStatus is what the overshoot of a MachineDeployment or MachineSet is judged by.
+// SafetyStatus has the numbers that decide about an overshoot of a MachineDeployment or MachineSet.
 type SafetyStatus struct {
 	// Expected is how many Machines there may be by the spec, margins apart.
 	Expected int32 `json:"expected"`
@@ -189,7 +189,7 @@ type MachineSetStatus struct {
 	// +optional
 	DecidedGeneration int64 `json:"decidedGeneration,omitempty"`
 
-	// Selector in the form that the scale subresource wants.
+	// Selector in the form of the scale subresource.
 	// +optional
 	Selector string `json:"selector,omitempty"`
 
@@ -220,7 +220,7 @@ type MachineSetStatus struct {
 	// +optional
 	PreservedFailedReplicas int32 `json:"preservedFailedReplicas,omitempty"`
 
-	// StartingReplicas is the number of Machines that come up, or have yet to be
+	// StartingReplicas is the number of Machines that are starting, or have yet to be
 	// created: those whose Node was never Ready.
 	// +optional
 	StartingReplicas int32 `json:"startingReplicas,omitempty"`
@@ -235,7 +235,7 @@ type MachineSetStatus struct {
 	// +optional
 	ReplaceableReplicas int32 `json:"replaceableReplicas,omitempty"`
 
-	// Replacing names the Machines that are kept until others are available in their
+	// Replacing names the Machines that are kept until replacements are available in their
 	// place.
 	// +optional
 	// +listType=map
@@ -271,29 +271,28 @@ type MachineSetStatus struct {
 	// +listType=atomic
 	Creating []string `json:"creating,omitempty"`
 
-	// Adopting names the Machines that the set takes on: they match its selector, and
-	// nobody controls them.
+	// Adopting names the Machines that the set adopts: they match its selector, and
+	// they have no controller.
 	// +optional
 	// +listType=atomic
 	Adopting []string `json:"adopting,omitempty"`
 
-	// SetAside names the Machines that were marked for deletion when the set was scaled
-	// down, or that failed before they could replace another Machine, and that are preserved for
-	// analysis: they count as gone, and are deleted when they are preserved no longer. They are
-	// named here until they are gone. They lack the labels of the selector, so that the
+	// SetAside lists Machines that are preserved for analysis, and that were marked for deletion by
+	// a scale-down, or failed before they could replace another Machine. They count as deleted, and
+	// are deleted when their preservation ends. They lack the labels of the selector, so that the
 	// cluster-autoscaler does not count them either.
 	// +optional
 	// +listType=atomic
 	SetAside []string `json:"setAside,omitempty"`
 
-	// Dropping names the Machines that the set gives up. A decision is written
+	// Dropping names the Machines that the set deletes. A decision is written
 	// here first and carried out when it is read back, so that a view that lags
-	// behind cannot choose others in addition.
+	// behind cannot choose further ones.
 	// +optional
 	// +listType=atomic
 	Dropping []string `json:"dropping,omitempty"`
 
-	// Safety is what the overshoot of the set is judged by.
+	// Safety has the numbers that decide about an overshoot of the set.
 	// +optional
 	Safety *SafetyStatus `json:"safety,omitempty"`
 

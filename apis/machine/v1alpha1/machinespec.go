@@ -5,7 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// MachineSpec says what a Machine shall be. It is shared by Machines and by the
+// MachineSpec is the desired state of a Machine. It is shared by Machines and by the
 // templates of MachineSets and MachineDeployments.
 //
 // A change of classRef, version, clusterRef or failureDomain in a template rolls a
@@ -19,7 +19,7 @@ type MachineSpec struct {
 	// +optional
 	Crossplane *CompositionSelection `json:"crossplane,omitempty"`
 
-	// ClassRef names the class that says what VM this Machine gets: a MachineClass of the
+	// ClassRef names the class of the VM that this Machine gets: a MachineClass of the
 	// same namespace, or a ClusterMachineClass.
 	ClassRef ClassReference `json:"classRef"`
 
@@ -45,10 +45,9 @@ type MachineSpec struct {
 	// +kubebuilder:validation:MaxItems=64
 	Taints []Taint `json:"taints,omitempty"`
 
-	// StartupTaints that the Node registers with, and that somebody else takes off
-	// when it is ready for pods: a network plugin, for example. The Machine does not
-	// come to run while one is there. They are never put back. A change counts for
-	// Machines that come later.
+	// StartupTaints that the Node registers with, and that another controller removes when it is
+	// ready for pods: a network plugin, for example. The Machine is not Running before all are
+	// removed. Drover never adds them again. A change applies to Machines that are created later.
 	// +optional
 	// +listType=map
 	// +listMapKey=key
@@ -56,7 +55,7 @@ type MachineSpec struct {
 	// +kubebuilder:validation:MaxItems=16
 	StartupTaints []Taint `json:"startupTaints,omitempty"`
 
-	// FailureDomain is the zone, or what the provider calls so, that the VM is
+	// FailureDomain is the zone, or its equivalent at the provider, that the VM is
 	// placed in. The class or the provider decides when it is empty.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -69,27 +68,28 @@ type MachineSpec struct {
 	// +kubebuilder:validation:MaxLength=512
 	ProviderID *string `json:"providerID,omitempty"`
 
-	// InPlaceUpdate asks for an update of the running VM. Drover fills it in for the
-	// Machines of a MachineSet that updates in place; a template must leave it empty.
+	// InPlaceUpdate requests an update of the running VM. Drover sets it for the Machines of a
+	// MachineSet that updates in place. A template must leave it empty.
 	// +optional
 	InPlaceUpdate *MachineUpdate `json:"inPlaceUpdate,omitempty"`
 
-	// Preserve says for how long a Machine is kept that is preserved for analysis.
+	// Preserve bounds how long a Machine is preserved for analysis.
 	// +kubebuilder:default={}
 	Preserve Preserve `json:"preserve,omitempty,omitzero"`
 
-	// Drain says how the Node is emptied before its VM is deleted.
+	// Drain configures how the Node is emptied before its VM is deleted.
 	// +kubebuilder:default={}
 	Drain Drain `json:"drain,omitempty,omitzero"`
 
-	// Health says when the Node is unhealthy, and for how long it may be.
+	// Health defines when the Node is unhealthy, and for how long it may be.
 	// +kubebuilder:default={}
 	Health Health `json:"health,omitempty,omitzero"`
 
-	// CreationTimeout is how long a Machine may take from its creation until it is
-	// Running: until its Node has joined, is healthy for the first time, and has no
-	// startup taint any more. After it the Machine is Failed. It does not run while the
-	// provider refuses to create the VM: another Machine would ask for the same.
+	// CreationTimeout is how long a Machine may take from its creation until it is Running: until
+	// its Node has joined, is healthy for the first time, and has no startup taint any more. After
+	// it, the Machine is Failed. It does not apply while the provider refuses to create the VM, or
+	// while an input of the VM is invalid, because another Machine would get the same result.
+	// When a refusal ends, it starts again.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ms|s|m|h))+$`
 	// +kubebuilder:default="20m"
@@ -106,7 +106,7 @@ type MachineSpec struct {
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s')",message="capacityTimeout must be at least 1s"
 	CapacityTimeout *metav1.Duration `json:"capacityTimeout,omitempty"`
 
-	// InfrastructureRef of a template names what the cluster-autoscaler reads the capacity of the
+	// InfrastructureRef of a template names the object that the cluster-autoscaler reads the capacity of the
 	// Nodes from, before there are any. With the kind NodeTemplate and the name of the
 	// MachineDeployment or MachineSet, Drover makes that object from the class. A change rolls
 	// nothing. A Machine has none.
@@ -144,7 +144,7 @@ type ClusterReference struct {
 	Name string `json:"name,omitempty"`
 }
 
-// NodeMetadata is what a Machine wants on its Node.
+// NodeMetadata has the desired labels and annotations of a Machine's Node.
 type NodeMetadata struct {
 	// Labels of the Node.
 	// +optional
@@ -157,15 +157,15 @@ type NodeMetadata struct {
 	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
-// NodeMarks are on all Nodes of a MachineSet, beside what its template says. No Machine
-// changes for them: they come and go with what a fleet does, such as a rollout.
+// NodeMarks are on all Nodes of a MachineSet, beside those of its template. They are set and
+// removed with operations of the fleet, such as a rollout, and change no Machine.
 type NodeMarks struct {
-	// Annotations of the Nodes. What the template says goes before.
+	// Annotations of the Nodes. Those of the template take precedence.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=16
 	Annotations map[string]string `json:"annotations,omitempty"`
 
-	// Taints of the Nodes. What the template says goes before.
+	// Taints of the Nodes. Those of the template take precedence.
 	// +optional
 	// +listType=map
 	// +listMapKey=key
@@ -222,7 +222,7 @@ type MachineUpdate struct {
 	Timeout metav1.Duration `json:"timeout,omitempty,omitzero"`
 }
 
-// Preserve says how a Machine is kept for analysis. That it is kept says the
+// Preserve configures how a Machine is kept for analysis. It is kept if it has the
 // annotation machine.drover.dev/preserve of the Machine or its Node.
 type Preserve struct {
 	// Timeout of a preservation, from its beginning. A change does not affect one
@@ -233,7 +233,7 @@ type Preserve struct {
 	Timeout metav1.Duration `json:"timeout,omitempty,omitzero"`
 }
 
-// A DeletionOrder says which of several equal Machines go first.
+// A DeletionOrder selects which of several equal Machines are deleted first.
 // +kubebuilder:validation:Enum=Random;Newest;Oldest
 type DeletionOrder string
 
@@ -248,8 +248,8 @@ const (
 	DeleteOldest DeletionOrder = "Oldest"
 )
 
-// Deletion says which Machines go first when there are too many. Before its order
-// comes what Machines say of themselves: those marked by the annotation
+// Deletion selects which Machines a scale-down deletes first. Before its order
+// come the Machines' own criteria: those marked by the annotation
 // machine.drover.dev/delete-machine, those in trouble, and a lower
 // machine.drover.dev/deletion-cost; preserved ones come last.
 type Deletion struct {
@@ -258,7 +258,7 @@ type Deletion struct {
 	Order DeletionOrder `json:"order,omitempty"`
 }
 
-// A MachineTemplate is what a MachineSet makes Machines from.
+// A MachineTemplate is the template that a MachineSet creates Machines from.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.spec.inPlaceUpdate)",message="spec.inPlaceUpdate is a Machine's: a template must leave it empty"
 type MachineTemplate struct {
@@ -283,7 +283,7 @@ type TemplateMetadata struct {
 }
 
 // A LabelValue is the value of a label. Its bounded length keeps the cost of the
-// schema's rules over labels within what the API server allows.
+// schema's rules over labels within the limits of the API server.
 // +kubebuilder:validation:MaxLength=63
 type LabelValue string
 
@@ -315,7 +315,7 @@ func LabelsOf(in map[string]LabelValue) map[string]string {
 	return out
 }
 
-// String returns the selector in the form that the scale subresource wants.
+// String returns the selector in the form of the scale subresource.
 func (s Selector) String() string {
 	set := labels.Set{}
 	for k, v := range s.MatchLabels {
@@ -324,7 +324,7 @@ func (s Selector) String() string {
 	return set.String()
 }
 
-// A CompositionUpdatePolicy says what a new revision of a Composition does to a Machine.
+// A CompositionUpdatePolicy selects the effect of a new revision of a Composition on a Machine.
 // +kubebuilder:validation:Enum=Automatic;Manual
 type CompositionUpdatePolicy string
 
@@ -356,7 +356,7 @@ type CompositionSelection struct {
 	// +optional
 	CompositionRevisionSelector *CompositionSelector `json:"compositionRevisionSelector,omitempty"`
 
-	// CompositionUpdatePolicy says whether the Machine follows new revisions. The default
+	// CompositionUpdatePolicy selects whether the Machine follows new revisions. The default
 	// is Automatic.
 	// +optional
 	CompositionUpdatePolicy CompositionUpdatePolicy `json:"compositionUpdatePolicy,omitempty"`

@@ -7,7 +7,7 @@ import (
 // MaxFailureDomains is the largest number of failure domains that a NodePool may have.
 const MaxFailureDomains = 16
 
-// A FailureDomain is the name of a zone, or of what the cloud calls so.
+// A FailureDomain is the name of a zone, or of its equivalent at the cloud.
 // +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=253
 type FailureDomain string
@@ -28,12 +28,12 @@ type PoolAutoscaling struct {
 	Max int32 `json:"max"`
 }
 
-// NodePoolSpec says which Nodes a team wants, of what the platform offers.
+// NodePoolSpec has the Nodes that a team requests, from the offer of the platform.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.size) != has(self.autoscaling)",message="exactly one of size and autoscaling must be set"
 type NodePoolSpec struct {
 	// Class of the Nodes: the name of one that the platform offers. A change replaces the
-	// Machines by those of the other class, as the strategy says.
+	// Machines by those of the other class, by the strategy.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Class string `json:"class"`
@@ -86,7 +86,7 @@ type NodePoolSpec struct {
 	Paused bool `json:"paused,omitempty"`
 }
 
-// PoolDomain is a failure domain of a pool: what was decided about it, and what is there.
+// PoolDomain is a failure domain of a pool: the decision about it, and its observed state.
 type PoolDomain struct {
 	// Name of the failure domain. It is empty where the class decides.
 	Name string `json:"name"`
@@ -129,7 +129,7 @@ type PoolDomain struct {
 	// AvailableReplicas is the number of Machines whose Node is Ready.
 	AvailableReplicas int32 `json:"availableReplicas"`
 
-	// Exhausted tells since when the cloud has no room there. It is absent if it has.
+	// Exhausted has the time since when the cloud has no room there. It is absent if it has.
 	// +optional
 	Exhausted *Exhaustion `json:"exhausted,omitempty"`
 }
@@ -143,7 +143,7 @@ type NodePoolStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// Selector in the form that the scale subresource wants.
+	// Selector in the form of the scale subresource.
 	// +optional
 	Selector string `json:"selector,omitempty"`
 
@@ -177,7 +177,7 @@ type NodePoolStatus struct {
 
 	// FailureDomains and how many Machines each shall have. A decision is written here first and
 	// carried out when it is read back, so that a view that lags behind can neither repeat nor
-	// contradict what was carried out.
+	// contradict an executed decision.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
@@ -190,7 +190,7 @@ type NodePoolStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// A NodePool is what a team asks for: Nodes of a class that its platform offers. It has a
+// A NodePool is the request of a team: Nodes of a class that its platform offers. It has a
 // MachineDeployment for each failure domain.
 //
 // +kubebuilder:object:root=true

@@ -5,7 +5,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// NodeTemplateStatus is what a Node of the template will have. Its form is the contract of the
+// NodeTemplateStatus has the expected properties of a Node of the template. Its form is the contract of the
 // cluster-autoscaler's provider clusterapi.
 type NodeTemplateStatus struct {
 	// Capacity of the Node.
@@ -17,7 +17,7 @@ type NodeTemplateStatus struct {
 	NodeInfo NodeTemplateInfo `json:"nodeInfo,omitempty,omitzero"`
 }
 
-// NodeTemplateInfo is a part of what a Node reports in status.nodeInfo.
+// NodeTemplateInfo is a part of a Node's status.nodeInfo.
 type NodeTemplateInfo struct {
 	// Architecture of the Node, like amd64.
 	// +optional

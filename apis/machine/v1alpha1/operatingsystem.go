@@ -50,7 +50,7 @@ type OperatingSystem struct {
 	OperatingSystemSettings `json:",inline"`
 }
 
-// OperatingSystemSettings are what a class adds to its profile.
+// OperatingSystemSettings are the additions of a class to its profile.
 type OperatingSystemSettings struct {
 	// KubeletDigests are digests of the kubelet's executable, by version and architecture.
 	// With them, a VM installs only a kubelet that has the digest of its version, and does
@@ -158,7 +158,7 @@ type Architecture string
 
 // A Digest of a download.
 type Digest struct {
-	// Version of what is downloaded.
+	// Version of the download.
 	// +kubebuilder:validation:Pattern=`^v?[0-9]+\.[0-9]+\.[0-9]+([-+][0-9A-Za-z.+-]+)?$`
 	// +kubebuilder:validation:MaxLength=63
 	Version string `json:"version"`

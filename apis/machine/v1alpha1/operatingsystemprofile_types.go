@@ -4,7 +4,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ProfileKubelet is what a kubelet needs to know of an operating system.
+// ProfileKubelet has the facts about an operating system that a kubelet needs.
 type ProfileKubelet struct {
 	// Path of the kubelet's executable, in a folder that can be written.
 	// +kubebuilder:default="/usr/local/bin/kubelet"
@@ -284,7 +284,7 @@ type OperatingSystemProfileSpec struct {
 	Steps []MachineStep `json:"steps,omitempty"`
 }
 
-// An OperatingSystemProfile says how a stock image of an operating system is prepared for
+// An OperatingSystemProfile describes how a stock image of an operating system is prepared for
 // a kubelet. It cannot change: its name has a version, and a new version is a new profile.
 // Names like debian-12-v1 are those of the profiles that Drover has built in.
 //

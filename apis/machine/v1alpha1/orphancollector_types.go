@@ -5,22 +5,22 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// An OrphanPolicy says what is done about orphans.
+// An OrphanPolicy is the action on orphans.
 // +kubebuilder:validation:Enum=Report;Delete
 type OrphanPolicy string
 
 const (
-	// OrphanReport tells of orphans and touches none.
+	// OrphanReport reports orphans and changes none.
 	OrphanReport OrphanPolicy = "Report"
 	// OrphanDelete deletes them.
 	OrphanDelete OrphanPolicy = "Delete"
 )
 
-// OrphanCollectorSpec says where orphans are looked for, and what is done about them.
+// OrphanCollectorSpec configures the account that is searched for orphans, and the action on them.
 //
 // +kubebuilder:validation:XValidation:rule="self.policy != 'Delete' || duration(self.gracePeriod) >= duration('10m')",messageExpression="'invalid value \"' + self.gracePeriod + '\": must be at least 10m where policy is Delete'",fieldPath=".gracePeriod"
 type OrphanCollectorSpec struct {
-	// Namespace of what the collector composes, its inventory and the VM resources of
+	// Namespace of the composed resources: the inventory and the VM resources of
 	// orphans, and of a ProviderConfig that it names. It cannot be changed: the VM
 	// resources would be deleted with the old namespace's, and their VMs with them.
 	// +kubebuilder:validation:MinLength=1
@@ -35,11 +35,11 @@ type OrphanCollectorSpec struct {
 	// +kubebuilder:default={kind: ClusterProviderConfig, name: default}
 	ProviderConfigRef VMProviderConfigReference `json:"providerConfigRef,omitempty,omitzero"`
 
-	// Policy is what is done about orphans: Report or Delete.
+	// Policy is the action on orphans: Report or Delete.
 	// +kubebuilder:default=Report
 	Policy OrphanPolicy `json:"policy,omitempty"`
 
-	// GracePeriod is how long a VM must be seen without anybody who claims it, twice at
+	// GracePeriod is how long a VM must be observed unclaimed, twice at
 	// least, until it is an orphan. With the policy Delete it must be at least 10m.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ms|s|m|h))+$`
@@ -54,17 +54,17 @@ type OrphanCollectorSpec struct {
 	// +kubebuilder:default="5m"
 	Interval metav1.Duration `json:"interval,omitempty,omitzero"`
 
-	// MaxOrphans is how many orphans there may be at most for the policy Delete to delete
-	// any that is not confirmed. There may also not be more than a fifth of the VMs that are
-	// claimed, or one if that is less. When there are more, a person must look first: a control
-	// plane that was restored from an old backup does not know of its youngest Machines.
+	// MaxOrphans is the largest number of orphans with which the policy Delete still deletes
+	// orphans that are not confirmed. They must also be at most a fifth of the claimed VMs, or one
+	// if a fifth is less. If there are more, a person must check them first: a control plane that
+	// was restored from an old backup does not know its youngest Machines.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:default=10
 	MaxOrphans int32 `json:"maxOrphans,omitempty"`
 
-	// ConfirmedOrphans are external names of orphans that a person has looked at: with the
-	// policy Delete they are deleted however many there are, and do not count for
-	// maxOrphans. A VM that is no orphan is never deleted for being named here.
+	// ConfirmedOrphans are the external names of orphans that a person has checked. The policy
+	// Delete deletes them however many there are, and they do not count for maxOrphans. A VM that
+	// is not an orphan is never deleted because of this list.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=100
@@ -93,7 +93,7 @@ type OrphanCollectorSpec struct {
 	ForProvider *runtime.RawExtension `json:"forProvider,omitempty"`
 }
 
-// An OrphanState says what is done about an orphan.
+// An OrphanState is the action on an orphan.
 // +kubebuilder:validation:Enum=Found;Adopted;Deleting
 type OrphanState string
 
@@ -108,14 +108,14 @@ const (
 	OrphanDeleting OrphanState = "Deleting"
 )
 
-// An Orphan is a VM that nobody claims.
+// An Orphan is a VM that no VM resource claims.
 type Orphan struct {
 	// ExternalName of the VM at its cloud.
 	ExternalName string `json:"externalName"`
-	// ProviderID of the VM, if the cloud tells.
+	// ProviderID of the VM, if the cloud reports it.
 	// +optional
 	ProviderID string `json:"providerID,omitempty"`
-	// Name of the VM, if the cloud tells.
+	// Name of the VM, if the cloud reports it.
 	// +optional
 	Name string `json:"name,omitempty"`
 	// Namespace of the Machine that it was made for.
@@ -129,9 +129,9 @@ type Orphan struct {
 	// NodeReady means that the Node is Ready: the VM is in use, and is not deleted.
 	// +optional
 	NodeReady bool `json:"nodeReady,omitempty"`
-	// State says what is done about it.
+	// State is the action on it.
 	State OrphanState `json:"state"`
-	// Message says what keeps it from being deleted.
+	// Message explains why it is not deleted.
 	// +optional
 	Message string `json:"message,omitempty"`
 }
@@ -150,7 +150,7 @@ type UnusedResource struct {
 	Machine string `json:"machine,omitempty"`
 }
 
-// OrphanCollectorStatus is what is known of orphans.
+// OrphanCollectorStatus reports the orphans.
 type OrphanCollectorStatus struct {
 	// ObservedGeneration is the generation of the spec that this status is about.
 	// It is -1 until a spec was observed.
@@ -158,8 +158,8 @@ type OrphanCollectorStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// Installation is the ID of this installation of Drover: what the tag
-	// drover-installation of its VMs says.
+	// Installation is the ID of this installation of Drover, which its VMs have in the tag
+	// drover-installation.
 	// +optional
 	Installation string `json:"installation,omitempty"`
 
@@ -194,7 +194,7 @@ type OrphanCollectorStatus struct {
 }
 
 // An OrphanCollector looks for VMs of this installation of Drover that have no Machine
-// any more, reports them, and deletes them if it is told to. It is for the operators of the
+// any more, reports them, and deletes them if its policy is Delete. It is for the operators of the
 // platform, and has no namespace: no right in a namespace can grant it.
 //
 // +kubebuilder:object:root=true

@@ -26,8 +26,8 @@ const (
 	//   - Kinds: MachineSet, MachineDeployment
 	//   - Of: ScalesFromZero=True
 	ReasonNodeCapacityKnown = "NodeCapacityKnown"
-	// ReasonNodeCapacityUnknown means that the class lacks the cpu or the memory of its Nodes, and
-	// that they cannot be derived from what it asks of the cloud.
+	// ReasonNodeCapacityUnknown means that the class lacks the cpu or the memory of its Nodes. They
+	// cannot be derived from its fields for the cloud.
 	//   - Kinds: MachineSet, MachineDeployment
 	//   - Of: ScalesFromZero=False
 	//   - Do: Create a class with spec.nodeCapacity.capacity, and name it in the template.
@@ -125,7 +125,7 @@ const (
 	//   - Of: Valid=False (Machine), ReplicaFailure=True, Stalled=True
 	//   - Do: Change spec.version, or upgrade the API server.
 	ReasonVersionSkew = "VersionSkew"
-	// ReasonNotOffered means that the platform does not offer what the pool asks for.
+	// ReasonNotOffered means that the platform does not offer a value that the pool requests.
 	//   - Kinds: NodePool
 	//   - Of: Valid=False, Stalled=True
 	//   - Do: Correct the field that the message names. The offer is in the Composition of the pool.
@@ -177,7 +177,7 @@ const (
 	// console shows them. An event with the reason reports the first time.
 	//   - Kinds: Machine
 	//   - Of: NodeReady=False
-	//   - Do: Correct what the step needs, such as the mirror, or the step in its OperatingSystemProfile.
+	//   - Do: Correct the prerequisites of the step, such as the mirror, or the step in its OperatingSystemProfile.
 	ReasonBootstrapFailing = "BootstrapFailing"
 	// ReasonUserDataRefused means that cloud-init or Ignition reports on the VM's console that it
 	// cannot read or apply the user data. The message has its report. An event with the reason
@@ -330,7 +330,7 @@ const (
 	// ReasonMachinesNotApplied means that the API server refuses a Machine or its status.
 	//   - Kinds: MachineSet
 	//   - Of: ReplicaFailure=True
-	//   - Do: Correct what the message names: a quota, an admission policy or the template.
+	//   - Do: Correct the cause that the message names: a quota, an admission policy or the template.
 	ReasonMachinesNotApplied = "MachinesNotApplied"
 	// ReasonRoomAvailable means that no failure domain is exhausted.
 	//   - Kinds: MachineSet, MachineDeployment, NodePool
@@ -364,7 +364,7 @@ const (
 	// spec.remediation.maxUnhealthy.
 	//   - Kinds: MachineSet, MachineDeployment
 	//   - Of: RemediationAllowed=False, Stalled=True
-	//   - Do: Find the common cause, such as a network or an image. To replace them all the same,
+	//   - Do: Find the common cause, such as a network or an image. To replace them nevertheless,
 	//     raise maxUnhealthy.
 	ReasonTooManyUnhealthy = "TooManyUnhealthy"
 	// ReasonNoBudget means that spec.remediation.maxInFlight is 0.
@@ -459,7 +459,7 @@ const (
 	//   - Do: To let the rollout proceed, set spec.paused to false.
 	ReasonMachineDeploymentPaused = "MachineDeploymentPaused"
 	// ReasonProgressDeadlineExceeded means that the rollout made no progress for
-	// spec.progressDeadlineSeconds. It continues all the same. A warning with the reason reports
+	// spec.progressDeadlineSeconds. It continues nevertheless. A warning with the reason reports
 	// it.
 	//   - Kinds: MachineDeployment
 	//   - Of: Progressing=False, Stalled=True
@@ -474,7 +474,7 @@ const (
 	//   - Kinds: MachineSet, MachineDeployment, NodePool
 	//   - Of: Reconciling=True
 	ReasonScaling = "Scaling"
-	// ReasonSettled means that the object is what its spec says.
+	// ReasonSettled means that the object matches its spec.
 	//   - Kinds: MachineSet, NodePool
 	//   - Of: Reconciling=False
 	ReasonSettled = "Settled"
@@ -508,7 +508,7 @@ const (
 	// message has its reason and message.
 	//   - Kinds: NodePool
 	//   - Of: Stalled=True
-	//   - Do: Do what the message says.
+	//   - Do: Follow the message.
 	ReasonMachineDeploymentStalled = "MachineDeploymentStalled"
 	// ReasonNotStalled means that no user has to act.
 	//   - Kinds: MachineSet, MachineDeployment, NodePool
@@ -520,7 +520,7 @@ const (
 	//   - Of: Reconciling=True, Available=False, OrphansFound=True
 	ReasonDeleting = "Deleting"
 	// ReasonDeletionHeld means that the garbage collector deleted the object, because the
-	// NodePool or MachineDeployment that composed it does not exist any more, and nobody else did.
+	// NodePool or MachineDeployment that composed it no longer exists, and no user requested the deletion.
 	// Its Machines are kept. A warning with the reason reports it.
 	//   - Kinds: MachineSet, MachineDeployment
 	//   - Of: Reconciling=False, Stalled=True, Available=True, Available=False
@@ -553,7 +553,7 @@ const (
 	// ReasonNotApplied means that the API server refuses a Machine.
 	//   - Kinds: MachineGroup
 	//   - Of: Applied=False
-	//   - Do: Correct what the message names.
+	//   - Do: Correct the cause that the message names.
 	ReasonNotApplied = "NotApplied"
 )
 
@@ -630,16 +630,16 @@ const (
 	//   - Kinds: CertificateSigningRequest
 	//   - Of: Approved=True
 	ReasonDroverMachine = "DroverMachine"
-	// ReasonNotOfDroverMachine means that the request names a Machine and differs from what that
-	// Machine may have.
+	// ReasonNotOfDroverMachine means that the request names a Machine and exceeds the rights of
+	// that Machine.
 	//   - Kinds: CertificateSigningRequest
 	//   - Of: Denied=True
 	//   - Do: Find out which client made the request.
 	ReasonNotOfDroverMachine = "NotOfDroverMachine"
 )
 
-// Reasons of the events of Machines. Reasons of conditions are reasons of events where their text
-// says so.
+// Reasons of the events of Machines. A reason of a condition is also the reason of an event if its
+// comment mentions the event.
 const (
 	// EventReconcileError reports an error that keeps a Machine from being reconciled. It is
 	// retried.
@@ -652,7 +652,7 @@ const (
 	//   - Kinds: Machine
 	//   - Type: Normal or Warning
 	EventComposeResources = "ComposeResources"
-	// EventVMRequested reports that the provider was asked for the VM.
+	// EventVMRequested reports that Drover requested the VM from the provider.
 	//   - Kinds: Machine
 	//   - Type: Normal
 	EventVMRequested = "VMRequested"
@@ -660,7 +660,7 @@ const (
 	//   - Kinds: Machine
 	//   - Type: Normal
 	EventNodeJoined = "NodeJoined"
-	// EventReplaceRequested reports that an annotation asks for another Machine in place of this
+	// EventReplaceRequested reports that an annotation requests another Machine in place of this
 	// one.
 	//   - Kinds: Machine
 	//   - Type: Normal
@@ -772,7 +772,7 @@ const (
 	//   - Do: Repair the provider of the VM.
 	EventVMUnreadable = "VMUnreadable"
 	// EventForceDeleted reports that the VM resource was released without its provider, because an
-	// annotation asks for it. The VM may still exist.
+	// annotation requests it. The VM may still exist.
 	//   - Kinds: Machine
 	//   - Type: Warning
 	//   - Do: Find the VM by the tag that the message names, and delete it.
@@ -879,7 +879,7 @@ const (
 	//   - Type: Normal
 	EventVMTakenOver = "VMTakenOver"
 	// EventKeptWithoutMachine reports a resource that is being deleted although its Machine does
-	// not exist. The resource goes, and the VM that it stands for is kept.
+	// not exist. The resource is deleted, and its VM is kept.
 	//   - Kinds: VirtualMachine
 	//   - Type: Warning
 	//   - Do: Find the VM in the status of an OrphanCollector.
@@ -893,7 +893,7 @@ const (
 	//   - Type: Warning
 	//   - Do: Check them.
 	EventOrphanFound = "OrphanFound"
-	// EventOrphanAdopted reports VMs that are to be deleted if a last look at the cloud finds
+	// EventOrphanAdopted reports VMs that will be deleted if a last look at the cloud still finds
 	// them.
 	//   - Kinds: OrphanCollector
 	//   - Type: Normal
@@ -939,7 +939,7 @@ const (
 	EventDisksDetached = "DisksDetached"
 )
 
-// Reasons of events of Crossplane that Drover does not pass on, because its own events say more.
+// Reasons of events of Crossplane that Drover does not pass on, because its own events are more precise.
 const (
 	// EventCreatedExternalResource is never seen: the creation of a VM has events of its own.
 	//   - Kinds: VirtualMachine

@@ -4,12 +4,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// Remediation says how many Machines are replaced at a time because they failed or
-// because somebody asked for it, and when none is.
+// Remediation bounds how many Machines are replaced at a time because they failed or
+// because a user requested it, and when none is.
 type Remediation struct {
 	// MaxInFlight is how many replacements may be under way at a time: a number, or a
 	// percentage of replicas, rounded up. One is under way until its Node is Ready.
-	// Every Machine that comes up counts, whatever for, and so does one that cannot be
+	// Every Machine that is starting counts, for any reason, and so does one that cannot be
 	// created. With 0 none is replaced.
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:XIntOrString
@@ -36,7 +36,7 @@ type Remediation struct {
 	Order RemediationOrder `json:"order,omitempty"`
 }
 
-// A RemediationOrder says what comes first in a replacement.
+// A RemediationOrder selects the first action of a replacement: deletion or creation.
 // +kubebuilder:validation:Enum=DeleteFirst;CreateFirst
 type RemediationOrder string
 

@@ -13,7 +13,7 @@ type UserData struct {
 // machine.drover.dev/user-data: cluster.
 //
 // The value is cloud-init or Ignition user data as text. A key format of the Secret, which is
-// cloud-config or ignition, says which, and must agree with operatingSystem.provisioning.
+// cloud-config or ignition, names it, and must agree with operatingSystem.provisioning.
 type UserDataSecretReference struct {
 	// Name of the Secret.
 	// +kubebuilder:validation:MinLength=1

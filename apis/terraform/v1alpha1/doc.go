@@ -1,5 +1,5 @@
 // Package v1alpha1 holds virtual machines that are resources of a Terraform provider, and the
-// configurations that say which provider that is.
+// configurations of such providers.
 //
 // +kubebuilder:object:generate=true
 // +groupName=terraform.drover.dev

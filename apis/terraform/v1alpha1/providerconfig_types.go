@@ -8,20 +8,20 @@ import (
 
 // A TerraformProvider is one version of a Terraform provider.
 type TerraformProvider struct {
-	// Source like hetznercloud/hcloud, or example.org/hetznercloud/hcloud with the host of its
-	// registry. The default host is registry.terraform.io. It is the place in the plugin
+	// Source such as hetznercloud/hcloud, or example.org/hetznercloud/hcloud with the host of its
+	// registry. The default host is registry.terraform.io. The source is the path in the plugin
 	// directory; nothing is downloaded.
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^([a-z0-9][a-z0-9.-]*(:[0-9]+)?/)?[a-zA-Z0-9][a-zA-Z0-9_-]*/[a-zA-Z0-9][a-zA-Z0-9_-]*$`
 	Source string `json:"source"`
 
-	// Version like 1.68.0. A VM that was made with another one is kept: the provider upgrades
-	// its state.
+	// Version such as 1.68.0. A VM that was created with another version is kept: the provider
+	// upgrades its state.
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:Pattern=`^[0-9]+\.[0-9]+\.[0-9]+([-+][0-9A-Za-z.+-]+)?$`
 	Version string `json:"version"`
 
-	// SHA256 has the digests of the program, one for each platform, in hexadecimal. A program
+	// SHA256 has the digests of the provider's program in hexadecimal, one per platform. A program
 	// with another digest is not started.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
@@ -37,28 +37,28 @@ type SecretKeySelector struct {
 	// Namespace of the Secret.
 	// +kubebuilder:validation:MinLength=1
 	Namespace string `json:"namespace"`
-	// Key in the Secret. Its value is a JSON object of arguments of the provider, like
-	// {"token": "..."}.
+	// Key in the Secret. Its value is a JSON object of arguments of the provider, such as {"token":
+	// "..."}.
 	// +kubebuilder:default=credentials
 	Key string `json:"key,omitempty"`
 }
 
 // Credentials of the Terraform provider.
 type Credentials struct {
-	// SecretRef names arguments of the provider that are secret. They replace those of
-	// configuration.
+	// SecretRef names the Secret with the secret arguments of the provider. They replace arguments
+	// of the same name in configuration.
 	SecretRef SecretKeySelector `json:"secretRef"`
 }
 
 // An ArgumentBinding sets one argument of the Terraform resource.
 type ArgumentBinding struct {
-	// Argument that is set, like labels, or metadata[team] for one key of a map.
+	// Argument to set, such as labels, or metadata[team] for one key of a map.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Argument string `json:"argument"`
 	// Value is a CEL expression. It may use name, tags and failureDomain of the VM, and arguments
-	// of its class. Null, or an absent optional value, leaves the argument as the class
-	// has it. A map is merged over the class's.
+	// of its class. If it is null or an absent optional value, the argument keeps the value of the
+	// class. A map is merged over the map of the class.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
 	Value string `json:"value"`
@@ -74,9 +74,9 @@ const (
 	EncodingBase64 Encoding = "Base64"
 )
 
-// A UserDataBinding says which argument has the user data.
+// A UserDataBinding is the argument that has the user data.
 type UserDataBinding struct {
-	// Argument that has them, like user_data or metadata[user-data].
+	// Argument that has the user data, such as user_data or metadata[user-data].
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Argument string `json:"argument"`
@@ -86,19 +86,18 @@ type UserDataBinding struct {
 }
 
 // Outputs are CEL expressions that read a VM. They may use state, the attributes of the Terraform
-// resource, and name. What they read is visible to users: an attribute that is secret must not
-// be read.
+// resource, and name. Users can see the results, so no expression may read a secret attribute.
 type Outputs struct {
-	// ProviderID that the Node will have, byte for byte, and "" while it is not known.
+	// ProviderID that the Node will have, byte for byte, and "" while it is unknown.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
 	ProviderID string `json:"providerID"`
-	// Addresses is a list of {type, address} that the cloud assigned. Serving certificates of
-	// kubelets are approved for them.
+	// Addresses is a list of {type, address} that the cloud assigned. The serving certificate of
+	// the kubelet is approved for them.
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
 	Addresses string `json:"addresses,omitempty"`
-	// Running is true when the VM runs. The default is that the VM has been created.
+	// Running is true if the VM runs. By default a VM runs once it has been created.
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
 	Running string `json:"running,omitempty"`
@@ -122,27 +121,27 @@ type VirtualMachineType struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
 	Arguments []ArgumentBinding `json:"arguments"`
-	// UserData says where the user data go.
+	// UserData is how the user data are passed to the resource.
 	UserData UserDataBinding `json:"userData"`
-	// Outputs say how a VM is read.
+	// Outputs are how the state of a VM is read.
 	Outputs Outputs `json:"outputs"`
 }
 
-// ProviderConfigSpec says which Terraform provider makes VMs, with which configuration, and which
-// of its resources are VMs.
+// ProviderConfigSpec selects a Terraform provider that creates VMs, its configuration, and the
+// resources of it that are VMs.
 type ProviderConfigSpec struct {
-	// Provider that is started.
+	// Provider that creates the VMs.
 	Provider TerraformProvider `json:"provider"`
 
-	// Configuration of the provider: its arguments that are not secret. A VM that is not
-	// found counts as lost only if the configuration is the one that the VM was created with.
+	// Configuration of the provider: its arguments that are not secret. If a VM is not found, it
+	// counts as lost only if the configuration equals the one that the VM was created with.
 	// +optional
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Configuration *extv1.JSON `json:"configuration,omitempty"`
 
-	// Credentials of the provider. The default is that it needs none.
+	// Credentials of the provider. By default it gets none.
 	// +optional
 	Credentials *Credentials `json:"credentials,omitempty"`
 
@@ -152,7 +151,7 @@ type ProviderConfigSpec struct {
 	// +kubebuilder:validation:MaxItems=256
 	AllowedNamespaces []string `json:"allowedNamespaces,omitempty"`
 
-	// VirtualMachines are the types of resources that may be created. No others are.
+	// VirtualMachines are the types of resources that may be created.
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MinItems=1
@@ -160,14 +159,14 @@ type ProviderConfigSpec struct {
 	VirtualMachines []VirtualMachineType `json:"virtualMachines"`
 }
 
-// ProviderConfigStatus is what crossplane-runtime asks of every configuration.
+// ProviderConfigStatus is the status that crossplane-runtime requires of every configuration.
 type ProviderConfigStatus struct {
 	xpv2.ProviderConfigStatus `json:",inline"`
 }
 
-// A ClusterProviderConfig says which Terraform provider makes VMs. Whoever writes one runs code
-// with the rights of provider-terraform, so that only platform operators may. There is no
-// ProviderConfig of a namespace for this reason.
+// A ClusterProviderConfig configures a Terraform provider that creates VMs. The author of one can
+// run code with the rights of provider-terraform, so only platform operators may write it. For the
+// same reason there is no ProviderConfig for a namespace.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

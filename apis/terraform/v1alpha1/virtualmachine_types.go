@@ -6,37 +6,38 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// VirtualMachineParameters are what a VM is created with. A VM that exists is never changed.
+// VirtualMachineParameters are the parameters that a VM is created with. An existing VM is never
+// changed.
 type VirtualMachineParameters struct {
-	// Type of the Terraform resource, like hcloud_server. It must be among
-	// spec.virtualMachines of the configuration. The default is the only one there.
+	// Type of the Terraform resource, such as hcloud_server. It must be in spec.virtualMachines of
+	// the configuration. If the configuration has exactly one type, that is the default.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Type string `json:"type,omitempty"`
 
-	// Name of the VM, which is its host name. The configuration says which argument has it.
+	// Name of the VM, which is its host name. The configuration selects the argument that has it.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name,omitempty"`
 
-	// Tags that the VM is found by. The configuration says which argument has them.
+	// Tags that the VM is found by. The configuration selects the argument that has them.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
 	Tags map[string]string `json:"tags,omitempty"`
 
-	// FailureDomain of the VM. The configuration says which argument has it.
+	// FailureDomain of the VM. The configuration selects the argument that has it.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	FailureDomain string `json:"failureDomain,omitempty"`
 
-	// UserDataSecretRef names the key of a Secret of the VM's namespace that has the user data.
-	// The configuration says which argument has them.
+	// UserDataSecretRef names the Secret in the VM's namespace, and its key, with the user data.
+	// The configuration selects the argument that has them.
 	// +optional
 	UserDataSecretRef *xpv2.LocalSecretKeySelector `json:"userDataSecretRef,omitempty"`
 
-	// Arguments of the Terraform resource, with their names and types as the provider documents
-	// them. A block is a list of objects. The arguments that the configuration sets replace those
-	// that are here. Before a VM is created, the provider validates all of them.
+	// Arguments of the Terraform resource, with names and types as documented by the provider. A
+	// block is a list of objects. Arguments that the configuration sets replace arguments of the
+	// same name here. Before a VM is created, the provider validates all of them.
 	// +optional
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:validation:Schemaless
@@ -52,9 +53,9 @@ type Address struct {
 	Address string `json:"address"`
 }
 
-// VirtualMachineObservation is what is known of the VM: what the outputs of the configuration
-// read of the Terraform state. The state itself may have user data and credentials, and is in a
-// Secret of the provider's own namespace.
+// VirtualMachineObservation is the observed state of the VM: the outputs of the configuration,
+// evaluated on the Terraform state. The state itself may contain user data and credentials. It is
+// in a Secret in the provider's own namespace.
 type VirtualMachineObservation struct {
 	// Provider that the VM was last observed with, and its version.
 	// +optional
@@ -76,14 +77,14 @@ type VirtualMachineObservation struct {
 	Failed string `json:"failed,omitempty"`
 }
 
-// VirtualMachineSpec is what a VirtualMachine shall be.
+// VirtualMachineSpec is the desired state of a VirtualMachine.
 type VirtualMachineSpec struct {
 	xpv2.ManagedResourceSpec `json:",inline"`
 
 	ForProvider VirtualMachineParameters `json:"forProvider"`
 }
 
-// VirtualMachineStatus is what is known of a VirtualMachine.
+// VirtualMachineStatus is the observed state of a VirtualMachine.
 type VirtualMachineStatus struct {
 	xpv2.ManagedResourceStatus `json:",inline"`
 

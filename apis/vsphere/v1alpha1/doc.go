@@ -1,5 +1,5 @@
-// Package v1alpha1 holds the virtual machines of a vCenter, and the configurations
-// that say how to reach one.
+// Package v1alpha1 holds the virtual machines of a vCenter, and the configurations of how to reach
+// one.
 //
 // +kubebuilder:object:generate=true
 // +groupName=vsphere.drover.dev

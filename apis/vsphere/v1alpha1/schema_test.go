@@ -15,7 +15,7 @@ func TestSchemas(t *testing.T) {
 	const vm, config, cluster = "virtualmachines.yaml", "providerconfigs.yaml", "clusterproviderconfigs.yaml"
 	cases := map[string]struct {
 		crd, object string
-		want        string // in the error; empty: there is none
+		want        string // part of the error; empty if there is none
 	}{
 		"AVMWithWhatIsRequired":       {vm, `{spec: {forProvider: {name: vm, template: t, cluster: c}}}`, ""},
 		"AVMInAPool":                  {vm, `{spec: {forProvider: {name: vm, template: t, resourcePool: p}}}`, ""},

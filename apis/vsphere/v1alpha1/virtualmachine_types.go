@@ -5,11 +5,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// AnnotationCloneTask of a VirtualMachine is the vCenter's task that clones its VM. It
-// is written together with the annotation that the creation succeeded.
+// AnnotationCloneTask of a VirtualMachine is the ID of the vCenter's task that clones its VM. It is
+// written in the same update as the annotation that the creation succeeded.
 const AnnotationCloneTask = Group + "/clone-task"
 
-// A CloneMode says how the disks of a template are cloned.
+// A CloneMode is how the disks of a template are cloned.
 // +kubebuilder:validation:Enum=Full;Linked
 type CloneMode string
 
@@ -17,15 +17,15 @@ type CloneMode string
 const (
 	// CloneFull copies the disks.
 	CloneFull CloneMode = "Full"
-	// CloneLinked makes disks that only hold what differs from a snapshot.
+	// CloneLinked creates disks that hold only the differences to a snapshot.
 	CloneLinked CloneMode = "Linked"
 )
 
-// A PowerState of a VM.
+// A PowerState is the desired state of a VM's power.
 // +kubebuilder:validation:Enum=On;Off
 type PowerState string
 
-// States of power that a VM can be wanted in.
+// Desired states of a VM's power.
 const (
 	PowerOn  PowerState = "On"
 	PowerOff PowerState = "Off"
@@ -35,7 +35,7 @@ const (
 // +kubebuilder:validation:Enum=vmxnet3;e1000e;e1000;sriov
 type Adapter string
 
-// An AddressType is that of a Node's address.
+// An AddressType is the type of an address of a Node.
 // +kubebuilder:validation:Enum=InternalIP;ExternalIP
 type AddressType string
 
@@ -45,7 +45,7 @@ const (
 	AddressExternal AddressType = "ExternalIP"
 )
 
-// A Network is one that a VM has a card in.
+// A Network is a network that a VM has a network card in.
 type Network struct {
 	// Name or inventory path of the network: a standard or distributed port group, or
 	// an NSX segment.
@@ -59,24 +59,24 @@ type Network struct {
 	AddressType AddressType `json:"addressType,omitempty"`
 }
 
-// A UserDataFormat is what reads the user data.
+// A UserDataFormat selects the program in the guest that reads the user data.
 // +kubebuilder:validation:Enum=CloudInit;Ignition
 type UserDataFormat string
 
 // Formats of user data.
 const (
-	// FormatCloudInit is read from guestinfo.userdata.
+	// FormatCloudInit is for cloud-init, which reads guestinfo.userdata.
 	FormatCloudInit UserDataFormat = "CloudInit"
-	// FormatIgnition is read from guestinfo.ignition.config.data.
+	// FormatIgnition is for Ignition, which reads guestinfo.ignition.config.data.
 	FormatIgnition UserDataFormat = "Ignition"
 )
 
-// GuestInfo is what the VM is told at its first boot, by the guestinfo of its
+// GuestInfo is the data that the VM reads at its first boot, from the guestinfo of its
 // configuration.
 //
 // +kubebuilder:validation:XValidation:rule="!(has(self.userData) && has(self.userDataSecretRef))",message="set userData or userDataSecretRef, not both"
 type GuestInfo struct {
-	// UserDataSecretRef names the user data, in a Secret of the VM's namespace.
+	// UserDataSecretRef names the Secret in the VM's namespace, and its key, with the user data.
 	// +optional
 	UserDataSecretRef *xpv2.LocalSecretKeySelector `json:"userDataSecretRef,omitempty"`
 	// UserData as plain text.
@@ -85,18 +85,17 @@ type GuestInfo struct {
 	// Format of the user data.
 	// +kubebuilder:default=CloudInit
 	Format UserDataFormat `json:"format,omitempty"`
-	// Metadata for cloud-init, as YAML or JSON, like its network configuration. The
-	// default gives instance-id and local-hostname; what is set here takes the place
-	// of both.
+	// Metadata for cloud-init, as YAML or JSON, such as its network configuration. The default has
+	// instance-id and local-hostname. A value replaces the whole default.
 	// +optional
 	Metadata *string `json:"metadata,omitempty"`
 }
 
-// A Tag that is there already.
+// A Tag is a tag that exists in the vCenter: its id, or its category and name.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.id) ? !has(self.category) && !has(self.name) : has(self.category) && has(self.name)",message="set id, or category and name"
 type Tag struct {
-	// ID of the tag, like urn:vmomi:InventoryServiceTag:...:GLOBAL.
+	// ID of the tag, such as urn:vmomi:InventoryServiceTag:...:GLOBAL.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	ID *string `json:"id,omitempty"`
@@ -110,39 +109,38 @@ type Tag struct {
 	Name *string `json:"name,omitempty"`
 }
 
-// VirtualMachineParameters say what VM is made. A VM is made once: of a VM that is
-// there, only powerState, tags and customAttributes follow what stands here.
+// VirtualMachineParameters are the parameters that a VM is created with. After the creation, only
+// changes of powerState, tags and customAttributes are applied to the VM.
 //
 // +kubebuilder:validation:XValidation:rule="!(has(self.datastore) && has(self.datastoreCluster))",message="set datastore or datastoreCluster, not both"
 // +kubebuilder:validation:XValidation:rule="!(has(self.diskSizeGiB) && self.cloneMode == 'Linked')",message="diskSizeGiB: the disk of a linked clone has the size of its template's; use cloneMode Full"
 // +kubebuilder:validation:XValidation:rule="!has(self.snapshot) || self.cloneMode == 'Linked'",message="snapshot is only for cloneMode Linked"
 // +kubebuilder:validation:XValidation:rule="!(has(self.coresPerSocket) && has(self.cpus)) || self.cpus % self.coresPerSocket == 0",message="cpus must be a multiple of coresPerSocket"
 type VirtualMachineParameters struct {
-	// Name of the VM. It must be the only one of this name in its folder.
+	// Name of the VM. It must be unique in its folder.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=80
 	// +kubebuilder:validation:Pattern=`^[^/\\%]+$`
 	Name *string `json:"name,omitempty"`
 
-	// Datacenter by name or inventory path. Needed only where the vCenter has several.
+	// Datacenter by name or inventory path. It is required if the vCenter has several.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	Datacenter *string `json:"datacenter,omitempty"`
 
-	// Template that is cloned, by name or inventory path. A VM that is powered off can
-	// be one too.
+	// Template that is cloned, by name or inventory path. It may also be a VM that is powered off.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	Template *string `json:"template,omitempty"`
 
-	// CloneMode says whether the template's disks are copied, or linked to one of its
-	// snapshots.
+	// CloneMode is Full to copy the template's disks, or Linked to create disks that depend on one
+	// of its snapshots. The default is Full.
 	// +kubebuilder:default=Full
 	CloneMode CloneMode `json:"cloneMode,omitempty"`
 
-	// Snapshot of the template that a linked clone is made of, by name. The default is
-	// its current one.
+	// Snapshot of the template that a linked clone is created from, by name. The default is the
+	// template's current snapshot.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	Snapshot *string `json:"snapshot,omitempty"`
@@ -152,13 +150,13 @@ type VirtualMachineParameters struct {
 	// +kubebuilder:validation:MinLength=1
 	Folder *string `json:"folder,omitempty"`
 
-	// Cluster or host that the VM runs in, by name or inventory path. It is the failure
-	// domain of a Machine. With resourcePool, that is looked for in it.
+	// Cluster or host that the VM runs in, by name or inventory path. It is the failure domain of a
+	// Machine. If resourcePool is set too, the pool is looked up in this cluster or host.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	Cluster *string `json:"cluster,omitempty"`
 
-	// ResourcePool by name or inventory path. The default is the cluster's own.
+	// ResourcePool by name or inventory path. The default is the root pool of the cluster.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	ResourcePool *string `json:"resourcePool,omitempty"`
@@ -168,64 +166,65 @@ type VirtualMachineParameters struct {
 	// +kubebuilder:validation:MinLength=1
 	Datastore *string `json:"datastore,omitempty"`
 
-	// DatastoreCluster by name or inventory path: Storage DRS chooses a datastore of it.
+	// DatastoreCluster by name or inventory path. Storage DRS chooses one of its datastores.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	DatastoreCluster *string `json:"datastoreCluster,omitempty"`
 
-	// Networks that the VM has cards in, in this order, in place of those of the
-	// template. The default is what the template has.
+	// Networks of the VM's network cards, in this order. They replace the cards of the template. By
+	// default the VM has the cards of the template.
 	// +optional
 	// +kubebuilder:validation:MaxItems=10
 	Networks []Network `json:"networks,omitempty"`
 
-	// CPUs of the VM. The default is what the template has.
+	// CPUs is the number of CPUs of the VM. The default is that of the template.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=768
 	CPUs *int32 `json:"cpus,omitempty"`
 
-	// CoresPerSocket is how the CPUs are shown to the guest.
+	// CoresPerSocket is the number of cores per socket that the guest sees. It must divide cpus.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=768
 	CoresPerSocket *int32 `json:"coresPerSocket,omitempty"`
 
-	// MemoryMiB of the VM, a multiple of 4. The default is what the template has.
+	// MemoryMiB is the memory of the VM in MiB, a multiple of 4. The default is that of the
+	// template.
 	// +optional
 	// +kubebuilder:validation:Minimum=4
 	// +kubebuilder:validation:MultipleOf=4
 	MemoryMiB *int64 `json:"memoryMiB,omitempty"`
 
-	// DiskSizeGiB is the size of the first disk, not less than the template's, which is
-	// the default.
+	// DiskSizeGiB is the size of the first disk in GiB. It must not be less than the size in the
+	// template, which is the default.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=63488
 	DiskSizeGiB *int64 `json:"diskSizeGiB,omitempty"`
 
-	// GuestInfo is what the VM is told at its first boot.
+	// GuestInfo is the data that the VM reads at its first boot.
 	// +optional
 	GuestInfo *GuestInfo `json:"guestInfo,omitempty"`
 
-	// ExtraConfig are further keys of the VM's configuration. Keys that guestInfo
-	// writes are not for it.
+	// ExtraConfig are additional keys of the VM's configuration. It must not have keys that
+	// guestInfo sets.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self.all(k, !(k in ['guestinfo.userdata', 'guestinfo.userdata.encoding', 'guestinfo.metadata', 'guestinfo.metadata.encoding', 'guestinfo.ignition.config.data', 'guestinfo.ignition.config.data.encoding']))",message="user data and metadata are set by guestInfo"
 	// +kubebuilder:validation:MaxProperties=64
 	ExtraConfig map[string]string `json:"extraConfig,omitempty"`
 
-	// PowerState that the VM shall have.
+	// PowerState is the desired state of the VM's power.
 	// +kubebuilder:default=On
 	PowerState PowerState `json:"powerState,omitempty"`
 
-	// Tags that are attached to the VM. They must be there already.
+	// Tags that are attached to the VM. They must exist in the vCenter.
 	// +optional
 	// +kubebuilder:validation:MaxItems=32
 	Tags []Tag `json:"tags,omitempty"`
 
-	// CustomAttributes of the VM by name, with their values. An attribute that the
-	// vCenter does not have is defined, for virtual machines.
+	// CustomAttributes of the VM by name, with their values. If the vCenter does not have an
+	// attribute, it is created there, for virtual machines.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=32
 	CustomAttributes map[string]string `json:"customAttributes,omitempty"`
@@ -239,36 +238,36 @@ type Address struct {
 	Address string `json:"address"`
 }
 
-// VirtualMachineObservation is what is known of the VM.
+// VirtualMachineObservation is the observed state of the VM.
 type VirtualMachineObservation struct {
 	// VCenter is the instance UUID of the vCenter that the VM is in.
 	// +optional
 	VCenter string `json:"vCenter,omitempty"`
-	// MoRef is the VM's managed object ID in that vCenter, like vm-42.
+	// MoRef is the VM's managed object ID in that vCenter, such as vm-42.
 	// +optional
 	MoRef string `json:"moRef,omitempty"`
 	// BIOSUUID of the VM, as its guest sees it.
 	// +optional
 	BIOSUUID string `json:"biosUUID,omitempty"`
-	// ProviderID of the VM's Node. It is there once the VM is as it shall be.
+	// ProviderID of the VM's Node. It is empty until the VM is completely configured.
 	// +optional
 	ProviderID string `json:"providerID,omitempty"`
 	// State of the VM's power: poweredOn, poweredOff or suspended.
 	// +optional
 	State string `json:"state,omitempty"`
-	// ConnectionState says how the vCenter sees the VM, when that is not connected.
+	// ConnectionState of the VM in the vCenter, if it is not connected.
 	// +optional
 	ConnectionState string `json:"connectionState,omitempty"`
 	// Addresses that the guest's tools report. vSphere does not attest them.
 	// +optional
 	Addresses []Address `json:"addresses,omitempty"`
-	// Disks are the UUIDs of the disks that the VM was made with, and that go with it.
-	// Others are detached before it is deleted.
+	// Disks are the UUIDs of the disks that the VM was created with, and that are deleted with it.
+	// All other disks are detached before the VM is deleted.
 	// +optional
 	Disks []string `json:"disks,omitempty"`
 }
 
-// VirtualMachineSpec is what a VirtualMachine shall be.
+// VirtualMachineSpec is the desired state of a VirtualMachine.
 //
 // +kubebuilder:validation:XValidation:rule="!('*' in self.managementPolicies || 'Create' in self.managementPolicies) || has(self.forProvider.name)",message="spec.forProvider.name is required"
 // +kubebuilder:validation:XValidation:rule="!('*' in self.managementPolicies || 'Create' in self.managementPolicies) || has(self.forProvider.template)",message="spec.forProvider.template is required"
@@ -279,7 +278,7 @@ type VirtualMachineSpec struct {
 	ForProvider VirtualMachineParameters `json:"forProvider"`
 }
 
-// VirtualMachineStatus is what is known of a VirtualMachine.
+// VirtualMachineStatus is the observed state of a VirtualMachine.
 type VirtualMachineStatus struct {
 	xpv2.ManagedResourceStatus `json:",inline"`
 

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// component is the argument of the commands on one component.
+// component is the argument of commands that act on one component.
 type component struct {
 	instance
 	Component string `arg:"" help:"kubernetes, target, crossplane, rbac, local-cloud, or the name of an installed package with a runtime."`

@@ -38,7 +38,7 @@ func (c *downCommand) Run(ctx context.Context) error {
 	return nil
 }
 
-// end tells the supervisor to stop, and returns when it is gone.
+// end stops the supervisor, and returns when it has ended.
 func end(ctx context.Context, client *supervisor.Client) error {
 	if err := client.Down(ctx); err != nil && !errors.Is(err, supervisor.ErrNotRunning) {
 		return err
@@ -55,7 +55,7 @@ func end(ctx context.Context, client *supervisor.Client) error {
 	return nil
 }
 
-// purge removes only a directory that an instance was in.
+// purge deletes the directory, but only if an instance used it.
 func purge(dir layout.Dir) error {
 	if !files.Exists(string(dir)) {
 		return nil

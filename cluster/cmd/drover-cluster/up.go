@@ -20,12 +20,12 @@ import (
 )
 
 const (
-	// logTail is how many lines of a log an error shows.
+	// logTail is the number of lines of a log that an error shows.
 	logTail = 20
 	poll    = 50 * time.Millisecond
 )
 
-// runFlags are what the supervisor needs to know.
+// runFlags are the options of the supervisor.
 type runFlags struct {
 	Bin                      string  `default:".work/bin" help:"Folder with the binaries." placeholder:"DIR"`
 	Target                   bool    `help:"Start a second API server as a separate target cluster."`
@@ -51,13 +51,23 @@ func (c *upCommand) Run(ctx context.Context) error {
 	say := func(step, message string) {
 		fmt.Printf("%6.1fs  %-12s %s\n", time.Since(began).Seconds(), step, message)
 	}
-	died := make(chan error, 1)
+	var own child
 	if !client.Running() {
-		if died, err = c.spawn(dir); err != nil {
+		if own, err = c.spawn(dir); err != nil {
 			return err
 		}
 	}
-	if err := c.wait(ctx, dir, client, died, say); err != nil {
+	err = c.ready(ctx, dir, client, own, say)
+	if own.process != nil && ctx.Err() != nil {
+		fmt.Println("interrupted: stopping the control plane")
+		return errors.Join(ctx.Err(), own.stop(downTimeout))
+	}
+	return err
+}
+
+// ready waits until the control plane is ready, and pushes the packages.
+func (c *upCommand) ready(ctx context.Context, dir layout.Dir, client *supervisor.Client, own child, say func(step, message string)) error {
+	if err := c.wait(ctx, dir, client, own.ended, say); err != nil {
 		return err
 	}
 	status, err := client.Status(ctx)
@@ -76,23 +86,23 @@ func (c *upCommand) Run(ctx context.Context) error {
 	return nil
 }
 
-// spawn starts the supervisor in a session of its own, so that it outlives us and
-// our terminal. The channel gets its end.
-func (c *upCommand) spawn(dir layout.Dir) (chan error, error) {
+// spawn starts the supervisor in a session of its own, so that it outlives this process and its
+// terminal.
+func (c *upCommand) spawn(dir layout.Dir) (child, error) {
 	bin, err := filepath.Abs(c.Bin)
 	if err != nil {
-		return nil, err
+		return child{}, err
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return nil, err
+		return child{}, err
 	}
 	if err := os.MkdirAll(dir.Logs(), 0o700); err != nil {
-		return nil, err
+		return child{}, err
 	}
 	out, err := os.OpenFile(dir.Log("supervisor"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
-		return nil, err
+		return child{}, err
 	}
 	defer out.Close()
 	cmd := exec.Command(self, "supervise", "--dir", string(dir), "--bin", bin,
@@ -108,15 +118,10 @@ func (c *upCommand) spawn(dir layout.Dir) (chan error, error) {
 	cmd.Env = process.Environment()
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	died := make(chan error, 1)
-	go func() { died <- cmd.Wait() }()
-	return died, nil
+	return start(cmd)
 }
 
-// wait shows the progress of the start and returns when it ended.
+// wait shows the progress of the start, and returns when the start has ended.
 func (c *upCommand) wait(ctx context.Context, dir layout.Dir, client *supervisor.Client, died <-chan error, say func(step, message string)) error {
 	var last supervisor.Event
 	follow := func() error {

@@ -1,6 +1,6 @@
-// Command render shows what Crossplane would do with an XR. It runs the real
-// reconciler ("crossplane internal render") with functions that listen without TLS,
-// and prints the result as one YAML document.
+// Command render shows the effects of Crossplane on an XR. It runs the real reconciler ("crossplane
+// internal render") with functions that listen without TLS, and prints the result as one YAML
+// document.
 //
 //	render --xr XR.yaml --composition COMPOSITION.yaml --function 127.0.0.1:9443
 //
@@ -15,24 +15,24 @@
 //	                        (repeatable). Each needs the annotation
 //	                        crossplane.io/composition-resource-name. If the XR has a
 //	                        UID, they need an owner reference to it as controller.
-//	--required FILE         objects that functions may ask for, as YAML documents
+//	--required FILE         objects that functions may request, as YAML documents
 //	                        (repeatable)
-//	--required-schema FILE  OpenAPI v3 documents that functions may ask for (repeatable)
-//	--context FILE          the context of the pipeline when it begins, a YAML map. The
-//	                        context at its end is then printed too. The controller of
-//	                        Machines hands facts to the pipeline by it.
+//	--required-schema FILE  OpenAPI v3 documents that functions may request (repeatable)
+//	--context FILE          the context at the start of the pipeline, a YAML map. The
+//	                        context at its end is then printed too. The Machine
+//	                        controller passes facts to the pipeline in it.
 //	--crossplane FILE       the Crossplane binary (default: "crossplane" beside render)
 //	--timeout DURATION      default 1m
 //
-// The document has the fields composite (the XR with status and conditions),
-// composed, deleted, events, requiredResources, requiredSchemas and context. Lists of
-// objects are ordered by what the functions call them, and times of conditions are
-// left out, so that the same input gives the same output.
+// The document has the fields composite (the XR with status and conditions), composed, deleted,
+// events, requiredResources, requiredSchemas and context. Lists of objects are ordered by the
+// functions' names for them, and times of conditions are omitted, so that the same input gives the
+// same output.
 //
 // A Machine is rendered as if it were an XR: its controller runs the same pipeline.
 //
-// The exit status is 1 when the render failed. When the pipeline ended with a fatal
-// result, the document is printed all the same.
+// The exit status is 1 if the render failed. If the pipeline ended with a fatal result, the
+// document is printed nevertheless.
 package main
 
 import (

@@ -19,10 +19,10 @@ import (
 	pkgv1beta1 "github.com/crossplane/crossplane/apis/v2/pkg/v1beta1"
 )
 
-// FieldOwner is who we are to server-side apply.
+// FieldOwner is the field manager of server-side apply.
 const FieldOwner = "drover-cluster"
 
-// Scheme knows the kinds that the local control plane works with.
+// Scheme returns a scheme with the kinds that the local control plane uses.
 func Scheme() *runtime.Scheme {
 	s := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
@@ -34,7 +34,7 @@ func Scheme() *runtime.Scheme {
 	return s
 }
 
-// Object applies one object. What others own of it stays theirs.
+// Object applies one object. Fields that another field manager owns keep their values.
 func Object(ctx context.Context, c client.Client, o client.Object) error {
 	gvk, err := apiutil.GVKForObject(o, c.Scheme())
 	if err != nil {
@@ -46,7 +46,7 @@ func Object(ctx context.Context, c client.Client, o client.Object) error {
 	}
 	u := &unstructured.Unstructured{Object: content}
 	u.SetGroupVersionKind(gvk)
-	// Zero values that a typed object always has, and that are not ours to set.
+	// Zero values that a typed object always has, and that this field manager must not own.
 	unstructured.RemoveNestedField(u.Object, "metadata", "creationTimestamp")
 	unstructured.RemoveNestedField(u.Object, "status")
 	if err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(FieldOwner), client.ForceOwnership); err != nil {

@@ -1,4 +1,4 @@
-// Package certs makes the certificates and keys of the local control plane.
+// Package certs creates the certificates and keys of the local control plane.
 package certs
 
 import (
@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// Ten years, as Crossplane gives its own: an instance is thrown away long before.
+// Ten years, as for Crossplane's own certificates: an instance is deleted long before.
 const validity = 10 * 365 * 24 * time.Hour
 
 // A Pair is a PEM certificate and its PEM private key.
@@ -31,7 +31,7 @@ type Authority struct {
 	key  crypto.Signer
 }
 
-// NewAuthority makes a self-signed authority.
+// NewAuthority creates a self-signed authority.
 func NewAuthority(commonName string, now time.Time) (*Authority, error) {
 	key, err := newKey()
 	if err != nil {
@@ -77,14 +77,13 @@ func (a *Authority) Server(commonName string, dns []string, ips []net.IP, now ti
 	return a.issue(pkix.Name{CommonName: commonName}, x509.ExtKeyUsageServerAuth, dns, ips, now)
 }
 
-// Client issues a client certificate. Kubernetes reads the common name as the
-// user, and the organizations as its groups.
+// Client issues a client certificate. Kubernetes uses the common name as the user, and the
+// organizations as its groups.
 func (a *Authority) Client(commonName string, organizations, dns []string, now time.Time) (Pair, error) {
 	return a.issue(pkix.Name{CommonName: commonName, Organization: organizations}, x509.ExtKeyUsageClientAuth, dns, nil, now)
 }
 
-// SigningKey makes the key pair that signs ServiceAccount tokens; Cert is the
-// public key.
+// SigningKey creates the key pair that signs ServiceAccount tokens. Cert is the public key.
 func SigningKey() (Pair, error) {
 	key, err := newKey()
 	if err != nil {
@@ -124,7 +123,7 @@ func newTemplate(name pkix.Name, now time.Time) (*x509.Certificate, error) {
 	return &x509.Certificate{
 		SerialNumber: serial,
 		Subject:      name,
-		// A little earlier, for clocks that are not quite the same.
+		// A minute earlier, for clients whose clock is slow.
 		NotBefore:             now.Add(-time.Minute),
 		NotAfter:              now.Add(validity),
 		BasicConstraintsValid: true,
@@ -148,7 +147,7 @@ func encodeKey(key *ecdsa.PrivateKey) ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}), nil
 }
 
-// parseKey reads SEC 1 (ours), PKCS 1 (Crossplane's) and PKCS 8.
+// parseKey reads SEC 1 (of this package), PKCS 1 (of Crossplane) and PKCS 8.
 func parseKey(der []byte) (crypto.Signer, error) {
 	if key, err := x509.ParseECPrivateKey(der); err == nil {
 		return key, nil

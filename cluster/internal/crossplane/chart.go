@@ -14,8 +14,8 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
-// templates are the chart's templates for everything but its Pods (we run the
-// processes) and its webhook Service (ours leads to the process).
+// templates are the chart's templates except those of its Pods, which are processes here, and of
+// its webhook Service, which Install replaces by one that leads to the process.
 var templates = []string{
 	"serviceaccount.yaml",
 	"clusterrole.yaml",
@@ -28,15 +28,15 @@ var templates = []string{
 	"rbac-manager-managed-clusterroles.yaml",
 }
 
-// renderChart renders Crossplane's own Helm chart with its default values, as
-// "helm install crossplane --namespace crossplane-system" would.
+// renderChart renders Crossplane's own Helm chart with its default values, as "helm install
+// crossplane --namespace crossplane-system" would.
 func renderChart(chart fs.FS) ([]*unstructured.Unstructured, error) {
 	values, err := readYAML(chart, "values.yaml")
 	if err != nil {
 		return nil, err
 	}
 	root := template.New("").Funcs(sprig.TxtFuncMap())
-	// What Helm adds to sprig, as far as these templates use it.
+	// The functions that Helm adds to sprig and that these templates use.
 	root.Funcs(template.FuncMap{
 		"toYaml": func(v any) (string, error) {
 			b, err := sigsyaml.Marshal(v)
@@ -59,7 +59,7 @@ func renderChart(chart fs.FS) ([]*unstructured.Unstructured, error) {
 	}
 	data := map[string]any{
 		"Values": values,
-		// The published chart's Chart.yaml, whose versions are filled in on release.
+		// The published chart's Chart.yaml, whose versions are set at a release.
 		"Chart":   map[string]any{"Name": "crossplane", "Version": strings.TrimPrefix(Version, "v"), "AppVersion": strings.TrimPrefix(Version, "v")},
 		"Release": map[string]any{"Name": "crossplane", "Namespace": Namespace, "Service": "Helm"},
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// chartDir is the chart in the module that is built.
+// chartDir returns the folder of the chart in the module that is built.
 func chartDir(t *testing.T) string {
 	t.Helper()
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Version}} {{.Dir}}", "github.com/crossplane/crossplane/v2").Output()

@@ -23,11 +23,11 @@ import (
 )
 
 const (
-	// Version is the Crossplane that go.mod pins.
+	// Version is the version of Crossplane in go.mod.
 	Version = "v2.4.2"
-	// Namespace is where Crossplane and its packages live.
+	// Namespace is the namespace of Crossplane and its packages.
 	Namespace = "crossplane-system"
-	// RootCASecret signs the certificates of packages.
+	// RootCASecret has the authority that signs the certificates of packages.
 	RootCASecret = "crossplane-root-ca"
 
 	serverSecret   = "crossplane-tls-server"
@@ -46,10 +46,10 @@ type Options struct {
 	Manifests string
 	// WebhookPort, MetricsPort and HealthPort are bound by core.
 	WebhookPort, MetricsPort, HealthPort int
-	// CircuitBreakerBurst and CircuitBreakerRefillRate are core's flags of these
-	// names; 0 means Crossplane's default.
+	// CircuitBreakerBurst and CircuitBreakerRefillRate are core's flags of these names. 0 means
+	// Crossplane's default.
 	CircuitBreakerBurst, CircuitBreakerRefillRate float64
-	// MaxConcurrentReconciles is core's flag of this name; 0 means its default.
+	// MaxConcurrentReconciles is core's flag of this name. 0 means Crossplane's default.
 	MaxConcurrentReconciles int
 }
 
@@ -62,10 +62,10 @@ type Installation struct {
 	Client client.Client
 }
 
-// Install creates the objects of the chart, and the Service through which the API
-// server finds the webhooks of a process outside the cluster.
+// Install creates the objects of the chart, and the Service by which the API server reaches the
+// webhooks of a process outside the cluster.
 func (x Installation) Install(ctx context.Context) error {
-	// In a Pod these are volumes. Crossplane cannot unpack a package without them.
+	// In a Pod these folders are volumes. Crossplane cannot unpack a package without them.
 	for _, cache := range []string{"xpkg", "xfn"} {
 		if err := os.MkdirAll(x.Dir.Crossplane("cache", cache), 0o700); err != nil {
 			return err
@@ -89,8 +89,8 @@ func (x Installation) Install(ctx context.Context) error {
 	})
 }
 
-// Identities writes the tokens and kubeconfigs of both processes, and renews the
-// tokens until ctx ends.
+// Identities writes the tokens and kubeconfigs of both processes, and renews the tokens until ctx
+// ends.
 func (x Installation) Identities(ctx context.Context, log func(error)) error {
 	for _, sa := range []string{core, rbac} {
 		path := x.Dir.Crossplane(sa + ".token")
@@ -119,7 +119,7 @@ func (x Installation) environment() []string {
 	}
 }
 
-// Core is how "crossplane core start" is run.
+// Core returns how to run "crossplane core start".
 func (x Installation) Core(name, log string) process.Spec {
 	args := []string{
 		"core", "start",
@@ -151,8 +151,7 @@ func (x Installation) Core(name, log string) process.Spec {
 	}
 }
 
-// RBAC is how "crossplane rbac start" is run. It has no endpoint that would tell
-// whether it is ready.
+// RBAC returns how to run "crossplane rbac start". It has no endpoint that reports its readiness.
 func (x Installation) RBAC(name, log string) process.Spec {
 	return process.Spec{
 		Name: name, Path: x.Binary, Log: log,
@@ -161,8 +160,7 @@ func (x Installation) RBAC(name, log string) process.Spec {
 	}
 }
 
-// ExtractTLS writes the certificates that Init made to files, as a Pod's volumes
-// would.
+// ExtractTLS writes the certificates that Init created to files, as a Pod's volumes would.
 func (x Installation) ExtractTLS(ctx context.Context) error {
 	for folder, secret := range map[string]string{"server": serverSecret, "client": clientSecret} {
 		s := &corev1.Secret{}

@@ -11,8 +11,8 @@ import (
 	"github.com/drover-dev/drover/cluster/internal/xpkg"
 )
 
-// RewriteImages makes Crossplane fetch our packages, and what they depend on, from
-// the registry at address under the names that they are released with.
+// RewriteImages makes Crossplane pull Drover's packages, and their dependencies, from the registry
+// at address under the names that they are released with.
 func (x Installation) RewriteImages(ctx context.Context, address string) error {
 	return apply.Object(ctx, x.Client, &v1beta1.ImageConfig{
 		ObjectMeta: metav1.ObjectMeta{Name: "drover-local-registry"},

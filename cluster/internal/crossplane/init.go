@@ -16,9 +16,9 @@ const (
 	initPeriod  = 300 * time.Millisecond
 )
 
-// Init runs "crossplane core init", as the chart's init container does. It is
-// repeated until it succeeds: at first its ClusterRole is not aggregated, and then
-// its CRDs are not established.
+// Init runs "crossplane core init", as the chart's init container does. It is repeated until it
+// succeeds: at first its ClusterRole is not aggregated yet, and then its CRDs are not established
+// yet.
 func (x Installation) Init(ctx context.Context, log string) error {
 	ctx, cancel := context.WithTimeout(ctx, initTimeout)
 	defer cancel()

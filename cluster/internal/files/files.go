@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 )
 
-// Write replaces a file in one step, so that no reader sees half of it, and makes
-// the folders that it needs. Only the owner can read either.
+// Write replaces a file atomically, so that no reader sees a partial file, and creates the folders
+// that it needs. Only the owner can read the file and the folders.
 func Write(path string, content []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
@@ -27,16 +27,15 @@ func Write(path string, content []byte) error {
 	return os.Rename(tmp.Name(), path)
 }
 
-// Exists tells whether something is at path.
+// Exists reports whether path exists. It is true if that cannot be determined.
 func Exists(path string) bool {
 	_, err := os.Stat(path)
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// Tail returns the last lines of a file, at most n, or nothing when it cannot be
-// read.
+// Tail returns the last lines of a file, at most n, or nothing if the file cannot be read.
 func Tail(path string, n int) []byte {
-	// Enough for long lines, little enough to read at once.
+	// Large enough for long lines, and small enough to read at once.
 	const window = 64 << 10
 	f, err := os.Open(path)
 	if err != nil {

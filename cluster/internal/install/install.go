@@ -1,5 +1,5 @@
-// Package install installs Crossplane packages as "crossplane xpkg install" does,
-// and waits until what they bring can be used.
+// Package install installs Crossplane packages as "crossplane xpkg install" does, and waits until
+// their types are served.
 package install
 
 import (
@@ -36,7 +36,7 @@ type Package struct {
 	Kind string
 	// Reference has registry, repository and tag or digest.
 	Reference string
-	// Name of the object; by default made of the repository, as Crossplane does.
+	// Name of the object. The default derives from the repository, as Crossplane does it.
 	Name string
 }
 
@@ -51,9 +51,8 @@ func (p Package) object() (objectName, source string, err error) {
 	return xpkg.ToDNSLabel(ref.Context().RepositoryStr()), xpkg.ParsePackageSourceFromReference(ref), nil
 }
 
-// Run creates the package object, or changes its version, and waits until it and
-// all that it depends on is healthy and the types that they bring are served.
-// report gets lines of progress.
+// Run creates the package object, or changes its version. It waits until the package and all its
+// dependencies are healthy and their types are served. report receives lines of progress.
 func Run(ctx context.Context, c client.Client, p Package, report func(string)) error {
 	objectName, source, err := p.object()
 	if err != nil {
@@ -146,7 +145,7 @@ func readPackage(ctx context.Context, c client.Client, p pkgv1.Package, r pkgv1.
 		return i, nil
 	}
 	if err := c.Get(ctx, client.ObjectKey{Name: p.GetCurrentRevision()}, r); err != nil {
-		// The revision is about to be there, or was just replaced.
+		// The revision does not exist yet, or was just replaced.
 		return i, client.IgnoreNotFound(err)
 	}
 	found, have, invalid := r.GetDependencyStatus()
@@ -163,8 +162,8 @@ func readPackage(ctx context.Context, c client.Client, p pkgv1.Package, r pkgv1.
 	return i, nil
 }
 
-// established tells whether the type that o defines is served. What defines no
-// type, or is not meant to be active, counts as established.
+// established reports whether the type that o defines is served. An object that defines no type, or
+// that is not meant to be active, counts as established.
 func established(ctx context.Context, c client.Client, o xpv2.TypedReference) (bool, error) {
 	switch o.Kind {
 	case "CompositeResourceDefinition", "ManagedResourceDefinition", "CustomResourceDefinition":

@@ -8,7 +8,7 @@ import (
 	pkgv1 "github.com/crossplane/crossplane/apis/v2/pkg/v1"
 )
 
-// A view is what was read of the packages of a cluster.
+// A view is the observed state of the packages of a cluster.
 type view struct {
 	// dependencies of each source, from Crossplane's Lock.
 	dependencies map[string][]string
@@ -19,15 +19,15 @@ type view struct {
 type installed struct {
 	source             string
 	healthy, installed xpv2.Condition
-	// stale means that Crossplane has not looked at the wanted version yet.
+	// stale means that Crossplane has not processed the desired version yet.
 	stale bool
-	// unresolved is how many dependencies Crossplane has found and not installed.
+	// unresolved is the number of dependencies that Crossplane has found and not installed.
 	unresolved int64
 	// notEstablished are types of the current revision that are not served yet.
 	notEstablished []string
 }
 
-// closure is source and all that it depends on.
+// closure returns source and all its dependencies, also indirect ones.
 func (v view) closure(source string) []string {
 	sources := []string{source}
 	seen := map[string]bool{source: true}
@@ -42,8 +42,8 @@ func (v view) closure(source string) []string {
 	return sources
 }
 
-// pending says of each package that is wanted what it still waits for; nothing of
-// one that is ready.
+// pending returns, for source and each of its dependencies, why it is not ready. Packages that are
+// ready are omitted.
 func (v view) pending(source string) map[string]string {
 	waits := map[string]string{}
 	for _, s := range v.closure(source) {

@@ -14,11 +14,11 @@ import (
 	"github.com/drover-dev/drover/cluster/internal/kubeconfig"
 )
 
-// nodeTokens is the group of bootstrap tokens that kubeadm lets join.
+// nodeTokens is the group of bootstrap tokens that kubeadm allows to join.
 const nodeTokens = "system:bootstrappers:kubeadm:default-node-token"
 
-// Complete gives the cluster what kubeadm leaves in one: the human's rights,
-// what joining kubelets may do, and how they find the cluster.
+// Complete creates the objects that kubeadm creates in a cluster: the rights of the administrator
+// and of joining kubelets, and the public information by which kubelets find the cluster.
 func (k ControlPlane) Complete(ctx context.Context, c client.Client) error {
 	ca, err := k.CA()
 	if err != nil {

@@ -1,5 +1,4 @@
-// Package kube prepares, starts and completes one Kubernetes control plane, as
-// kubeadm does.
+// Package kube prepares, starts and completes one Kubernetes control plane, as kubeadm does.
 package kube
 
 import (
@@ -20,8 +19,8 @@ import (
 	"github.com/drover-dev/drover/cluster/internal/process"
 )
 
-// adminGroup is bound to cluster-admin, so that the human's rights can be taken
-// away, unlike those of system:masters.
+// adminGroup is bound to cluster-admin. Unlike the rights of system:masters, the rights of this
+// group can be revoked.
 const adminGroup = "drover:cluster-admins"
 
 // realVMs is the address at which the local cloud's real VMs reach this computer's loopback
@@ -34,19 +33,19 @@ type ControlPlane struct {
 	Name string
 	Dir  layout.Cluster
 	Port int
-	// Kubeconfig is where the human's kubeconfig goes.
+	// Kubeconfig is the path of the administrator's kubeconfig.
 	Kubeconfig string
-	// Audit is the level of the API server's audit log; empty for none.
+	// Audit is the level of the API server's audit log, empty for none.
 	Audit string
 }
 
-// Server is the URL of the API server.
+// Server returns the URL of the API server.
 func (k ControlPlane) Server() string { return fmt.Sprintf("https://127.0.0.1:%d", k.Port) }
 
-// CA is the certificate of the cluster's authority.
+// CA returns the certificate of the cluster's authority.
 func (k ControlPlane) CA() ([]byte, error) { return os.ReadFile(k.Dir.PKI("ca.crt")) }
 
-// Prepare makes the certificates and keys that are missing, and the kubeconfigs.
+// Prepare creates missing certificates and keys, and the kubeconfigs.
 func (k ControlPlane) Prepare(now time.Time) error {
 	ca, err := k.authority(now)
 	if err != nil {
@@ -89,7 +88,7 @@ func (k ControlPlane) Prepare(now time.Time) error {
 
 func (k ControlPlane) authority(now time.Time) (*certs.Authority, error) {
 	cert, key := k.Dir.PKI("ca.crt"), k.Dir.PKI("ca.key")
-	// The key is written last: with it, the pair is complete.
+	// The key is written last, because its existence marks the pair as complete.
 	if !files.Exists(key) {
 		ca, err := certs.NewAuthority("kubernetes", now)
 		if err != nil {
@@ -115,7 +114,7 @@ func write(pair certs.Pair, cert, key string) error {
 	return files.Write(key, pair.Key)
 }
 
-// Spec is how the process is run, once everything is prepared.
+// Spec returns how to run the process, after Prepare.
 func (k ControlPlane) Spec(binary, log string) (process.Spec, error) {
 	config, err := k.Config()
 	if err != nil {
@@ -133,9 +132,8 @@ func (k ControlPlane) Spec(binary, log string) (process.Spec, error) {
 		Name: k.Name,
 		Path: binary,
 		Args: args,
-		// Most of what an API server does is to make garbage. With Go's default a small
-		// heap, as that of a small cluster is, is swept all the time, which takes a
-		// quarter of its CPU.
+		// An API server allocates a lot of short-lived memory. With Go's default, the small heap of
+		// a small cluster is collected all the time, which takes a quarter of its CPU.
 		Env:   []string{"GOGC=400"},
 		Dir:   string(k.Dir),
 		Log:   log,
@@ -143,8 +141,7 @@ func (k ControlPlane) Spec(binary, log string) (process.Spec, error) {
 	}, nil
 }
 
-// Config is a client configuration with all rights, for what kubeadm does with the
-// same rights: to complete the cluster.
+// Config returns a client configuration with all rights, to complete the cluster as kubeadm does.
 func (k ControlPlane) Config() (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", k.Dir.ComponentKubeconfig())
 	if err != nil {

@@ -9,18 +9,18 @@ import (
 	"github.com/drover-dev/drover/cluster/internal/files"
 )
 
-// Certificate is a kubeconfig whose user has a client certificate.
+// Certificate returns a kubeconfig whose user has a client certificate.
 func Certificate(server string, ca []byte, user string, pair certs.Pair) *api.Config {
 	return config(server, ca, user, &api.AuthInfo{ClientCertificateData: pair.Cert, ClientKeyData: pair.Key})
 }
 
-// TokenFile is a kubeconfig whose user has a token in a file, which clients read
-// again every minute.
+// TokenFile returns a kubeconfig whose user has a token in a file. Clients read the file again
+// every minute.
 func TokenFile(server string, ca []byte, user, path string) *api.Config {
 	return config(server, ca, user, &api.AuthInfo{TokenFile: path})
 }
 
-// Anonymous is a kubeconfig without a user, as the cluster-info ConfigMap has it.
+// Anonymous returns a kubeconfig without a user, as in the ConfigMap cluster-info.
 func Anonymous(server string, ca []byte) *api.Config {
 	c := api.NewConfig()
 	c.Clusters[""] = &api.Cluster{Server: server, CertificateAuthorityData: ca}

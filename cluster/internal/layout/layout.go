@@ -6,11 +6,10 @@ import (
 	"path/filepath"
 )
 
-// maxSocketPath is what sockaddr_un holds on Linux, without its final NUL.
+// maxSocketPath is the longest path in sockaddr_un on Linux, without its final NUL.
 const maxSocketPath = 107
 
-// A Dir is the directory of one instance. Instances in different directories
-// share nothing.
+// A Dir is the directory of one instance. Instances in different directories share nothing.
 type Dir string
 
 // New makes path absolute and checks that the sockets below it can be bound.
@@ -36,19 +35,19 @@ func (d Dir) path(elem ...string) string {
 	return filepath.Join(append([]string{string(d)}, elem...)...)
 }
 
-// Kubeconfig is for the human: cluster-admin of the control cluster.
+// Kubeconfig is the user's kubeconfig: cluster-admin of the control cluster.
 func (d Dir) Kubeconfig() string { return d.path("kubeconfig") }
 
-// TargetKubeconfig is for the human: cluster-admin of the target cluster.
+// TargetKubeconfig is the user's kubeconfig: cluster-admin of the target cluster.
 func (d Dir) TargetKubeconfig() string { return d.path("target.kubeconfig") }
 
-// State is the file with what must survive a restart.
+// State is the file with the state that must survive a restart.
 func (d Dir) State() string { return d.path("state.json") }
 
-// Socket is where the supervisor listens.
+// Socket is the socket that the supervisor listens on.
 func (d Dir) Socket() string { return d.path("supervisor.sock") }
 
-// Lock is held by the supervisor as long as it lives.
+// Lock is the file that the supervisor locks while it runs.
 func (d Dir) Lock() string { return d.path("supervisor.lock") }
 
 // Logs is the folder of all logs.
@@ -57,16 +56,16 @@ func (d Dir) Logs() string { return d.path("logs") }
 // Log is the log file of one component.
 func (d Dir) Log(component string) string { return d.path("logs", component+".log") }
 
-// Kubernetes is the control cluster.
+// Kubernetes is the folder of the control cluster.
 func (d Dir) Kubernetes() Cluster { return Cluster(d.path("kubernetes")) }
 
-// Target is the separate target cluster.
+// Target is the folder of the separate target cluster.
 func (d Dir) Target() Cluster { return Cluster(d.path("target")) }
 
-// Registry holds blobs and manifests.
+// Registry is the folder of the registry's blobs and manifests.
 func (d Dir) Registry() string { return d.path("registry") }
 
-// LocalCloud is the state of the local cloud.
+// LocalCloud is the folder of the local cloud's state.
 func (d Dir) LocalCloud() string { return d.path("local-cloud") }
 
 // LocalCloudToken is the file with the local cloud's bearer token.
@@ -88,13 +87,13 @@ type Cluster string
 // PKI is a file of the cluster's certificates and keys.
 func (c Cluster) PKI(name string) string { return filepath.Join(string(c), "pki", name) }
 
-// ComponentKubeconfig is the identity of the control plane itself.
+// ComponentKubeconfig has the identity of the control plane's own components.
 func (c Cluster) ComponentKubeconfig() string {
 	return filepath.Join(string(c), "component.kubeconfig")
 }
 
-// AuditLog is where the API server writes its audit log, if it is asked to.
+// AuditLog is the file of the API server's audit log, if it writes one.
 func (c Cluster) AuditLog() string { return filepath.Join(string(c), "audit.log") }
 
-// EtcdPeerSocket is the longest of etcd's sockets.
+// EtcdPeerSocket has the longest path of etcd's sockets.
 func (c Cluster) EtcdPeerSocket() string { return filepath.Join(string(c), "etcd-peer.sock") }

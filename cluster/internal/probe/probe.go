@@ -1,4 +1,4 @@
-// Package probe asks processes whether they are ready, as the kubelet does.
+// Package probe checks whether processes are ready, as the kubelet does.
 package probe
 
 import (
@@ -9,11 +9,10 @@ import (
 	"time"
 )
 
-// timeout is short: a process that starts may accept a connection long before it
-// answers.
+// timeout is short, because a process that starts may accept a connection long before it answers.
 const timeout = 2 * time.Second
 
-// HTTP is an error unless url answers 200.
+// HTTP returns an error unless url answers with status 200.
 func HTTP(ctx context.Context, c *http.Client, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -32,7 +31,7 @@ func HTTP(ctx context.Context, c *http.Client, url string) error {
 	return nil
 }
 
-// TCP is an error unless something listens at address.
+// TCP returns an error unless a process listens at address.
 func TCP(ctx context.Context, address string) error {
 	d := net.Dialer{Timeout: timeout}
 	conn, err := d.DialContext(ctx, "tcp", address)

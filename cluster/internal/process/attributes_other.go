@@ -4,5 +4,5 @@ package process
 
 import "syscall"
 
-// Only Linux can tie a child's life to ours.
+// Only Linux can kill a child when its parent ends.
 func childAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

@@ -13,8 +13,7 @@ type Group struct {
 	processes []*Process
 }
 
-// Add adds a process. It takes the place of one with the same name, which must be
-// stopped.
+// Add adds a process. It replaces a process with the same name, which must be stopped.
 func (g *Group) Add(p *Process) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -27,14 +26,14 @@ func (g *Group) Add(p *Process) {
 	g.processes = append(g.processes, p)
 }
 
-// Remove forgets a process, which must be stopped.
+// Remove removes a process, which must be stopped.
 func (g *Group) Remove(name string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.processes = slices.DeleteFunc(g.processes, func(p *Process) bool { return p.spec.Name == name })
 }
 
-// Get finds a process; the error names those that there are.
+// Get returns a process. Its error lists the names of all processes.
 func (g *Group) Get(name string) (*Process, error) {
 	var names []string
 	for _, p := range g.all() {
@@ -46,7 +45,7 @@ func (g *Group) Get(name string) (*Process, error) {
 	return nil, fmt.Errorf("component %q: there is none of that name, only %s", name, strings.Join(names, ", "))
 }
 
-// Status returns how all stand, in the order in which they were added.
+// Status returns the status of all processes, in the order in which they were added.
 func (g *Group) Status() []Status {
 	var all []Status
 	for _, p := range g.all() {
@@ -55,8 +54,8 @@ func (g *Group) Status() []Status {
 	return all
 }
 
-// StopAll stops all, the last added first: what was added earlier may be needed
-// by what came later.
+// StopAll stops all processes, the last added first, because a process may need those that were
+// added before it.
 func (g *Group) StopAll() {
 	for _, p := range slices.Backward(g.all()) {
 		p.Stop()

@@ -27,7 +27,7 @@ func readChild(t *testing.T, r io.Reader) int {
 	return 0
 }
 
-// alive is false for a zombie too: nobody may be there to reap it.
+// alive returns false for a zombie too, because its parent may never reap it.
 func alive(pid int) bool {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

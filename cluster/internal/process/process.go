@@ -1,5 +1,5 @@
-// Package process runs child processes: with a log file each, restarted with
-// backoff when they end by themselves, and never outliving this process.
+// Package process runs child processes, each with a log file. It restarts them with backoff if they
+// end by themselves. They never outlive this process.
 package process
 
 import (
@@ -17,39 +17,39 @@ import (
 const (
 	defaultGrace = 10 * time.Second
 	readyPeriod  = 50 * time.Millisecond
-	// maxExits is how often a process may end before WaitReady gives up on it.
+	// maxExits is how often a process may end before WaitReady returns an error.
 	maxExits = 3
-	// maxLog is the size in bytes at which a log is moved away on a start.
+	// maxLog is the size in bytes from which a log is moved away at a start.
 	maxLog = 32 << 20
 )
 
-// Spec says what to run.
+// Spec is how to run a process.
 type Spec struct {
 	Name string
 	Path string
 	Args []string
-	// Env is the whole environment, apart from what Environment gives.
+	// Env is the whole environment, except for the variables of Environment.
 	Env []string
 	// Dir is the working directory.
 	Dir string
 	// Log is the file that output is appended to.
 	Log string
-	// Ready tells whether the process does its work; nil means from its start.
+	// Ready returns an error until the process is ready. Nil means that it is ready from its start.
 	Ready func(context.Context) error
 	// Metrics is the URL of its Prometheus metrics, if it serves any.
 	Metrics string
-	// Grace is how long the process may take to end; 0 means 10 s.
+	// Grace is how long the process may take to end. 0 means 10 s.
 	Grace time.Duration
 }
 
-// State is where a process stands.
+// State is the state of a process.
 type State string
 
 const (
 	Stopped  State = "Stopped"
 	Starting State = "Starting"
 	Running  State = "Running"
-	// Backoff means that it ended by itself and waits to be started again.
+	// Backoff means that the process ended by itself and waits to be restarted.
 	Backoff State = "Backoff"
 )
 
@@ -65,12 +65,12 @@ type Status struct {
 	Metrics  string    `json:"metrics,omitempty"`
 }
 
-// A Process keeps what its Spec says running between Start and Stop.
+// A Process keeps a Spec running between Start and Stop.
 type Process struct {
 	spec     Spec
 	onChange func(Status)
 
-	// ops makes Start and Stop take turns.
+	// ops makes calls of Start and Stop exclusive.
 	ops    sync.Mutex
 	cancel context.CancelFunc
 	done   chan struct{}
@@ -80,8 +80,8 @@ type Process struct {
 	changed chan struct{}
 }
 
-// New makes a process that is not started. onChange, if not nil, is called after
-// every change of its state.
+// New returns a process that is not started. If onChange is not nil, it is called after every
+// change of the state.
 func New(spec Spec, onChange func(Status)) *Process {
 	if onChange == nil {
 		onChange = func(Status) {}
@@ -94,7 +94,7 @@ func New(spec Spec, onChange func(Status)) *Process {
 	}
 }
 
-// Start starts the process, if it is not started already, and returns at once.
+// Start starts the process, unless it is started already, and returns at once.
 func (p *Process) Start() {
 	p.ops.Lock()
 	defer p.ops.Unlock()
@@ -107,7 +107,7 @@ func (p *Process) Start() {
 	go p.run(ctx, p.done)
 }
 
-// Stop ends the process and returns when it is gone.
+// Stop stops the process, and returns when it has ended.
 func (p *Process) Stop() {
 	p.ops.Lock()
 	defer p.ops.Unlock()
@@ -120,15 +120,15 @@ func (p *Process) Stop() {
 	p.set(func(s *Status) { *s = Status{Name: s.Name, Log: s.Log, Metrics: s.Metrics, State: Stopped} })
 }
 
-// Status returns how it stands.
+// Status returns the current status.
 func (p *Process) Status() Status {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.status
 }
 
-// WaitReady waits until the process is ready. It gives up when the process is
-// stopped or keeps ending.
+// WaitReady waits until the process is ready. It returns an error if the process is stopped or has
+// ended maxExits times.
 func (p *Process) WaitReady(ctx context.Context) error {
 	for {
 		p.mu.Lock()
@@ -185,7 +185,7 @@ func (p *Process) run(ctx context.Context, done chan<- struct{}) {
 	}
 }
 
-// once runs the process until it ends or ctx does.
+// once runs the process until it or ctx ends.
 func (p *Process) once(ctx context.Context, restarts int) error {
 	log, err := openLog(p.spec.Log)
 	if err != nil {
@@ -256,7 +256,7 @@ func (p *Process) end(cmd *exec.Cmd, exited <-chan error) error {
 	if grace == 0 {
 		grace = defaultGrace
 	}
-	// The process may have ended just now: then there is nobody to signal.
+	// If the process ended just now, the signal has no effect.
 	_ = cmd.Process.Signal(syscall.SIGTERM)
 	select {
 	case err := <-exited:
@@ -274,8 +274,8 @@ func exitReason(err error) string {
 	return err.Error()
 }
 
-// Environment is what every child gets of our own environment. It is short, so
-// that no credential of the person who starts the control plane gets into it.
+// Environment returns the variables of this process's environment that every child gets. They are
+// few, so that no credential of the user who starts the control plane is among them.
 func Environment() []string {
 	var env []string
 	for _, name := range []string{"PATH", "HOME", "TMPDIR", "TZ"} {
@@ -298,8 +298,8 @@ func openLog(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 }
 
-// spawn starts cmd from one thread that never ends: a child's parent-death signal
-// is sent when the thread that started it ends, not when the process does.
+// spawn starts cmd from one thread that never ends: the kernel sends a child's parent-death signal
+// when the thread that started it ends, not when the process does.
 func spawn(cmd *exec.Cmd) error {
 	started := make(chan error)
 	spawner() <- func() { started <- cmd.Start() }

@@ -134,7 +134,7 @@ func TestAChildGetsNoCredentialsOfOurEnvironment(t *testing.T) {
 	}
 }
 
-// The test binary starts itself as the parent that dies.
+// The test binary starts itself as the parent that is killed.
 func TestChildrenDieWithTheirParent(t *testing.T) {
 	if os.Getenv("TEST_PARENT") != "" {
 		p := New(shell(t, "exec sleep 60"), nil)

@@ -1,5 +1,4 @@
-// Package registry is a package registry on loopback that keeps what is pushed to
-// it over a restart.
+// Package registry is a package registry on loopback whose content survives a restart.
 package registry
 
 import (
@@ -22,14 +21,14 @@ import (
 	"github.com/drover-dev/drover/cluster/internal/files"
 )
 
-// maxManifest is the size in bytes that registries commonly accept.
+// maxManifest is the maximum size of a manifest in bytes, as in most registries.
 const maxManifest = 4 << 20
 
 var manifestPath = regexp.MustCompile(`^/v2/.+/manifests/[^/]+$`)
 
-// Handler serves the registry whose data is in dir. go-containerregistry's
-// registry can keep blobs on disk, but has manifests in memory: those we keep
-// beside, and push them again at the start.
+// Handler serves the registry whose data is in dir. go-containerregistry's registry can store blobs
+// on disk, but has manifests in memory only. So the handler stores manifests itself, and pushes
+// them again at the start.
 func Handler(dir string, logger *log.Logger) (http.Handler, error) {
 	blobs := filepath.Join(dir, "blobs")
 	if err := os.MkdirAll(blobs, 0o700); err != nil {
@@ -64,7 +63,7 @@ func (k *keeper) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
-	// Kept before it is acknowledged, so that nothing acknowledged is lost.
+	// Store it before it is acknowledged, so that no acknowledged manifest is lost.
 	if err := k.keep(manifest{Path: r.URL.Path, ContentType: r.Header.Get("Content-Type"), Body: body}); err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
@@ -72,8 +71,8 @@ func (k *keeper) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	k.inner.ServeHTTP(w, r)
 }
 
-// keep writes a manifest under its tag and under its digest: what refers to the
-// digest must find it after the tag has moved on.
+// keep writes a manifest under its tag and under its digest: references by digest must find it
+// after the tag has changed.
 func (k *keeper) keep(m manifest) error {
 	digest := fmt.Sprintf("sha256:%x", sha256.Sum256(m.Body))
 	byDigest := m
@@ -112,7 +111,7 @@ func (k *keeper) load() error {
 			images = append(images, m)
 		}
 	}
-	// An index is refused unless its images are there.
+	// The registry refuses an index unless its images exist.
 	for _, m := range append(images, indexes...) {
 		if err := k.replay(m); err != nil {
 			return fmt.Errorf("%s: %w", m.Path, err)
@@ -135,7 +134,7 @@ func (k *keeper) replay(m manifest) error {
 	return nil
 }
 
-// An answer is the registry's answer to ourselves.
+// An answer is the registry's response to a request of this package.
 type answer struct {
 	header http.Header
 	code   int

@@ -19,12 +19,12 @@ import (
 func manifestsFile(r xpkg.Release) string { return "drover-" + r.Version + "-manifests.tar.gz" }
 func sourcesFile(r xpkg.Release) string   { return "drover-" + r.Version + "-sources.tar.gz" }
 
-// manifestFolders are what a user applies beside the packages, from the root of the
-// repository.
+// manifestFolders have the manifests that a user applies beside the packages. They are relative to
+// the root of the repository.
 var manifestFolders = []string{"package/policies", "package/provider-drover", "package/provider-inventory", "examples"}
 
-// manifestsArchive has the manifests of the repository, for the registry of the release: an
-// ImageConfig finds a package by the prefix of its name.
+// manifestsArchive returns the manifests of the repository, for the registry of the release: an
+// ImageConfig selects a package by the prefix of its name.
 func manifestsArchive(root string, r xpkg.Release) ([]byte, error) {
 	var files []xpkg.File
 	for _, folder := range manifestFolders {
@@ -58,8 +58,8 @@ func manifestsArchive(root string, r xpkg.Release) ([]byte, error) {
 	return archive(files)
 }
 
-// sourcesArchive has the sources of modules whose licenses require it, as the module
-// proxy serves them.
+// sourcesArchive returns the sources of modules whose licenses require it, as the module proxy
+// serves them.
 func sourcesArchive(modules []licensed) ([]byte, error) {
 	var files []xpkg.File
 	for _, m := range modules {
@@ -75,7 +75,7 @@ func sourcesArchive(modules []licensed) ([]byte, error) {
 	return archive(files)
 }
 
-// archive makes a compressed tar of files, ordered by path, without times and owners.
+// archive returns a compressed tar of files, ordered by path, without times and owners.
 func archive(files []xpkg.File) ([]byte, error) {
 	slices.SortFunc(files, func(a, b xpkg.File) int { return strings.Compare(a.Path, b.Path) })
 	var b bytes.Buffer

@@ -10,8 +10,8 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// An artifact is a manifest of files that are no image, as the OCI image specification has
-// it: its config is empty.
+// An artifact is a manifest of files that are not an image, in the form of the OCI image
+// specification: its config is empty.
 type artifact struct {
 	manifest []byte
 	blobs    map[v1.Hash]v1.Layer
@@ -24,7 +24,7 @@ type blob struct {
 	content   []byte
 }
 
-// newArtifact makes an artifact that belongs to the manifest subject, if there is one.
+// newArtifact returns an artifact that refers to the manifest subject, if there is one.
 func newArtifact(artifactType string, subject *v1.Descriptor, annotations map[string]string, blobs []blob) (v1.Image, error) {
 	a := artifact{blobs: map[v1.Hash]v1.Layer{}}
 	m := v1.Manifest{

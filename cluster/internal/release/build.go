@@ -26,7 +26,7 @@ import (
 
 const (
 	packagesFolder = "packages"
-	// artifactName is the repository of what a release has beside its packages.
+	// artifactName is the repository of the files of a release that are not packages.
 	artifactName  = "release"
 	artifactType  = "application/vnd.drover.release.v1"
 	sourceLink    = "https://github.com/drover-dev/drover"
@@ -36,22 +36,23 @@ const (
 // Options of a build.
 type Options struct {
 	xpkg.Release
-	// Root is the repository, and Out the folder of the release, which is replaced.
+	// Root is the repository. Out is the folder of the release, which is replaced.
 	Root, Out string
-	// Bin is the folder with the binaries of each architecture, as amd64.
+	// Bin is the folder with the binaries per architecture, such as amd64.
 	Bin map[string]string
-	// Authorities is the version of xpkg.RootsModule, as AuthoritiesVersion.
+	// Authorities is the version of xpkg.RootsModule, as returned by AuthoritiesVersion.
 	Authorities string
 	// Signer signs the release. Without one it is not signed.
 	Signer *Signer
-	// AllowModified accepts binaries that are not of one commit: of a tree with changes that
-	// are not committed, or without the commit. Such a release cannot be reproduced.
+	// AllowModified accepts binaries that are not all of one commit, that were built from a tree
+	// with uncommitted changes, or that do not have the commit. Such a release cannot be
+	// reproduced.
 	AllowModified bool
-	// Log reports each step that is done.
+	// Log reports each completed step.
 	Log func(format string, args ...any)
 }
 
-// Build makes a release in Out. If it fails, what was there before stays.
+// Build creates a release in Out. If it fails, the previous content of Out stays.
 func Build(ctx context.Context, o Options) error {
 	tmp := o.Out + ".new"
 	if err := os.RemoveAll(tmp); err != nil {
@@ -76,8 +77,8 @@ type builder struct {
 	folder string
 	// own are Drover's LICENSE and NOTICE.
 	own []xpkg.File
-	// known are the modules whose licenses were read, by path@version. revision and created are
-	// those of the commit that all binaries were built from.
+	// known are the modules whose licenses were read, by path@version. revision and created are the
+	// revision and the time of the commit that all binaries were built from.
 	known             map[string]licensed
 	revision, created string
 	// digests of the packages, in the order of their names.
@@ -131,7 +132,7 @@ func (b *builder) build(ctx context.Context) error {
 	return b.writeChecksums()
 }
 
-// sources of each package, by architecture.
+// sources returns the sources of each package, by architecture.
 func (b *builder) sources() (map[string]map[string]xpkg.Source, []string, error) {
 	byName := map[string]map[string]xpkg.Source{}
 	for arch, bin := range b.Bin {
@@ -255,8 +256,8 @@ func (b *builder) annotations(title string) map[string]string {
 	return a
 }
 
-// modules of an image: those of its program, Go's standard library, and the one with the
-// certificate authorities.
+// modules returns the modules of an image: those of its program, Go's standard library, and the one
+// with the certificate authorities.
 func (b *builder) modules(ctx context.Context, program string) ([]licensed, error) {
 	if program == "" {
 		return nil, nil
@@ -290,7 +291,7 @@ func (b *builder) modules(ctx context.Context, program string) ([]licensed, erro
 	return all, nil
 }
 
-// AuthoritiesVersion is the version of the module with the certificate authorities that is
+// AuthoritiesVersion returns the version of the module with the certificate authorities that is
 // linked into this program.
 func AuthoritiesVersion() (string, error) {
 	info, ok := debug.ReadBuildInfo()
@@ -306,8 +307,8 @@ func AuthoritiesVersion() (string, error) {
 	return "", fmt.Errorf("this program is not built with %s", xpkg.RootsModule)
 }
 
-// finish makes an image of a package what a registry of OCI images has: with annotations of
-// the layers that are the package, and with the media types of OCI throughout.
+// finish converts the image of a package to the form for a registry of OCI images: it adds
+// annotations to the layers that are the package, and uses only media types of OCI.
 func finish(built v1.Image, platform v1.Platform) (v1.Image, error) {
 	annotated, err := xpkg.Annotate(built)
 	if err != nil {
@@ -342,7 +343,7 @@ func finish(built v1.Image, platform v1.Platform) (v1.Image, error) {
 	return mutate.ConfigFile(oci, config)
 }
 
-// write a file of the release.
+// write writes a file of the release.
 func (b *builder) write(name string, content []byte) error {
 	mediaType := types.MediaType("text/plain")
 	switch {
@@ -355,7 +356,7 @@ func (b *builder) write(name string, content []byte) error {
 	return os.WriteFile(filepath.Join(b.folder, name), content, 0o644) //nolint:gosec // A release is public.
 }
 
-// packFiles makes the artifact of the files that were written until now.
+// packFiles creates the artifact of the files that were written until now.
 func (b *builder) packFiles() error {
 	p, err := newPackage(b.folder, artifactName, b.Registry, b.Signer)
 	if err != nil {

@@ -1,8 +1,8 @@
-// Package release makes a release of Drover from the binaries of all architectures, and
-// publishes it.
+// Package release creates a release of Drover from the binaries of all architectures, and publishes
+// it.
 //
-// A release is a folder that depends on the commit, the Go version and the key only, so that
-// users can reproduce and compare it:
+// A release is a folder. It depends only on the commit, the Go version and the key, so that users
+// can reproduce and compare it:
 //
 //	packages/NAME/                     the package for all architectures, its SBOM and its signatures, an OCI image layout
 //	packages/release/                  the files below, but the last three, as an OCI artifact

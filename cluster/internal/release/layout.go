@@ -14,8 +14,8 @@ import (
 
 func errNoBlob(h v1.Hash) error { return fmt.Errorf("there is no blob %s", h) }
 
-// A pkg is a repository of a release: the manifest that gets the tag of the version, and
-// what belongs to it.
+// A pkg is a repository of a release: the manifest that gets the tag of the version, and the
+// manifests that refer to it.
 type pkg struct {
 	path layout.Path
 	name string
@@ -24,7 +24,7 @@ type pkg struct {
 	registry string
 }
 
-// newPackage makes the layout of a repository below folder.
+// newPackage creates the layout of a repository below folder.
 func newPackage(folder, name, registry string, signer *Signer) (pkg, error) {
 	dir := filepath.Join(folder, packagesFolder, name)
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // A release is public.
@@ -34,7 +34,7 @@ func newPackage(folder, name, registry string, signer *Signer) (pkg, error) {
 	return pkg{path: p, name: name, registry: registry, signer: signer}, err
 }
 
-// add an image or artifact under a tag. Without a tag it is found by its digest, and as a
+// add adds an image or artifact under a tag. Without a tag it is found by its digest, and as a
 // referrer of its subject.
 func (p pkg) add(image v1.Image, tag string) (v1.Descriptor, error) {
 	if err := p.path.WriteImage(image); err != nil {
@@ -63,7 +63,7 @@ func (p pkg) record(d partial.Describable, tag string) (v1.Descriptor, error) {
 	return *desc, p.path.AppendDescriptor(listed)
 }
 
-// sign a manifest of the repository.
+// sign signs a manifest of the repository.
 func (p pkg) sign(digest v1.Hash) error {
 	if p.signer == nil {
 		return nil

@@ -20,7 +20,7 @@ import (
 	"github.com/drover-dev/drover/cluster/internal/xpkg"
 )
 
-// obligation is what a license requires of a release, in addition to its text.
+// obligation is the requirement of a license on a release, in addition to its text.
 type obligation int
 
 const (
@@ -29,8 +29,8 @@ const (
 	offerSource
 )
 
-// accepted are the licenses that a release may contain, by their SPDX identifier. Before one
-// is added, read what it requires.
+// accepted are the licenses that a release may contain, by their SPDX identifier. Before you add
+// one, read its requirements.
 var accepted = map[string]obligation{
 	"0BSD":             notice,
 	"Apache-2.0":       notice,
@@ -42,16 +42,16 @@ var accepted = map[string]obligation{
 	"MPL-2.0":          offerSource,
 }
 
-// spdxNames are the identifiers that the classifier has other names for.
+// spdxNames are the SPDX identifiers of licenses for which the classifier uses other names.
 var spdxNames = map[string]string{"BSD-0-Clause": "0BSD"}
 
 // legalFile matches the name of a file with a license or notice.
 var legalFile = regexp.MustCompile(`(?i)^(un)?(licen[sc]e|copying|copyright|notice|patents)([.-][^.]*)?(\.(txt|md|rst))?$`)
 
-// A licensed is a module and what has to be passed on with it.
+// A licensed is a module with the texts that must be distributed with it.
 type licensed struct {
 	source
-	// URL of its source at the module proxy; Go's standard library has none.
+	// URL of its source at the module proxy, empty for Go's standard library.
 	URL string
 	// Licenses are the SPDX identifiers of all texts that were found in it, in order.
 	Licenses []string
@@ -69,8 +69,7 @@ func (l licensed) offersSource() bool {
 
 var loadClassifier = sync.OnceValues(assets.DefaultClassifier)
 
-// license reads the licenses of a module. It fails if there is none, or one that is not
-// accepted.
+// license reads the licenses of a module. It fails if there is none, or if one is not accepted.
 func license(s source) (licensed, error) {
 	l := licensed{source: s}
 	var err error
@@ -129,7 +128,7 @@ func spdxName(m *classifier.Match) string {
 	return m.Name
 }
 
-// isNotLinked reports whether Go links nothing of a folder of this name.
+// isNotLinked reports whether Go never links the content of a folder of this name.
 func isNotLinked(folder string) bool {
 	return folder == "testdata" || folder == "vendor" || strings.HasPrefix(folder, ".") || strings.HasPrefix(folder, "_")
 }
@@ -151,7 +150,7 @@ func licenses(ctx context.Context, modules []module) ([]licensed, error) {
 	return all, nil
 }
 
-// standardLibrary is Go's own license, which covers what is linked of it.
+// standardLibrary returns Go's own license, which covers the linked parts of the standard library.
 func standardLibrary(ctx context.Context, version string) (licensed, error) {
 	out, err := exec.CommandContext(ctx, "go", "env", "GOROOT").Output()
 	if err != nil {
@@ -169,10 +168,10 @@ func standardLibrary(ctx context.Context, version string) (licensed, error) {
 	return l, nil
 }
 
-// legalFolder is where an image has its licenses.
+// legalFolder is the folder of an image with its licenses.
 const legalFolder = "licenses"
 
-// legalFiles are the files of an image that the licenses of its modules require: own are
+// legalFiles returns the files of an image that the licenses of its modules require. own are
 // Drover's LICENSE and NOTICE.
 func legalFiles(own []xpkg.File, modules []licensed, r xpkg.Release) []xpkg.File {
 	var files []xpkg.File
@@ -188,8 +187,8 @@ func legalFiles(own []xpkg.File, modules []licensed, r xpkg.Release) []xpkg.File
 	return files
 }
 
-// thirdParty lists the modules of an image, and where the sources are that a license
-// requires to offer.
+// thirdParty lists the modules of an image, and where to get the sources that a license requires to
+// offer.
 func thirdParty(modules []licensed, r xpkg.Release) string {
 	var list, offer strings.Builder
 	for _, m := range modules {
@@ -207,7 +206,7 @@ func thirdParty(modules []licensed, r xpkg.Release) string {
 	return text
 }
 
-// proxyURL is where the module proxy serves the source of a module.
+// proxyURL returns the URL of a module's source at the module proxy.
 func proxyURL(m module) (string, error) {
 	path, err := gomodule.EscapePath(m.Path)
 	if err != nil {

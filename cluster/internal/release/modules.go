@@ -25,18 +25,18 @@ type module struct {
 
 func (m module) String() string { return m.Path + "@" + m.Version }
 
-// A binary is what a Go program was built from.
+// A binary is the build information of a Go program.
 type binary struct {
 	// Go is the version of the toolchain, without the prefix "go".
 	Go string
-	// Revision and Time of the commit, and whether the tree had changes that were not
-	// committed. Revision is empty for a build outside of a repository.
+	// Revision and Time are those of the commit. Modified means that the tree had uncommitted
+	// changes. Revision is empty for a build outside of a repository.
 	Revision, Time string
 	Modified       bool
 	Modules        []module
 }
 
-// readBinary reads the build information that the linker left in a program.
+// readBinary reads the build information that the linker wrote to a program.
 func readBinary(path string) (binary, error) {
 	info, err := buildinfo.ReadFile(path)
 	if err != nil {
@@ -72,8 +72,8 @@ func isOfRepository(d *debug.Module) bool {
 	return d.Replace != nil && strings.HasPrefix(d.Replace.Path, "./") && filepath.IsLocal(d.Replace.Path)
 }
 
-// linked is the module that was linked: its replacement, if it has one. A replacement by a
-// folder elsewhere has neither a version nor a source that could be offered.
+// linked returns the module that was linked: its replacement, if it has one. A replacement by a
+// folder elsewhere has neither a version nor a source to offer.
 func linked(d *debug.Module) (module, error) {
 	original := d.Path
 	if d.Replace != nil {
@@ -85,15 +85,15 @@ func linked(d *debug.Module) (module, error) {
 	return module{Path: d.Path, Version: d.Version, Sum: d.Sum}, nil
 }
 
-// A source is where a module's files are in the module cache.
+// A source is a module with its files in the module cache.
 type source struct {
 	module
 	// Dir is the folder of its files, and Zip the archive that the module proxy serves.
 	Dir, Zip string
 }
 
-// download finds the sources of modules in the module cache, and fetches what is missing.
-// The content must have the hash that was linked.
+// download returns the sources of modules from the module cache, and downloads missing ones. Their
+// content must have the hash that was linked.
 func download(ctx context.Context, modules []module) ([]source, error) {
 	if len(modules) == 0 {
 		return nil, nil
@@ -139,7 +139,7 @@ func download(ctx context.Context, modules []module) ([]source, error) {
 	return all, nil
 }
 
-// union of the modules of several binaries, ordered by path and version.
+// union returns the modules of several binaries, ordered by path and version.
 func union(all ...[]module) []module {
 	modules := slices.Concat(all...)
 	slices.SortFunc(modules, func(a, b module) int { return strings.Compare(a.String(), b.String()) })

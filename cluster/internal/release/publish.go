@@ -21,19 +21,19 @@ import (
 	"github.com/drover-dev/drover/cluster/internal/xpkg"
 )
 
-// PublishOptions are the place that a release is pushed to.
+// PublishOptions are the options of Publish.
 type PublishOptions struct {
 	// Folder of the release.
 	Folder string
-	// Registry is the prefix of the packages' names. It must be the one that the release was
-	// built for, unless Mirror is set.
+	// Registry is the prefix of the packages' names. It must be the one that the release was built
+	// for, unless Mirror is set.
 	Registry string
-	// Mirror allows another registry than the one that the release was built for. A mirror
-	// serves the packages as they are, so its users install them by their own names.
+	// Mirror allows a registry other than the one that the release was built for. A mirror serves
+	// the packages unchanged, so its users install them by the names of the original registry.
 	Mirror bool
 	// PlainHTTP allows a registry without TLS.
 	PlainHTTP bool
-	// Transport of all requests, by default that of the library.
+	// Transport of all requests. The default is that of the library.
 	Transport http.RoundTripper
 	// Log reports each tag.
 	Log func(format string, args ...any)
@@ -43,22 +43,22 @@ type PublishOptions struct {
 type repository struct {
 	name string
 	path layout.Path
-	// version is the tag of the release, and digest that of the manifest that gets it.
+	// version is the tag of the release, and digest the digest of the manifest that gets it.
 	version string
 	tag     name.Tag
 	digest  v1.Hash
 	// all are the descriptors of the manifest, its SBOM and its signatures.
 	all []v1.Descriptor
-	// isThere means that the registry has the tag already.
+	// isThere means that the registry already has the tag.
 	isThere bool
 }
 
-// Publish pushes a release. A version is never changed: if a tag of the version exists with
-// other content, nothing is pushed at all.
+// Publish pushes a release. A version is never changed: if a tag of the version exists with other
+// content, nothing is pushed at all.
 //
-// The tags of the version are written last, after everything that they need is there, and
-// that of the Configuration last of all. A push that was interrupted is continued by
-// the same call: what the registry has is not sent again.
+// The tags of the version are written last, after everything that they refer to. The tag of the
+// Configuration is the very last one. To continue an interrupted push, call Publish again: it does
+// not send content that the registry has.
 func Publish(ctx context.Context, o PublishOptions) error {
 	repositories, err := read(o)
 	if err != nil {
@@ -96,7 +96,7 @@ func Publish(ctx context.Context, o PublishOptions) error {
 	return nil
 }
 
-// read the repositories of a release, the Configuration last.
+// read reads the repositories of a release. The Configuration is the last one.
 func read(o PublishOptions) ([]repository, error) {
 	paths, err := filepath.Glob(filepath.Join(o.Folder, packagesFolder, "*"))
 	if err != nil {
@@ -137,8 +137,8 @@ func boolOrder(a, b bool) int {
 	return -1
 }
 
-// checkRegistry fails if the release was built for another registry: the Configuration
-// names the function and the provider by it.
+// checkRegistry fails if the release was built for another registry, because the Configuration
+// refers to the function and the provider by it.
 func (o PublishOptions) checkRegistry() error {
 	content, err := os.ReadFile(filepath.Join(o.Folder, "digests.txt"))
 	if err != nil {
@@ -205,7 +205,7 @@ func (r *repository) compare(opts []remote.Option) error {
 	return nil
 }
 
-// push everything but the tag of the version.
+// push pushes everything except the tag of the version.
 func (r *repository) push(opts []remote.Option) error {
 	index, err := r.path.ImageIndex()
 	if err != nil {

@@ -31,7 +31,7 @@ const (
 	functionName = "function-tiny"
 )
 
-// files of a repository with a Configuration, and a function that it depends on.
+// files are a repository with a Configuration, and a function that it depends on.
 var files = map[string]string{
 	"LICENSE": "Apache License",
 	"NOTICE":  "Drover",
@@ -80,7 +80,7 @@ func writeFile(t *testing.T, path string, content []byte) {
 	}
 }
 
-// binaries are the folders with the function's program, by architecture.
+// binaries returns the folders with the function's program, by architecture.
 var binaries = sync.OnceValues(func() (map[string]string, error) {
 	folder, err := os.MkdirTemp("", "drover-release")
 	if err != nil {
@@ -107,7 +107,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// newSigner makes a key as "cosign generate-key-pair" does.
+// newSigner creates a key as "cosign generate-key-pair" does.
 func newSigner(t *testing.T) *Signer {
 	t.Helper()
 	t.Setenv(passwordVariable, "secret")
@@ -137,8 +137,8 @@ func options(t *testing.T, prefix string, signer *Signer) Options {
 	}
 }
 
-// authorities is the version that this module requires: the test's program has no build
-// information.
+// authorities returns the version that this module requires, because the test's program has no
+// build information.
 func authorities(t *testing.T) string {
 	t.Helper()
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Version}}", xpkg.RootsModule).Output()
@@ -148,7 +148,7 @@ func authorities(t *testing.T) string {
 	return strings.TrimSpace(string(out))
 }
 
-// make a release and return its folder.
+// build creates a release and returns its folder.
 func build(t *testing.T, o Options) string {
 	t.Helper()
 	if err := Build(context.Background(), o); err != nil {
@@ -157,7 +157,7 @@ func build(t *testing.T, o Options) string {
 	return o.Out
 }
 
-// read all files of a folder.
+// readAll reads all files of a folder.
 func readAll(t *testing.T, folder string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -197,11 +197,11 @@ func TestAReleaseIsReproducible(t *testing.T) {
 type fakeRegistry struct {
 	prefix string
 	mu     sync.Mutex
-	// uploads are the blobs that were uploaded, and writes all requests that write.
+	// uploads is the number of uploaded blobs, and writes the number of all requests that write.
 	uploads, writes int
-	// allowed writes, if it is not 0: the next one fails.
+	// allowed is the number of writes after which the next one fails. 0 means that none fails.
 	allowed int
-	// broken registries answer no question.
+	// broken means that the registry answers no request.
 	broken bool
 }
 
@@ -305,7 +305,7 @@ func TestAReleaseThatIsPushedAgainIsUnchanged(t *testing.T) {
 	}
 }
 
-// The registry refuses a request, at each place in the push in turn.
+// The registry refuses a request, at each position of the push in turn.
 func TestAnInterruptedPushIsContinued(t *testing.T) {
 	whole := newRegistry(t, true)
 	o := options(t, whole.prefix, newSigner(t))
@@ -318,7 +318,8 @@ func TestAnInterruptedPushIsContinued(t *testing.T) {
 			if err := f.publish(t, folder); err == nil || !strings.Contains(err.Error(), "run it again to continue") {
 				t.Fatalf("got %v, want an error with the way to continue", err)
 			}
-			// The Configuration is last: a user who can install it finds all that it depends on.
+			// The Configuration is pushed last: if a user can install it, all its dependencies
+			// exist.
 			if _, err := remote.Head(f.reference(t, xpkg.Organization)); err == nil {
 				t.Error("the Configuration has its tag")
 			}

@@ -15,7 +15,7 @@ import (
 	"github.com/drover-dev/drover/cluster/internal/xpkg"
 )
 
-// spdxMediaType is that of an SPDX document in JSON.
+// spdxMediaType is the media type of an SPDX document in JSON.
 const spdxMediaType = "application/spdx+json"
 
 const noAssertion = "NOASSERTION"
@@ -27,7 +27,7 @@ type image struct {
 	modules  []licensed
 }
 
-// sbom is the software bill of materials of a package: its index, the image of each
+// sbom returns the software bill of materials of a package: its index, the image of each
 // architecture, and the Go modules that are linked into its program.
 func sbom(name string, r xpkg.Release, index v1.Hash, images []image, created string) ([]byte, error) {
 	root := &spdx.Package{
@@ -90,7 +90,7 @@ func modulePackage(m licensed) *spdx.Package {
 		PrimaryPackagePurpose:     "LIBRARY",
 	}
 	if m.URL == "" {
-		// Scanners know Go's own packages by this name.
+		// Scanners expect Go's own packages under this name.
 		p.PackageName, p.PackageExternalReferences = "stdlib", purl("pkg:golang/stdlib@"+m.Version)
 		return p
 	}
@@ -111,7 +111,7 @@ func purl(locator string) []*spdx.PackageExternalReference {
 
 var notInID = regexp.MustCompile(`[^a-zA-Z0-9.]+`)
 
-// elementID is a name as an identifier of SPDX, which has letters, digits, dots and dashes.
+// elementID converts a name to an identifier of SPDX, which has letters, digits, dots and dashes.
 func elementID(name string) common.ElementID {
 	return common.ElementID(strings.Trim(notInID.ReplaceAllString(name, "-"), "-"))
 }

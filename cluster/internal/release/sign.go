@@ -24,24 +24,25 @@ import (
 	"github.com/sigstore/sigstore/pkg/signature/payload"
 )
 
-// What cosign expects of a signature.
+// Names that cosign expects in a signature.
 const (
 	simpleSigning       = types.MediaType("application/vnd.dev.cosign.simplesigning.v1+json")
 	signatureAnnotation = "dev.cosignproject.cosign/signature"
 )
 
-// passwordVariable has the password of an encrypted key, as for cosign.
+// passwordVariable is the environment variable with the password of an encrypted key, as for
+// cosign.
 const passwordVariable = "COSIGN_PASSWORD"
 
 // A Signer signs a release so that "cosign verify --key" accepts it.
 //
-// The same content has the same signature, so that a release that is made or pushed again is
-// the same one.
+// The same content has the same signature, so that a release that is built or pushed again is
+// identical.
 type Signer struct{ key *ecdsa.PrivateKey }
 
-// LoadSigner reads a private key: one that "cosign generate-key-pair" made, whose password
-// is in COSIGN_PASSWORD, or a PKCS #8 or SEC 1 key in PEM. reference is the name of its
-// file, or env:// and the name of the environment variable that has its content.
+// LoadSigner reads a private key: one of "cosign generate-key-pair", whose password is in
+// COSIGN_PASSWORD, or a PKCS #8 or SEC 1 key in PEM. reference is the name of its file, or env://
+// followed by the name of the environment variable with its content.
 func LoadSigner(reference string) (*Signer, error) {
 	var content []byte
 	if name, ok := strings.CutPrefix(reference, "env://"); ok {
@@ -92,20 +93,20 @@ func parseKey(content, password []byte) (*ecdsa.PrivateKey, error) {
 	return ecdsaKey, nil
 }
 
-// PublicKey in PEM.
+// PublicKey returns the public key in PEM.
 func (s *Signer) PublicKey() ([]byte, error) {
 	return cryptoutils.MarshalPublicKeyToPEM(s.key.Public())
 }
 
-// sign is the signature of a message in base64. Without a source of randomness Go signs as
-// RFC 6979 has it: the same message has the same signature.
+// sign returns the signature of a message in base64. Without a source of randomness Go signs as
+// specified by RFC 6979: the same message has the same signature.
 func (s *Signer) sign(message []byte) (string, error) {
 	digest := sha256.Sum256(message)
 	b, err := s.key.Sign(nil, digest[:], crypto.SHA256)
 	return base64.StdEncoding.EncodeToString(b), err
 }
 
-// signatureOf is the image that cosign looks for beside a manifest, under signatureTag.
+// signatureOf returns the image that cosign looks for beside a manifest, under signatureTag.
 // reference is the name that the manifest is published with, without tag and digest.
 func (s *Signer) signatureOf(reference string, digest v1.Hash) (v1.Image, error) {
 	message, err := json.Marshal(payload.SimpleContainerImage{
@@ -129,7 +130,7 @@ func (s *Signer) signatureOf(reference string, digest v1.Hash) (v1.Image, error)
 	})
 }
 
-// signatureTag is where cosign looks for the signature of a manifest.
+// signatureTag returns the tag under which cosign looks for the signature of a manifest.
 func signatureTag(digest v1.Hash) string {
 	return digest.Algorithm + "-" + digest.Hex + ".sig"
 }

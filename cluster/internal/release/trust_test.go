@@ -51,7 +51,7 @@ func verifier(t *testing.T, publicKey []byte) signature.Verifier {
 	return v
 }
 
-// verify as "cosign verify --key --insecure-ignore-tlog" does.
+// verify verifies an image as "cosign verify --key --insecure-ignore-tlog" does.
 func verify(ref name.Reference, v signature.Verifier) error {
 	_, _, err := cosign.VerifyImageSignatures(context.Background(), ref, &cosign.CheckOpts{
 		SigVerifier: v, IgnoreTlog: true, ClaimVerifier: cosign.SimpleClaimVerifier,
@@ -59,7 +59,7 @@ func verify(ref name.Reference, v signature.Verifier) error {
 	return err
 }
 
-// image of a package for a platform, with its digest.
+// imageOf returns the image of a package for a platform, and its digest.
 func imageOf(t *testing.T, f *fakeRegistry, pkg string, p v1.Platform) (v1.Image, name.Digest) {
 	t.Helper()
 	ref := f.reference(t, pkg)
@@ -105,7 +105,7 @@ func TestCosignVerifiesAllThatIsPublished(t *testing.T) {
 	}
 }
 
-// A mirror has what the registry of the release has, signatures and SBOM included.
+// A mirror has the same content as the registry of the release, including signatures and the SBOM.
 func TestAMirrorServesTheReleaseAsItIs(t *testing.T) {
 	origin, mirror := newRegistry(t, true), newRegistry(t, true)
 	folder := build(t, options(t, origin.prefix, newSigner(t)))
@@ -173,7 +173,7 @@ func TestChecksumsCoverEveryFileAndAreSigned(t *testing.T) {
 	}
 }
 
-// billOf finds the SBOM of a package as "oras discover" does.
+// billOf returns the SBOM of a package as "oras discover" finds it.
 func billOf(t *testing.T, f *fakeRegistry, pkg string) name.Digest {
 	t.Helper()
 	subject := f.digest(t, pkg)

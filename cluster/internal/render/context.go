@@ -23,12 +23,12 @@ const (
 	contextFunction   = "render-context"
 )
 
-// maxTTL of an answer: the steps around the pipeline wish for no other reconcile.
+// maxTTL is the TTL of a response: the steps around the pipeline request no earlier reconcile.
 const maxTTL = 24 * time.Hour
 
-// A contextServer is a function with two steps: the one before the pipeline sets its
-// context, and the one after the pipeline reads it. A request to render has no field for
-// a context.
+// A contextServer is a function with two steps: the first step, before the pipeline, sets the
+// context, and the last step, after the pipeline, reads it. It is needed because a request to
+// render has no field for a context.
 type contextServer struct {
 	fnv1.UnimplementedFunctionRunnerServiceServer
 
@@ -57,7 +57,8 @@ func serveContext(before map[string]any) (*contextServer, error) {
 	return c, nil
 }
 
-// RunFunction sets the context in the first step, and changes nothing in the last one.
+// RunFunction sets the context in the first step, and returns the desired state unchanged in the
+// last one.
 func (c *contextServer) RunFunction(_ context.Context, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 	rsp := &fnv1.RunFunctionResponse{
 		Meta:    &fnv1.ResponseMeta{Ttl: durationpb.New(maxTTL)},
@@ -74,7 +75,7 @@ func (c *contextServer) RunFunction(_ context.Context, req *fnv1.RunFunctionRequ
 	return rsp, nil
 }
 
-// around returns the Composition with the two steps.
+// around returns the Composition with the two steps around its pipeline.
 func (c *contextServer) around(composition *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	out := composition.DeepCopy()
 	steps, _, err := unstructured.NestedSlice(out.Object, "spec", "pipeline")
@@ -91,14 +92,14 @@ func (c *contextServer) around(composition *unstructured.Unstructured) (*unstruc
 	return out, unstructured.SetNestedSlice(out.Object, steps, "spec", "pipeline")
 }
 
-// result is the context at the end of the pipeline, nil if a step ended it before.
+// result returns the context at the end of the pipeline, nil if a step ended the pipeline before.
 func (c *contextServer) result() map[string]any {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.after
 }
 
-// withContext returns the input with the two steps, and what serves them.
+// withContext returns the input with the two steps, and the server of them.
 func withContext(in Input) (Input, *contextServer, error) {
 	if in.Composition == nil {
 		return in, nil, fmt.Errorf("composition: required")

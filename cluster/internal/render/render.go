@@ -1,5 +1,5 @@
-// Package render renders an XR with Crossplane's own reconciler, which the
-// Crossplane binary runs against nothing but the objects that it is given.
+// Package render renders an XR with Crossplane's own reconciler. The Crossplane binary runs it with
+// only the given objects, without an API server.
 package render
 
 import (
@@ -19,55 +19,55 @@ import (
 	renderv1alpha1 "github.com/crossplane/crossplane/v2/proto/render/v1alpha1"
 )
 
-// compositionResourceName is where Crossplane keeps what a function calls a
+// compositionResourceName is the annotation in which Crossplane stores a function's name for a
 // composed resource.
 const compositionResourceName = "crossplane.io/composition-resource-name"
 
-// Input is what is rendered.
+// Input is the input of a render.
 type Input struct {
-	// XR and Composition are required, XRD only for XRs of scope LegacyCluster.
+	// XR and Composition are required. XRD is required only for XRs of scope LegacyCluster.
 	XR, Composition, XRD *unstructured.Unstructured
 	// Observed are composed resources of an earlier render. They need the
 	// annotation crossplane.io/composition-resource-name and the XR as controller.
 	Observed []*unstructured.Unstructured
-	// Required can be asked for by the functions.
+	// Required are objects that the functions may request.
 	Required []*unstructured.Unstructured
 	// RequiredSchemas are OpenAPI v3 documents.
 	RequiredSchemas []*unstructured.Unstructured
-	// Functions are the addresses of functions by the name in the Composition; one
-	// without a name of its own has the address under "".
+	// Functions are the addresses of functions by their names in the Composition. A function
+	// without an address of its own has the one under "".
 	Functions map[string]string
-	// Context of the pipeline when it begins. If it is not nil, the Output has the context
-	// at the end of the pipeline. The controller of Machines hands facts to the pipeline by
-	// it, and reads decisions from it.
+	// Context of the pipeline at its start. If it is not nil, the Output has the context at the end
+	// of the pipeline. The Machine controller passes facts to the pipeline in the context, and
+	// reads decisions from it.
 	Context map[string]any
 }
 
-// Output is what Crossplane would do.
+// Output is the effects that Crossplane would have.
 type Output struct {
 	// Composite is the XR with its status.
 	Composite map[string]any `json:"composite"`
-	// Composed would be applied, Deleted would be deleted. Both are ordered by what
-	// the functions call them.
+	// Composed would be applied, and Deleted would be deleted. Both are ordered by the functions'
+	// names for them.
 	Composed []map[string]any `json:"composed,omitempty"`
 	Deleted  []map[string]any `json:"deleted,omitempty"`
 	Events   []Event          `json:"events,omitempty"`
-	// RequiredResources and RequiredSchemas are what the functions asked for.
+	// RequiredResources and RequiredSchemas are the requests of the functions.
 	RequiredResources []map[string]any `json:"requiredResources,omitempty"`
 	RequiredSchemas   []map[string]any `json:"requiredSchemas,omitempty"`
-	// Context at the end of the pipeline, if one was given for its beginning.
+	// Context at the end of the pipeline, if the Input has a Context.
 	Context map[string]any `json:"context,omitempty"`
 }
 
-// An Event would be emitted for the XR.
+// An Event is an event that would be emitted for the XR.
 type Event struct {
 	Type    string `json:"type"`
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
 }
 
-// Run renders with the Crossplane binary. A pipeline that ends with a fatal result
-// is an error that comes with an Output.
+// Run renders with the Crossplane binary. If the pipeline ends with a fatal result, Run returns
+// both an Output and an error.
 func Run(ctx context.Context, binary string, in Input) (*Output, error) {
 	if in.Context == nil {
 		return run(ctx, binary, in)
@@ -161,7 +161,7 @@ func request(in Input) (*renderv1alpha1.RenderRequest, error) {
 	}, nil
 }
 
-// functions gives every function of the Composition's pipeline its address.
+// functions returns every function of the Composition's pipeline with its address.
 func functions(composition *unstructured.Unstructured, addresses map[string]string) ([]*renderv1alpha1.FunctionInput, error) {
 	steps, _, err := unstructured.NestedSlice(composition.Object, "spec", "pipeline")
 	if err != nil {
@@ -224,7 +224,7 @@ func byName(a, b map[string]any) int {
 		cmp.Compare(x.GetKind(), y.GetKind()), cmp.Compare(x.GetName(), y.GetName()))
 }
 
-// stabilize removes what differs from one run to the next: the times of conditions.
+// stabilize removes the times of conditions, which differ between runs.
 func stabilize(object map[string]any) {
 	conditions, _, _ := unstructured.NestedSlice(object, "status", "conditions")
 	for _, c := range conditions {
@@ -233,7 +233,7 @@ func stabilize(object map[string]any) {
 		}
 	}
 	if conditions != nil {
-		// It was a slice before, so it can be set again.
+		// It was a slice before, so it can be set.
 		_ = unstructured.SetNestedSlice(object, conditions, "status", "conditions")
 	}
 }

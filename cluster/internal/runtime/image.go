@@ -13,13 +13,13 @@ import (
 	"github.com/drover-dev/drover/cluster/internal/xpkg"
 )
 
-// A program is how a package's image is started.
+// A program is how to start a package's image.
 type program struct {
 	path string
 	args []string
 }
 
-// fetch pulls a package's image and extracts its entrypoint's binary.
+// fetch pulls a package's image and extracts the binary of its entrypoint.
 func fetch(ctx context.Context, reference string, id identity, dir layout.Dir) (program, error) {
 	ref, err := name.ParseReference(reference, name.StrictValidation)
 	if err != nil {
@@ -45,7 +45,7 @@ func fetch(ctx context.Context, reference string, id identity, dir layout.Dir) (
 	if err != nil {
 		return p, fmt.Errorf("%s: %w", ref, err)
 	}
-	// Its name appears when it is complete and can be run.
+	// The file gets its final name when it is complete and executable.
 	tmp := p.path + ".new"
 	if err := files.Write(tmp, content); err != nil {
 		return p, err

@@ -18,10 +18,10 @@ import (
 	"github.com/drover-dev/drover/cluster/internal/crossplane"
 )
 
-// identityObjects are the ServiceAccount of the process, and the Deployment that
-// Crossplane would make for it. The Deployment has no replicas: the process runs
-// outside the cluster. It is there because the RBAC manager reads from it which
-// ServiceAccount gets the rights of the revision.
+// identityObjects returns the ServiceAccount of the process, and the Deployment that Crossplane
+// would create for it. The Deployment has no replicas, because the process runs outside the
+// cluster. It exists because the RBAC manager reads from it which ServiceAccount gets the rights of
+// the revision.
 func identityObjects(id identity, c customization, image string, owner metav1.OwnerReference) []client.Object {
 	selector := map[string]string{pkgv1.LabelRevision: id.Revision}
 	if id.Function {
@@ -55,20 +55,20 @@ func identityObjects(id identity, c customization, image string, owner metav1.Ow
 	}
 }
 
-// withdraw removes the Deployment of a revision that is no longer active, and with
-// it the rights of its ServiceAccount.
+// withdraw deletes the Deployment of a revision that is not active any more, and thus the rights of
+// its ServiceAccount.
 func withdraw(ctx context.Context, c client.Client, id identity) error {
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: crossplane.Namespace, Name: id.Revision}}
 	return client.IgnoreNotFound(c.Delete(ctx, d))
 }
 
-// bound tells whether the RBAC manager has given the ServiceAccount of a provider
-// its rights. Functions get none.
+// bound reports whether the RBAC manager has granted the ServiceAccount of a provider its rights.
+// Functions get none, so for them it is always true.
 func bound(ctx context.Context, c client.Client, id identity, serviceAccount string) (bool, error) {
 	if id.Function {
 		return true, nil
 	}
-	// The role and its binding have the same name, and come in any order.
+	// The role and its binding have the same name. Either may be created first.
 	key := client.ObjectKey{Name: fmt.Sprintf("crossplane:provider:%s:system", id.Revision)}
 	role, binding := &rbacv1.ClusterRole{}, &rbacv1.ClusterRoleBinding{}
 	for _, o := range []client.Object{role, binding} {
@@ -88,7 +88,7 @@ func applyAll(ctx context.Context, c client.Client, objects []client.Object) err
 	return nil
 }
 
-// uncached are the kinds that are not worth an informer.
+// uncached returns the kinds that are read too rarely for an informer.
 func uncached() []client.Object {
 	return []client.Object{&corev1.Secret{}, &corev1.ServiceAccount{}, &appsv1.Deployment{}, &rbacv1.ClusterRole{}, &rbacv1.ClusterRoleBinding{}}
 }

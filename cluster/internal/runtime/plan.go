@@ -15,14 +15,14 @@ import (
 	"github.com/drover-dev/drover/cluster/internal/layout"
 )
 
-// containerName is the container of a DeploymentRuntimeConfig that is the package.
+// containerName is the container in a DeploymentRuntimeConfig that runs the package.
 const containerName = "package-runtime"
 
-// identity is what of a package revision decides how its process is run.
+// identity has the properties of a package revision that determine how its process is run.
 type identity struct {
-	// Component is the last part of the repository: what the process is called.
+	// Component is the name of the process: the last part of the repository.
 	Component string
-	// Package is the name of the package object, Revision that of the revision.
+	// Package is the name of the package object, and Revision the name of the revision.
 	Package, Revision, UID string
 	Function               bool
 }
@@ -42,7 +42,7 @@ func identify(r pkgv1.PackageRevisionWithRuntime) (identity, error) {
 	}, nil
 }
 
-// Component is what the process of a package revision is called.
+// Component returns the name of the process of a package revision.
 func Component(r pkgv1.PackageRevision) (string, error) {
 	ref, err := name.ParseReference(r.GetSource(), name.StrictValidation)
 	if err != nil {
@@ -51,13 +51,13 @@ func Component(r pkgv1.PackageRevision) (string, error) {
 	return path.Base(ref.Context().RepositoryStr()), nil
 }
 
-// ports are where a process listens on 127.0.0.1.
+// ports are the ports on 127.0.0.1 that a process listens on.
 type ports struct{ GRPC, Metrics, Health int }
 
 func address(port int) string { return fmt.Sprintf("127.0.0.1:%d", port) }
 
-// customization is what a DeploymentRuntimeConfig says that makes sense for a
-// process outside the cluster.
+// customization has the settings of a DeploymentRuntimeConfig that apply to a process outside the
+// cluster.
 type customization struct {
 	ServiceAccount string
 	Labels         map[string]string
@@ -66,7 +66,7 @@ type customization struct {
 	Env            []string
 }
 
-// customize reads a DeploymentRuntimeConfig; nil customizes nothing.
+// customize reads a DeploymentRuntimeConfig. It may be nil.
 func customize(id identity, c *v1beta1.DeploymentRuntimeConfig) customization {
 	out := customization{ServiceAccount: id.Revision}
 	if c == nil {
@@ -102,8 +102,8 @@ func plainEnv(vars []corev1.EnvVar) []string {
 	return env
 }
 
-// environment is what Crossplane's own Deployment would give the package, and the
-// addresses that keep processes of one machine apart.
+// environment returns the variables that Crossplane's own Deployment would give the package, and
+// the addresses that separate processes of one computer.
 func environment(id identity, c customization, p ports, dir layout.Dir) []string {
 	server, client := tlsFolder(dir, id, "server"), tlsFolder(dir, id, "client")
 	env := []string{
@@ -123,14 +123,14 @@ func environment(id identity, c customization, p ports, dir layout.Dir) []string
 			"PROVIDER_NAME="+id.Package,
 			"TLS_CLIENT_CERTS_DIR="+client,
 			"WEBHOOK_TLS_CERT_DIR="+server,
-			// The runner stops a process before it starts the next one of the component, and
-			// a process ends with the supervisor: two never overlap. A process that was
-			// killed would leave a lease behind, and the next one would wait for its end.
+			// The runner stops a process before it starts the next one of the component, and a
+			// process ends with the supervisor, so two never overlap. A process that was killed
+			// would leave a lease, and the next one would wait until it expires.
 			"LEADER_ELECTION=false",
 			"METRICS_BIND_ADDRESS="+address(p.Metrics),
 			"HEALTH_PROBE_BIND_ADDRESS="+address(p.Health))
 	}
-	// A later value of the same name wins.
+	// If a name occurs twice, the later value is used.
 	return append(env, c.Env...)
 }
 
@@ -138,7 +138,7 @@ func tlsFolder(dir layout.Dir, id identity, use string) string {
 	return dir.Package(id.Component, "tls", use)
 }
 
-// binaryPath keeps the binary of each revision apart.
+// binaryPath returns a path that differs per revision.
 func binaryPath(dir layout.Dir, id identity, entrypoint string) string {
 	return dir.Package(id.Component, id.Revision, filepath.Base(entrypoint))
 }

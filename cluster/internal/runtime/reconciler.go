@@ -1,6 +1,6 @@
-// Package runtime is an external package runtime for Crossplane: it runs the
-// functions and providers of active package revisions as local processes, and
-// gives each what Crossplane's own Deployment would give it.
+// Package runtime is an external package runtime for Crossplane: it runs the functions and
+// providers of active package revisions as local processes, with the identity, certificates and
+// environment that Crossplane's own Deployment would give them.
 package runtime
 
 import (
@@ -28,7 +28,8 @@ import (
 	"github.com/drover-dev/drover/cluster/internal/token"
 )
 
-// rbacPeriod is how often we look whether the RBAC manager has done its part.
+// rbacPeriod is the interval at which the reconciler checks whether the RBAC manager granted the
+// rights.
 const rbacPeriod = 200 * time.Millisecond
 
 // A reconciler runs the revisions of one kind.
@@ -39,7 +40,7 @@ type reconciler struct {
 	server string
 	ca     []byte
 	log    func(error)
-	// empty makes a revision of the kind.
+	// empty returns an empty revision of the kind.
 	empty func() pkgv1.PackageRevisionWithRuntime
 }
 
@@ -65,7 +66,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		if err := withdraw(ctx, r.client, id); err != nil {
 			return ctrl.Result{}, err
 		}
-		// As Crossplane has it: what should not run is healthy when it does not.
+		// As in Crossplane, a revision that should not run is healthy if it does not run.
 		return ctrl.Result{}, r.report(ctx, rev, func() { rev.SetConditions(pkgv1.RuntimeHealthy()) })
 	}
 
@@ -86,9 +87,9 @@ func (r *reconciler) stop(revision string) {
 	r.runner.stop(func(id identity) bool { return id.Revision == revision && id.Function == function })
 }
 
-// run brings the process of an active revision up, and reports how far it is.
+// run starts the process of an active revision, and reports its progress in the revision.
 func (r *reconciler) run(ctx context.Context, rev pkgv1.PackageRevisionWithRuntime, id identity) (wait time.Duration, err error) {
-	// Crossplane fetches the package first.
+	// Crossplane must pull the package first.
 	if rev.GetResolvedSource() == "" {
 		return 0, nil
 	}
@@ -96,8 +97,8 @@ func (r *reconciler) run(ctx context.Context, rev pkgv1.PackageRevisionWithRunti
 	if err != nil {
 		return 0, err
 	}
-	// Crossplane waits for the certificate before it establishes the package's
-	// objects, so it comes first.
+	// The certificate comes first, because Crossplane waits for it before it establishes the
+	// package's objects.
 	if err := r.certificates(ctx, rev, id); err != nil {
 		return 0, err
 	}
@@ -145,8 +146,8 @@ func (r *reconciler) certificates(ctx context.Context, rev pkgv1.PackageRevision
 	return certificate(ctx, r.client, *clientSecret(id), owner(rev, id), tlsFolder(r.dir, id, "client"), clientCertificate(id))
 }
 
-// serverSecret and clientSecret have the names that Crossplane would give them. For
-// an external runtime it leaves the revision's spec without them.
+// serverSecret returns the name that Crossplane would give the Secret. For an external runtime,
+// Crossplane does not set the names of serverSecret and clientSecret in the revision's spec.
 func serverSecret(id identity) *string {
 	return pkgv1.GetSecretNameWithSuffix(id.Package, pkgv1.TLSServerSecretNameSuffix)
 }
@@ -180,10 +181,9 @@ func (r *reconciler) ensure(ctx context.Context, rev pkgv1.PackageRevisionWithRu
 	})
 }
 
-// customization finds the DeploymentRuntimeConfig of a revision: that of an
-// ImageConfig, or else that of its package (for an external runtime, Crossplane does
-// not copy it to the revision). ImageConfigs are matched with the name that a
-// package is released under.
+// customization returns the settings of the DeploymentRuntimeConfig of a revision: the one of an
+// ImageConfig, or else the one of its package, because Crossplane does not copy it to the revision
+// for an external runtime. ImageConfigs match the name that a package is released under.
 func (r *reconciler) customization(ctx context.Context, rev pkgv1.PackageRevisionWithRuntime, id identity) (customization, error) {
 	parent := pkgv1.PackageWithRuntime(&pkgv1.Provider{})
 	if id.Function {
@@ -213,7 +213,7 @@ func (r *reconciler) customization(ctx context.Context, rev pkgv1.PackageRevisio
 	return customize(id, config), nil
 }
 
-// report writes the status if change changes it.
+// report writes the status, if change changes it.
 func (r *reconciler) report(ctx context.Context, rev pkgv1.PackageRevisionWithRuntime, change func()) error {
 	before := rev.DeepCopyObject()
 	change()

@@ -11,7 +11,7 @@ import (
 	"github.com/drover-dev/drover/cluster/internal/state"
 )
 
-// A runner has one process a component.
+// A runner has one process per component.
 type runner struct {
 	group    *process.Group
 	onChange func(identity, process.Status)
@@ -25,18 +25,18 @@ type running struct {
 	id      identity
 	spec    process.Spec
 	process *process.Process
-	// end ends what goes with the process: the renewal of its token.
+	// end stops the work that belongs to the process: the renewal of its token.
 	end context.CancelFunc
 }
 
-// portsOf are the ports of a component as long as the supervisor lives.
+// portsOf returns the ports of a component. They stay the same while the supervisor runs.
 func (r *runner) portsOf(component string) (ports, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if p, ok := r.ports[component]; ok {
 		return p, nil
 	}
-	// Ports that were given away and are not bound yet are taken too.
+	// Ports that were assigned and are not bound yet are in use too.
 	taken := map[int]bool{}
 	for _, p := range r.ports {
 		taken[p.GRPC], taken[p.Metrics], taken[p.Health] = true, true, true
@@ -51,7 +51,7 @@ func (r *runner) portsOf(component string) (ports, error) {
 	return p, nil
 }
 
-// status of the process of a revision; false when another revision, or none, runs.
+// status returns the status of a revision's process, and false if another revision, or none, runs.
 func (r *runner) status(id identity) (process.Status, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -61,9 +61,9 @@ func (r *runner) status(id identity) (process.Status, bool) {
 	return process.Status{}, false
 }
 
-// ensure runs spec for a revision, in place of whatever ran for its component. A
-// process that was stopped by hand stays stopped. begin is called before a new
-// process starts; the context ends with the process.
+// ensure runs spec for a revision, in place of any other process of its component. A process that a
+// user stopped stays stopped. begin is called before a new process starts, with a context that ends
+// when the process is replaced or stopped.
 func (r *runner) ensure(id identity, spec process.Spec, begin func(context.Context) error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -88,7 +88,7 @@ func (r *runner) ensure(id identity, spec process.Spec, begin func(context.Conte
 	return nil
 }
 
-// stop ends the process of a revision, if that is what runs for its component.
+// stop stops the process of a component if it belongs to a revision that matches.
 func (r *runner) stop(matches func(identity) bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -106,8 +106,8 @@ func sameProgram(a, b process.Spec) bool {
 	return a.Path == b.Path && reflect.DeepEqual(a.Args, b.Args) && reflect.DeepEqual(a.Env, b.Env)
 }
 
-// readiness of a function is that it listens (it speaks only to who has
-// Crossplane's client certificate), of a provider what its probe says.
+// readiness returns the check of a process. A function is ready when it listens: it serves only
+// clients with Crossplane's client certificate. A provider is ready when its probe succeeds.
 func readiness(id identity, p ports) func(context.Context) error {
 	if id.Function {
 		return func(ctx context.Context) error { return probe.TCP(ctx, address(p.GRPC)) }

@@ -30,7 +30,8 @@ import (
 const (
 	firstRetry = 200 * time.Millisecond
 	maxRetry   = 10 * time.Second
-	// eventBuffer holds state changes while the manager is busy or not yet started.
+	// eventBuffer is the number of state changes that are held while the manager is busy or not
+	// started yet.
 	eventBuffer = 1024
 )
 
@@ -41,21 +42,21 @@ type Options struct {
 	Dir    layout.Dir
 	Server string
 	CA     []byte
-	// Group is where the processes are added.
+	// Group is the group that the processes are added to.
 	Group *process.Group
 	// OnChange is called after every change of a process.
 	OnChange func(process.Status)
 	Log      logr.Logger
 }
 
-// Setup makes a manager that runs packages once it is started.
+// Setup returns a manager that runs packages once it is started.
 func Setup(o Options) (manager.Manager, error) {
 	mgr, err := ctrl.NewManager(o.Config, ctrl.Options{
 		Scheme:  apply.Scheme(),
 		Logger:  o.Log,
 		Metrics: metricsserver.Options{BindAddress: "0"},
-		// Only revisions and what configures them are few enough, and watched anyway:
-		// everything else is read when it is needed.
+		// Only revisions and their configurations are few enough for a cache, and watched anyway.
+		// All other objects are read when they are needed.
 		Client: client.Options{Cache: &client.CacheOptions{DisableFor: uncached()}},
 	})
 	if err != nil {
@@ -99,7 +100,7 @@ func Setup(o Options) (manager.Manager, error) {
 		err := ctrl.NewControllerManagedBy(mgr).
 			Named(k.name).
 			For(k.empty()).
-			// What may change how a package is run. There are few of each.
+			// Objects that can change how a package is run. There are few of each kind.
 			Watches(k.parent, all).
 			Watches(&v1beta1.DeploymentRuntimeConfig{}, all).
 			Watches(&v1beta1.ImageConfig{}, all).
@@ -115,7 +116,7 @@ func Setup(o Options) (manager.Manager, error) {
 	return mgr, nil
 }
 
-// requests are for all revisions of a kind.
+// requests returns a request for each revision of a kind.
 func requests(ctx context.Context, c client.Client, l pkgv1.PackageRevisionList) []reconcile.Request {
 	if err := c.List(ctx, l); err != nil {
 		return nil

@@ -23,8 +23,8 @@ const (
 	keyCA   = "ca.crt"
 )
 
-// certificate makes sure that the Secret holds a certificate that Crossplane's
-// authority issued, and that folder holds the same as files.
+// certificate ensures that the Secret has a certificate that Crossplane's authority issued, and
+// that folder has the same content as files.
 func certificate(ctx context.Context, c client.Client, secret string, owner metav1.OwnerReference, folder string,
 	issue func(*certs.Authority) (certs.Pair, error),
 ) error {
@@ -49,8 +49,7 @@ func certificate(ctx context.Context, c client.Client, secret string, owner meta
 		}
 		data = map[string][]byte{keyCert: pair.Cert, keyKey: pair.Key, keyCA: root.Data[keyCert]}
 	}
-	// Applied even when the data is there already: the owner is the revision that is
-	// active now.
+	// Apply it even if the data exist already: the owner must be the revision that is active now.
 	if err := apply.Object(ctx, c, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, OwnerReferences: []metav1.OwnerReference{owner}},
 		Data:       data,
@@ -65,8 +64,8 @@ func certificate(ctx context.Context, c client.Client, secret string, owner meta
 	return nil
 }
 
-// serverCertificate is valid for where the process listens, and for the Service
-// that it would have in the cluster.
+// serverCertificate is valid for the address that the process listens on, and for the Service that
+// it would have in the cluster.
 func serverCertificate(id identity) func(*certs.Authority) (certs.Pair, error) {
 	service := id.Package + "." + crossplane.Namespace
 	return func(a *certs.Authority) (certs.Pair, error) {

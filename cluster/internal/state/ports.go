@@ -1,5 +1,5 @@
-// Package state holds what an instance of the local control plane must find again
-// after a restart: its ports, which kubeconfigs, Nodes and packages refer to.
+// Package state stores the state that an instance of the local control plane needs after a restart:
+// its ports, which kubeconfigs, Nodes and packages refer to.
 package state
 
 import (
@@ -13,19 +13,19 @@ import (
 	"slices"
 )
 
-// Ports are chosen below Linux's ephemeral range (32768 and up), so that no
-// outgoing connection takes a remembered one while the instance is down.
+// Ports are chosen below Linux's ephemeral range (32768 and up), so that no outgoing connection
+// takes a stored port while the instance is down.
 const (
 	minPort = 20000
 	maxPort = 32000
 )
 
-// State is what an instance remembers, kept as JSON.
+// State is the stored state of an instance, in JSON.
 type State struct {
 	Ports map[string]int `json:"ports"`
 }
 
-// Load reads a State; a missing file is an empty State.
+// Load reads a State. A missing file is an empty State.
 func Load(path string) (State, error) {
 	s := State{Ports: map[string]int{}}
 	b, err := os.ReadFile(path)
@@ -56,14 +56,13 @@ func (s State) Save(path string) error {
 // A Want is a named port that an instance needs.
 type Want struct {
 	Name string
-	// Fixed ports are written into objects that outlive a restart. When another
-	// process holds a fixed port, that is an error and not a reason to choose
-	// another one.
+	// Fixed ports are written into objects that survive a restart. If another process holds a fixed
+	// port, Choose returns an error and does not choose another port.
 	Fixed bool
 }
 
-// Choose completes remembered with a port for everything wanted. free tells
-// whether nothing listens on a port, next proposes one.
+// Choose adds a port for every Want that has none in remembered. free reports whether no process
+// listens on a port, and next proposes a port.
 func Choose(remembered map[string]int, wants []Want, free func(port int) bool, next func() int) (map[string]int, error) {
 	chosen := map[string]int{}
 	for name, port := range remembered {
@@ -101,10 +100,10 @@ func Choose(remembered map[string]int, wants []Want, free func(port int) bool, n
 	return chosen, nil
 }
 
-// Random proposes a port.
+// Random returns a random port as a proposal.
 func Random() int { return minPort + rand.IntN(maxPort-minPort) }
 
-// Free tells whether a port can be bound, on loopback and on all addresses.
+// Free reports whether a port can be bound, on loopback and on all addresses.
 func Free(port int) bool {
 	return !slices.ContainsFunc([]string{"127.0.0.1", ""}, func(host string) bool {
 		l, err := net.Listen("tcp", net.JoinHostPort(host, fmt.Sprint(port)))

@@ -9,7 +9,7 @@ import (
 	"github.com/drover-dev/drover/cluster/internal/process"
 )
 
-// operateTimeout is how long a component that is started by hand may take.
+// operateTimeout is how long a component that a user starts may take to become ready.
 const operateTimeout = 2 * time.Minute
 
 func (s *supervisor) handler() http.Handler {
@@ -17,7 +17,7 @@ func (s *supervisor) handler() http.Handler {
 	mux.HandleFunc("GET /events", func(w http.ResponseWriter, r *http.Request) {
 		enc := json.NewEncoder(w)
 		flush := http.NewResponseController(w)
-		// An error means that the reader went away: there is nobody to tell.
+		// An error means that the client disconnected, so it cannot be reported.
 		_ = s.progress.follow(r.Context(), func(e Event) error {
 			if err := enc.Encode(e); err != nil {
 				return err
@@ -51,7 +51,7 @@ func (s *supervisor) handler() http.Handler {
 	return mux
 }
 
-// operate does what was asked for and returns when it is done.
+// operate executes the request and returns when it is complete.
 func (s *supervisor) operate(r *http.Request, p *process.Process) error {
 	verb := r.PathValue("verb")
 	if verb == "stop" || verb == "restart" {

@@ -30,7 +30,7 @@ const (
 
 func (s *supervisor) binary(name string) string { return filepath.Join(s.Bin, name) }
 
-// prepare finds the binaries and decides on ports.
+// prepare finds the binaries and chooses the ports.
 func (s *supervisor) prepare() error {
 	for _, name := range []string{"drover-kube", "crossplane", "crossplane-manifests"} {
 		if !files.Exists(s.binary(name)) {
@@ -47,8 +47,7 @@ func (s *supervisor) prepare() error {
 	return nil
 }
 
-// boot starts everything. What does not depend on each other starts at the same
-// time.
+// boot starts all components. Components that do not depend on each other start at the same time.
 func (s *supervisor) boot(ctx context.Context) error {
 	if err := s.prepare(); err != nil {
 		return err
@@ -72,7 +71,7 @@ func (s *supervisor) boot(ctx context.Context) error {
 	return g.Wait()
 }
 
-// step runs one step of the start; what it returns is told as its progress.
+// step runs one step of the start, and adds its result to the progress.
 func (s *supervisor) step(ctx context.Context, name string, run func(context.Context) (string, error)) error {
 	message, err := run(ctx)
 	if err != nil {
@@ -82,8 +81,8 @@ func (s *supervisor) step(ctx context.Context, name string, run func(context.Con
 	return nil
 }
 
-// bootControl starts the control cluster and what lives in it. ctx is the start's,
-// life the instance's.
+// bootControl starts the control cluster and its components. ctx ends with the start, and life with
+// the instance.
 func (s *supervisor) bootControl(ctx, life context.Context) error {
 	var x crossplane.Installation
 	if err := s.step(ctx, Kubernetes, func(ctx context.Context) (string, error) {
@@ -165,7 +164,7 @@ func (s *supervisor) bootRegistry(context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// It ends with the process: nothing waits for its answers by then.
+	// It ends with the process. No client waits for a response by then.
 	go func() { logger.Println(http.Serve(l, handler)) }()
 	return "package registry is ready on " + s.registryAddress(), nil
 }

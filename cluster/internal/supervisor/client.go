@@ -16,16 +16,16 @@ import (
 	"github.com/drover-dev/drover/cluster/internal/layout"
 )
 
-// ErrNotRunning means that nothing runs the directory.
+// ErrNotRunning means that no supervisor runs for the directory.
 var ErrNotRunning = errors.New("the control plane is not running")
 
-// A Client talks to the supervisor of a directory.
+// A Client sends requests to the supervisor of a directory.
 type Client struct {
 	dir  layout.Dir
 	http *http.Client
 }
 
-// NewClient makes a client; it does not connect yet.
+// NewClient returns a client. It does not connect yet.
 func NewClient(dir layout.Dir) *Client {
 	return &Client{dir: dir, http: &http.Client{Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -35,7 +35,7 @@ func NewClient(dir layout.Dir) *Client {
 	}}}
 }
 
-// Running tells whether a supervisor holds the directory's lock.
+// Running reports whether a supervisor holds the directory's lock.
 func (c *Client) Running() bool {
 	f, err := os.Open(c.dir.Lock())
 	if err != nil {
@@ -45,7 +45,7 @@ func (c *Client) Running() bool {
 	return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil
 }
 
-// Status asks where everything is.
+// Status returns the addresses and files of the instance.
 func (c *Client) Status(ctx context.Context) (Status, error) {
 	var s Status
 	body, err := c.do(ctx, http.MethodGet, "/status")
@@ -56,7 +56,7 @@ func (c *Client) Status(ctx context.Context) (Status, error) {
 	return s, json.NewDecoder(body).Decode(&s)
 }
 
-// Follow calls f for every event of the start, until it ended.
+// Follow calls f for every event of the start, until the start has ended.
 func (c *Client) Follow(ctx context.Context, f func(Event)) error {
 	body, err := c.do(ctx, http.MethodGet, "/events")
 	if err != nil {
@@ -74,12 +74,12 @@ func (c *Client) Follow(ctx context.Context, f func(Event)) error {
 	return lines.Err()
 }
 
-// Operate starts, stops or restarts a component and returns when that is done.
+// Operate starts, stops or restarts a component, and returns when that is complete.
 func (c *Client) Operate(ctx context.Context, verb, component string) error {
 	return c.post(ctx, "/components/"+component+"/"+verb)
 }
 
-// Down tells the supervisor to stop everything; it returns at once.
+// Down requests that the supervisor stops all components. It returns at once.
 func (c *Client) Down(ctx context.Context) error { return c.post(ctx, "/down") }
 
 func (c *Client) post(ctx context.Context, path string) error {

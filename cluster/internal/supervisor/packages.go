@@ -22,15 +22,14 @@ import (
 
 const (
 	packages = "packages"
-	// packagesTimeout is how long a start waits for the packages that were installed
-	// before. One that does not come up does not fail the start: it is the user's,
-	// and the cluster is needed to repair it.
+	// packagesTimeout is how long a start waits for the packages that were installed before. If one
+	// does not become healthy, the start does not fail, because the user needs the cluster to
+	// repair the package.
 	packagesTimeout = 30 * time.Second
 	packagesPeriod  = 100 * time.Millisecond
 )
 
-// bootPackages starts the package runtime, and waits for the packages that are
-// installed already.
+// bootPackages starts the package runtime, and waits for the packages that are installed already.
 func (s *supervisor) bootPackages(ctx, life context.Context, x crossplane.Installation) (string, error) {
 	config, err := s.control.Config()
 	if err != nil {
@@ -46,7 +45,7 @@ func (s *supervisor) bootPackages(ctx, life context.Context, x crossplane.Instal
 		return "", err
 	}
 	go func() {
-		// Without it no package would be run or watched any more.
+		// Without the manager, no package would be run or watched any more.
 		if err := mgr.Start(life); err != nil {
 			s.log.Println("package runtime:", err)
 			s.stop()
@@ -80,9 +79,9 @@ func (s *supervisor) awaitPackages(ctx context.Context, c client.Client) (string
 	}
 }
 
-// packagesAway counts the active revisions that have a process, and says why some of
-// the processes do not run. A condition may be left from an earlier life, so the
-// process counts too.
+// packagesAway counts the active revisions that have a process, and returns why some of the
+// processes do not run. It also checks the process itself, because a condition may be stale since
+// before a restart.
 func (s *supervisor) packagesAway(ctx context.Context, c client.Client) (n int, away []string, err error) {
 	running := map[string]bool{}
 	for _, p := range s.group.Status() {

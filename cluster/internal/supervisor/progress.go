@@ -6,19 +6,19 @@ import (
 	"time"
 )
 
-// An Event is a line of progress of a start.
+// An Event is one line of the progress of a start.
 type Event struct {
 	Time    time.Time `json:"time"`
 	Step    string    `json:"step"`
 	Message string    `json:"message"`
-	// Failed ends the start; Log is the file that may tell more.
+	// Failed ends the start. Log is a file that may have the reason.
 	Failed bool   `json:"failed,omitempty"`
 	Log    string `json:"log,omitempty"`
 	// Ready ends the start too.
 	Ready bool `json:"ready,omitempty"`
 }
 
-// progress remembers the events of a start for those who ask later.
+// progress keeps the events of a start for clients that connect later.
 type progress struct {
 	mu      sync.Mutex
 	events  []Event
@@ -42,7 +42,7 @@ func (p *progress) ready() bool {
 	return len(p.events) > 0 && p.events[len(p.events)-1].Ready
 }
 
-// follow calls f for every event until the start ended, one way or the other.
+// follow calls f for every event until the start has ended, with or without success.
 func (p *progress) follow(ctx context.Context, f func(Event) error) error {
 	for next := 0; ; {
 		p.mu.Lock()

@@ -1,6 +1,5 @@
-// Package supervisor runs one instance of the local control plane: it starts what
-// the instance consists of, keeps it running, and answers drover-cluster on a
-// unix socket.
+// Package supervisor runs one instance of the local control plane: it starts the components,
+// restarts them if they end, and serves drover-cluster on a unix socket.
 package supervisor
 
 import (
@@ -21,7 +20,7 @@ import (
 	"github.com/drover-dev/drover/cluster/internal/state"
 )
 
-// Names of components and of the ports that are remembered.
+// Names of components, and of the ports that are stored.
 const (
 	Kubernetes = "kubernetes"
 	Target     = "target"
@@ -38,19 +37,19 @@ const (
 // Options of an instance.
 type Options struct {
 	Dir layout.Dir
-	// Bin is the folder with the binaries drover-kube, crossplane and local-cloud,
-	// and with crossplane-manifests.
+	// Bin is the folder with the binaries drover-kube, crossplane and local-cloud, and with the
+	// folder crossplane-manifests.
 	Bin string
-	// Target asks for a second API server.
+	// Target requests a second API server.
 	Target bool
-	// CircuitBreakerBurst and CircuitBreakerRefillRate are Crossplane's; 0 means
-	// its default.
+	// CircuitBreakerBurst and CircuitBreakerRefillRate are Crossplane's flags. 0 means Crossplane's
+	// default.
 	CircuitBreakerBurst, CircuitBreakerRefillRate float64
-	// MaxConcurrentReconciles is Crossplane's; 0 means its default.
+	// MaxConcurrentReconciles is Crossplane's flag. 0 means Crossplane's default.
 	MaxConcurrentReconciles int
-	// RealVMs is the folder of the local cloud's real VMs; empty for none.
+	// RealVMs is the folder of the local cloud's real VMs, empty for none.
 	RealVMs string
-	// Audit is the level of the audit logs of both API servers; empty for none.
+	// Audit is the level of the audit logs of both API servers, empty for none.
 	Audit string
 }
 
@@ -61,14 +60,14 @@ type supervisor struct {
 	progress *progress
 	stop     context.CancelFunc
 
-	// prepared is closed when what follows is set, before anything is started.
+	// prepared is closed when the following fields are set, before any component is started.
 	prepared        chan struct{}
 	ports           map[string]int
 	control, target kube.ControlPlane
 	hasLocalCloud   bool
 }
 
-// Run runs an instance until ctx ends, it is told to stop, or its start fails.
+// Run runs an instance until ctx ends, a client requests its stop, or its start fails.
 func Run(ctx context.Context, o Options, out *log.Logger) error {
 	lock, err := takeLock(o.Dir.Lock())
 	if err != nil {
@@ -106,14 +105,14 @@ func Run(ctx context.Context, o Options, out *log.Logger) error {
 	out.Println("stopping")
 	cancel()
 	s.group.StopAll()
-	// Those who follow the start, or wait for the stop, get their answer.
+	// Clients that follow the start, or wait for the stop, get their responses.
 	shutdown, done := context.WithTimeout(context.Background(), 5*time.Second)
 	defer done()
 	return errors.Join(err, api.Shutdown(shutdown))
 }
 
-// takeLock makes sure that there is one supervisor a directory. The kernel drops
-// the lock with the process.
+// takeLock ensures that there is one supervisor per directory. The kernel releases the lock when
+// the process ends.
 func takeLock(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -127,14 +126,14 @@ func takeLock(path string) (*os.File, error) {
 }
 
 func listen(path string) (net.Listener, error) {
-	// We hold the lock, so that a socket that is there is a dead one's.
+	// This process has the lock, so an existing socket is that of a dead supervisor.
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
 	return net.Listen("unix", path)
 }
 
-// choosePorts fills s.ports and remembers them.
+// choosePorts sets s.ports, and stores them.
 func (s *supervisor) choosePorts() error {
 	saved, err := state.Load(s.Dir.State())
 	if err != nil {
@@ -176,10 +175,10 @@ func (s *supervisor) changed(p process.Status) {
 	s.log.Printf("%s: %s", p.Name, p.State)
 }
 
-// registryAddress is the registry's host:port.
+// registryAddress returns the registry's host:port.
 func (s *supervisor) registryAddress() string { return fmt.Sprintf("127.0.0.1:%d", s.ports[Registry]) }
 
-// status may be asked for once the instance is prepared.
+// status may be called after the instance is prepared.
 func (s *supervisor) status() Status {
 	st := Status{
 		Ready:      s.progress.ready(),
@@ -210,7 +209,7 @@ func (s *supervisor) status() Status {
 	return st
 }
 
-// A stepError is a failure of the start, with the log that may tell more.
+// A stepError is a failure of the start, with the log that may have the reason.
 type stepError struct {
 	step string
 	log  string

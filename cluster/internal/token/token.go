@@ -1,5 +1,4 @@
-// Package token keeps a ServiceAccount token in a file, as the kubelet does for a
-// pod.
+// Package token keeps a ServiceAccount token in a file, as the kubelet does for a pod.
 package token
 
 import (
@@ -20,8 +19,7 @@ const (
 	retry    = 5 * time.Second
 )
 
-// Request asks for a token and writes it to path. It returns when the token has to
-// be renewed.
+// Request requests a token and writes it to path. It returns when the token must be renewed.
 func Request(ctx context.Context, c client.Client, namespace, serviceAccount, path string) (renew time.Time, err error) {
 	seconds := int64(lifetime.Seconds())
 	req := &authv1.TokenRequest{Spec: authv1.TokenRequestSpec{ExpirationSeconds: &seconds}}
@@ -36,13 +34,13 @@ func Request(ctx context.Context, c client.Client, namespace, serviceAccount, pa
 	return RenewAt(asked, req.Status.ExpirationTimestamp.Time), nil
 }
 
-// RenewAt is when a token is renewed: at two thirds of its life, which leaves
-// time for an API server that is away.
+// RenewAt returns when to renew a token: at two thirds of its lifetime, so that there is time to
+// retry if the API server is not available.
 func RenewAt(asked, expires time.Time) time.Time {
 	return asked.Add(expires.Sub(asked) * 2 / 3)
 }
 
-// Keep renews a token until ctx ends. log gets what fails.
+// Keep renews a token until ctx ends. log receives the errors.
 func Keep(ctx context.Context, c client.Client, namespace, serviceAccount, path string, renew time.Time, log func(error)) {
 	for {
 		select {

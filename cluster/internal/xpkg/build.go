@@ -24,27 +24,26 @@ import (
 
 const metaFile = "crossplane.yaml"
 
-// A Source says what a package is made of.
+// A Source has the inputs of a package.
 type Source struct {
 	// Name of the package.
 	Name string
-	// Meta is the path of crossplane.yaml, Objects the folders whose YAML files are
-	// the package's objects. A folder that is missing is empty.
+	// Meta is the path of crossplane.yaml. Objects are folders whose YAML files are the package's
+	// objects. A folder that does not exist counts as empty.
 	Meta    string
 	Objects []string
-	// Examples is a folder of examples, which may be missing.
+	// Examples is a folder of examples, which may not exist.
 	Examples string
-	// Binary is the static Go binary of the runtime image; a Configuration has none.
+	// Binary is the static Go binary of the runtime image, empty for a Configuration.
 	Binary string
 	// Files are added to the runtime image.
 	Files []File
-	// Siblings are the names of all packages of the release, this one included.
+	// Siblings are the names of all packages of the release, including this one.
 	Siblings []string
 }
 
-// Sources finds the packages of the repository at root: the Configuration, and one
-// below package/ for each function and provider, whose binary of the same name is
-// in bin.
+// Sources returns the packages of the repository at root: the Configuration, and the function and
+// providers below package/, whose binaries of the same name are in bin.
 func Sources(root, bin string) ([]Source, error) {
 	sources := []Source{{
 		Name:     Organization,
@@ -75,7 +74,7 @@ func Sources(root, bin string) ([]Source, error) {
 	return sources, nil
 }
 
-// Build builds a package. The same files give the same package, byte for byte.
+// Build builds a package. The same inputs give the same package, byte for byte.
 func Build(ctx context.Context, s Source, r Release) (v1.Image, error) {
 	var base v1.Image = empty.Image
 	if s.Binary != "" {
@@ -130,7 +129,7 @@ func BuildFile(ctx context.Context, s Source, r Release, folder string) (string,
 	return out, os.Rename(tmp, out)
 }
 
-// packageStream joins crossplane.yaml, whose variables are set, and all objects, in the order
+// packageStream joins crossplane.yaml, with its variables expanded, and all objects, in the order
 // of their paths.
 func packageStream(s Source, r Release) (string, error) {
 	paths := []string{s.Meta}

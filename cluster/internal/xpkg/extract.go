@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 )
 
-// ReadFile reads a file of an image, as its container would see it.
+// ReadFile returns a file of an image, as a container of the image would see it.
 func ReadFile(image v1.Image, file string) ([]byte, error) {
 	stream := mutate.Extract(image)
 	defer stream.Close()

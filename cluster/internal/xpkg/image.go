@@ -14,16 +14,16 @@ import (
 
 const (
 	binFolder = "/usr/local/bin"
-	// nonRoot is the user of distroless images of that name.
+	// nonRoot is the ID of the user nonroot in distroless images.
 	nonRoot = "65532"
-	// Without these files os/user fails, and with it client-go for a kubeconfig.
+	// Without these files os/user fails, and so does client-go for a kubeconfig.
 	passwd = "root:x:0:0:root:/:/sbin/nologin\nnonroot:x:65532:65532:nonroot:/tmp:/sbin/nologin\n"
 	group  = "root:x:0:\nnonroot:x:65532:\n"
 )
 
-// RuntimeImage makes an image of one static Go binary, which is its entrypoint, with the
-// public certificate authorities, a /tmp that every user may write to, and the given files.
-// The same binary and files give the same image.
+// RuntimeImage returns an image of one static Go binary, which is its entrypoint, with the public
+// certificate authorities, a /tmp that every user may write to, and the given files. The same
+// binary and files give the same image.
 func RuntimeImage(binary string, files ...File) (v1.Image, error) {
 	platform, err := platformOf(binary)
 	if err != nil {
@@ -67,7 +67,7 @@ func RuntimeImage(binary string, files ...File) (v1.Image, error) {
 	return mutate.AppendLayers(image, append(layers, program)...)
 }
 
-// baseLayer is the same in all images, so that a registry and a node keep it once.
+// baseLayer is the same in all images, so that a registry and a node store it once.
 func baseLayer() (v1.Layer, error) {
 	authorities, err := roots()
 	if err != nil {
@@ -81,8 +81,8 @@ func baseLayer() (v1.Layer, error) {
 	})
 }
 
-// platformOf reads what a Go binary was built for. A binary with cgo would need
-// libraries that the image does not have.
+// platformOf returns the platform that a Go binary was built for. It refuses a binary with cgo,
+// which would need libraries that the image does not have.
 func platformOf(binary string) (v1.Platform, error) {
 	info, err := buildinfo.ReadFile(binary)
 	if err != nil {

@@ -17,14 +17,14 @@ import (
 type File struct {
 	// Path in the image, without a leading slash.
 	Path string
-	// Mode is its permissions, by default 0644.
+	// Mode has the permissions of the file. The default is 0644.
 	Mode int64
 	// Content of the file. A path that ends in a slash is a folder, without content.
 	Content []byte
 }
 
-// layer makes a layer of files and of the folders above them, ordered by path, without times
-// and owners. The same files give the same layer.
+// layer returns a layer of files and of the folders above them, ordered by path, without times and
+// owners. The same files give the same layer.
 func layer(files []File) (v1.Layer, error) {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
@@ -39,7 +39,7 @@ func layer(files []File) (v1.Layer, error) {
 	if err := w.Close(); err != nil {
 		return nil, err
 	}
-	// Digest, size and content are read one after another. The cache compresses only once.
+	// Digest, size and content are read one after the other. The cache makes it compress only once.
 	return tarball.LayerFromOpener(func() (io.ReadCloser, error) {
 		return io.NopCloser(bytes.NewReader(b.Bytes())), nil
 	}, tarball.WithCompressedCaching)

@@ -11,20 +11,20 @@ import (
 	pkgmetav1 "github.com/crossplane/crossplane/apis/v2/pkg/meta/v1"
 )
 
-// DefaultRegistry is the registry and organization that packages are released to if no
-// other one is given, without a trailing slash. A local control plane serves packages of
-// this prefix from its own registry. The Makefile has the same value.
+// DefaultRegistry is the registry and organization of released packages if no other one is given,
+// without a trailing slash. A local control plane serves packages with this prefix from its own
+// registry. The Makefile has the same value.
 const DefaultRegistry = "xpkg.drover.dev/drover"
 
-// A Release is what all packages of one build have in common.
+// A Release has the properties that all packages of one build share.
 type Release struct {
-	// Registry is the prefix of the packages' names, as DefaultRegistry.
+	// Registry is the prefix of the packages' names, such as DefaultRegistry.
 	Registry string
 	// Version of all packages, vX.Y.Z or vX.Y.Z-PRERELEASE.
 	Version string
 }
 
-// Variables of crossplane.yaml, which the build sets.
+// Variables of crossplane.yaml that the build expands.
 const (
 	registryVariable = "${REGISTRY}"
 	rangeVariable    = "${COMPATIBLE}"
@@ -40,9 +40,9 @@ func parseVersion(version string) (*semver.Version, error) {
 	return v, nil
 }
 
-// Range is the constraint on packages of Drover that a package of this version depends on:
-// at least this version, and of the same minor version. An upgrade of the Configuration
-// then never leaves an older function or provider behind.
+// Range returns the version constraint on other packages of Drover for a package of this version:
+// at least this version, and the same minor version. An upgrade of the Configuration then always
+// upgrades the function and the provider too.
 //
 // A constraint selects prereleases only if both of its bounds are prereleases.
 func Range(version string) (string, error) {
@@ -58,7 +58,7 @@ func Range(version string) (string, error) {
 	return fmt.Sprintf(">=%s <%s", version, upper), nil
 }
 
-// expand sets the variables of a crossplane.yaml.
+// expand expands the variables of a crossplane.yaml.
 func (r Release) expand(meta string) (string, error) {
 	compatible, err := Range(r.Version)
 	if err != nil {
@@ -75,9 +75,9 @@ func (r Release) expand(meta string) (string, error) {
 	return meta, nil
 }
 
-// checkDependencies refuses a dependency on a package of the same release that another
-// version or another registry could satisfy. With an open range such as ">=v0.1.0" an
-// upgrade of the Configuration leaves the function and the provider as they are.
+// checkDependencies refuses a dependency on a package of the same release if another version or
+// another registry could satisfy it. With an open range such as ">=v0.1.0", an upgrade of the
+// Configuration would not upgrade the function and the provider.
 func (r Release) checkDependencies(dependencies []pkgmetav1.Dependency, siblings []string) error {
 	want, err := Range(r.Version)
 	if err != nil {
@@ -101,8 +101,8 @@ func (r Release) checkDependencies(dependencies []pkgmetav1.Dependency, siblings
 	return nil
 }
 
-// dependencySource is the package that a dependency names, in any of the fields that
-// Crossplane has for it.
+// dependencySource returns the package that a dependency names, in any of Crossplane's fields for
+// it.
 func dependencySource(d pkgmetav1.Dependency) string {
 	//lint:ignore SA1019 A dependency that is written in the old way is checked as well.
 	for _, s := range []*string{d.Package, d.Configuration, d.Provider, d.Function} {

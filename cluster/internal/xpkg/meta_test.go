@@ -15,7 +15,8 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/xpkg/parser/yaml"
 )
 
-// dependencies of the repository's Configuration, as Crossplane reads them.
+// dependencies returns the dependencies of the repository's Configuration, as Crossplane reads
+// them.
 func dependencies(t *testing.T, r Release) []pkgmetav1.Dependency {
 	t.Helper()
 	sources, err := Sources(filepath.Join("..", "..", ".."), t.TempDir())
@@ -46,7 +47,7 @@ func dependencies(t *testing.T, r Release) []pkgmetav1.Dependency {
 	return meta.GetDependencies()
 }
 
-// Crossplane leaves a dependency as it is while the range accepts its version.
+// Crossplane does not change a dependency while the range accepts its version.
 func TestAnUpgradeOfTheConfigurationReplacesWhatItDependsOn(t *testing.T) {
 	const registry = "registry.example.org/drover"
 	for _, tc := range []struct {

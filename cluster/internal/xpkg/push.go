@@ -1,5 +1,4 @@
-// Package xpkg builds Crossplane packages, with runtime images that need no
-// Docker, and pushes them.
+// Package xpkg builds Crossplane packages, with runtime images, without Docker, and pushes them.
 package xpkg
 
 import (
@@ -16,12 +15,12 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/xpkg"
 )
 
-// Organization is the first part of the names of our packages in a registry.
+// Organization is the first part of the names of Drover's packages in a registry.
 const Organization = "drover"
 
 var fileName = regexp.MustCompile(`^(.+)-(v\d+\.\d+\.\d+[^/]*)\.xpkg$`)
 
-// ParseFile splits NAME-VERSION.xpkg.
+// ParseFile splits the file name NAME-VERSION.xpkg.
 func ParseFile(path string) (name, version string, err error) {
 	m := fileName.FindStringSubmatch(filepath.Base(path))
 	if m == nil {
@@ -30,17 +29,17 @@ func ParseFile(path string) (name, version string, err error) {
 	return m[1], m[2], nil
 }
 
-// A Pushed is what became of a package file.
+// A Pushed is the result of a push.
 type Pushed struct {
 	// Reference of the package.
 	Reference string
-	// Unchanged means that the registry had the same package already; Replaced, that
-	// it had another one under this version. Crossplane does not look again at a
-	// version that it has installed.
+	// Unchanged means that the registry had the same package already. Replaced means that it had
+	// another package under this version. Crossplane does not pull a version again that it has
+	// installed.
 	Unchanged, Replaced bool
 }
 
-// String says what happened.
+// String describes the result.
 func (p Pushed) String() string {
 	switch {
 	case p.Unchanged:
@@ -68,8 +67,8 @@ func PushFolder(ctx context.Context, folder, registry string) ([]Pushed, error) 
 	return all, nil
 }
 
-// Annotate marks the layers of an image that are the package, which Crossplane then reads
-// alone. The builder left labels for it, because a file cannot hold annotations of layers.
+// Annotate marks the layers of an image that are the package, so that Crossplane pulls only those.
+// The builder stored the marks as labels, because a file cannot hold annotations of layers.
 func Annotate(image v1.Image) (v1.Image, error) { return xpkg.AnnotateLayers(image) }
 
 // Push pushes one package file.
@@ -94,7 +93,7 @@ func Push(ctx context.Context, path, registry string) (Pushed, error) {
 		return Pushed{}, err
 	}
 	p := Pushed{Reference: ref.String()}
-	// An error means that there is none: if the registry is away, the push says so.
+	// An error counts as a missing package: if the registry is not available, the push fails.
 	if there, err := remote.Head(ref, remote.WithContext(ctx)); err == nil {
 		p.Unchanged, p.Replaced = there.Digest == digest, there.Digest != digest
 	}

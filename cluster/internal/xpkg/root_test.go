@@ -35,7 +35,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 )
 
-// probeVariable makes the test's binary a program that looks at the root that it runs in.
+// probeVariable makes the test binary a program that checks the root that it runs in.
 const probeVariable = "DROVER_TEST_PROBE"
 
 func TestMain(m *testing.M) {
@@ -49,8 +49,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// probe fails if the root has no public certificate authorities, if its /tmp cannot be
-// written to, or if it does not trust the server at url.
+// probe fails if the root has no public certificate authorities, if its /tmp is not writable, or if
+// it does not trust the server at url.
 func probe(url string) error {
 	pool, err := x509.SystemCertPool()
 	if err != nil {
@@ -75,12 +75,12 @@ func probe(url string) error {
 	return response.Body.Close()
 }
 
-// authority is a certificate authority, and a server that it signed an intermediate for, as
-// public ones do.
+// authority is a certificate authority with a server whose certificate it signed through an
+// intermediate, as public authorities do.
 type authority struct {
 	root   []byte
 	server *httptest.Server
-	// requests that the server understood: those of clients that trust it.
+	// requests is the number of requests of clients that trust the server.
 	requests atomic.Int32
 }
 
@@ -135,7 +135,7 @@ func newAuthority(t *testing.T) *authority {
 // unpack writes an image's layers to a folder, with their owners and permissions.
 func unpack(t *testing.T, image v1.Image) string {
 	t.Helper()
-	// The folders above must be open to the image's user, as those of t.TempDir are not.
+	// The folders above must be accessible to the image's user. Those of t.TempDir are not.
 	root, err := os.MkdirTemp("", "drover-root")
 	if err != nil {
 		t.Fatal(err)
@@ -169,7 +169,7 @@ func unpack(t *testing.T, image v1.Image) string {
 		default:
 			t.Fatalf("%s: a file of type %c", h.Name, h.Typeflag)
 		}
-		// The mode of an os file has the sticky bit elsewhere than that of a tar.
+		// The sticky bit is at another position in an os mode than in a tar.
 		mode := fs.FileMode(h.Mode & 0o777) //nolint:gosec // It has nine bits.
 		if h.Mode&0o1000 != 0 {
 			mode |= fs.ModeSticky
@@ -180,7 +180,7 @@ func unpack(t *testing.T, image v1.Image) string {
 	}
 }
 
-// inRoot is a command that runs as the image's user, and sees nothing but the image.
+// inRoot returns a command that runs as the image's user, and sees only the image.
 func inRoot(ctx context.Context, root string, environment []string, path string, args ...string) *exec.Cmd {
 	user, _ := strconv.ParseUint(nonRoot, 10, 32)
 	cmd := exec.CommandContext(ctx, path, args...)
@@ -214,7 +214,7 @@ func packagesWithImages(t *testing.T) []Source {
 	return sources
 }
 
-// Every package's image is started in a root of its own, where nothing of the host helps it.
+// The image of every package is started in a root of its own, without files of the host.
 func TestEveryPackageInItsOwnRoot(t *testing.T) {
 	self, err := os.ReadFile(os.Args[0])
 	if err != nil {
@@ -270,8 +270,8 @@ contexts: [{name: test, context: {cluster: test, user: test}}]
 current-context: test
 `
 
-// starts fails if a function does not serve, or if a provider sends no request to the API
-// server of its kubeconfig. As the kubeconfig has no authorities, those of the root count.
+// starts fails if a function does not serve, or if a provider sends no request to the API server of
+// its kubeconfig. The kubeconfig has no authorities, so the authorities of the root are used.
 func starts(t *testing.T, image v1.Image, root string, a *authority) {
 	config, err := image.ConfigFile()
 	if err != nil {
@@ -304,12 +304,12 @@ func starts(t *testing.T, image v1.Image, root string, a *authority) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = cmd.Wait() // It is killed, or its output has the reason.
+		_ = cmd.Wait() // It was killed, or the output has the reason.
 	}()
 	for !isUp() {
 		select {
 		case <-ended:
-			// The server has no API, which ends a provider soon after its request.
+			// The server has no API, so a provider ends soon after its request.
 			if isUp() {
 				return
 			}

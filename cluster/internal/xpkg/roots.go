@@ -9,17 +9,17 @@ import (
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
-// RootsModule is the Go module that the certificate authorities of an image come from:
-// those of Mozilla, as the Go project publishes them.
+// RootsModule is the Go module with the certificate authorities of an image: those of Mozilla, as
+// the Go project publishes them.
 const RootsModule = "golang.org/x/crypto/x509roots/fallback"
 
-// rootsFile is the first place where Go looks for the system's certificate authorities,
-// unless SSL_CERT_FILE names another one. Go also reads its folder, so that a file which is
-// mounted beside it, or named by SSL_CERT_FILE, adds to these.
+// rootsFile is the first file where Go looks for the system's certificate authorities, unless
+// SSL_CERT_FILE names another one. Go also reads its folder, so that a file that is mounted beside
+// it, or named by SSL_CERT_FILE, adds to these.
 const rootsFile = "etc/ssl/certs/ca-certificates.crt"
 
-// roots is the public certificate authorities in PEM. An authority that is trusted only for
-// certificates up to a date is left out, because a file cannot express the limit.
+// roots returns the public certificate authorities in PEM. An authority that is trusted only for
+// certificates up to a date is omitted, because a file cannot express this limit.
 func roots() ([]byte, error) {
 	var b bytes.Buffer
 	for root := range bundle.Roots() {

@@ -1,7 +1,9 @@
-// Package aws lists the instances of an account at AWS, and what may be left behind beside them.
+// Package aws lists the instances of an account at AWS, and the resources that may be left behind
+// beside them.
 package aws
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +18,7 @@ import (
 	"gopkg.in/ini.v1"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/cloud/trust"
 	"github.com/drover-dev/drover/internal/inventory"
 )
 
@@ -34,11 +37,14 @@ const (
 
 // Options of an account.
 type Options struct {
-	// Credentials are a file with the profile default, as the aws command has in
-	// ~/.aws/credentials. If it is nil, the identity of the pod is used.
+	// Credentials are a file with the profile default, like ~/.aws/credentials of the aws command.
+	// If it is nil, the identity of the pod is used.
 	Credentials []byte
 	// Endpoint of EC2. The default is that of the region.
 	Endpoint string
+	// CABundle in PEM format has the authorities that sign the certificate of the endpoint. Default:
+	// those that the system trusts.
+	CABundle []byte
 	// Region whose instances are listed. It is required.
 	Region string
 }
@@ -54,13 +60,19 @@ func New(ctx context.Context, o Options) (inventory.Lister, error) {
 			return retry.NewStandard(func(s *retry.StandardOptions) { s.MaxAttempts, s.MaxBackoff = attempts, maxBackoff })
 		}),
 	}
+	if len(o.CABundle) > 0 {
+		if _, err := trust.Config(o.CABundle); err != nil {
+			return nil, err
+		}
+		load = append(load, config.WithCustomCABundle(bytes.NewReader(o.CABundle)))
+	}
 	if o.Credentials != nil {
 		static, err := parseCredentials(o.Credentials)
 		if err != nil {
 			return nil, err
 		}
 		load = append(load, config.WithCredentialsProvider(static),
-			// Files and profiles of the pod must not change what the Secret means.
+			// Files and profiles of the pod must not override the Secret.
 			config.WithSharedConfigFiles([]string{}), config.WithSharedCredentialsFiles([]string{}))
 	}
 	cfg, err := config.LoadDefaultConfig(ctx, load...)
@@ -74,7 +86,7 @@ func New(ctx context.Context, o Options) (inventory.Lister, error) {
 	})}, nil
 }
 
-// parseCredentials reads the profile default. No error has a part of the content.
+// parseCredentials reads the profile default. Errors never contain a part of the content.
 func parseCredentials(content []byte) (aws.CredentialsProvider, error) {
 	const form = "must be a file of credentials with the profile default, its aws_access_key_id and its aws_secret_access_key"
 	f, err := ini.Load(content)
@@ -116,7 +128,7 @@ func (l *lister) Find(ctx context.Context, ids []string) ([]inventory.VM, bool, 
 	var all []inventory.VM
 	for len(ids) > 0 {
 		n := min(len(ids), maxValues)
-		// By a filter: an ID that EC2 does not have is no error then.
+		// A filter is used because an ID that EC2 does not have is no error then.
 		vms, complete, err := l.describe(ctx, filter("instance-id", ids[:n]...), filter("instance-state-name", states...))
 		if err != nil || !complete {
 			return nil, false, err
@@ -193,7 +205,7 @@ func (l *lister) networkInterfaces(ctx context.Context, filters []types.Filter) 
 		for _, n := range page.NetworkInterfaces {
 			r := inventory.Resource{Type: "NetworkInterface", ID: aws.ToString(n.NetworkInterfaceId), Tags: tagsOf(n.TagSet)}
 			if n.Attachment != nil {
-				// One that a service of AWS made has an attachment without an instance.
+				// An interface of a service of AWS has an attachment without an instance.
 				r.AttachedTo = firstOf(n.Attachment.InstanceId, n.Attachment.AttachmentId)
 			}
 			all = append(all, r)
@@ -253,7 +265,7 @@ func tagsOf(tags []types.Tag) map[string]string {
 	return out
 }
 
-// firstOf returns the first that is not empty.
+// firstOf returns the first value that is not empty.
 func firstOf(values ...*string) string {
 	for _, v := range values {
 		if s := aws.ToString(v); s != "" {

@@ -14,6 +14,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/resourcegraph/armresourcegraph"
 
+	"github.com/drover-dev/drover/internal/cloud/trust"
 	"github.com/drover-dev/drover/internal/inventory"
 )
 
@@ -41,7 +42,10 @@ type Options struct {
 	Endpoint string
 	// SubscriptionID of the subscription to list. Default: subscriptionId of the credentials.
 	SubscriptionID string
-	// Transport of all calls. Default: a transport that all Listers share.
+	// CABundle in PEM format has the authorities that sign the certificates of the endpoints, as of
+	// Azure Stack Hub. Default: those that the system trusts.
+	CABundle []byte
+	// Transport of all calls. Default: one that trusts the CABundle.
 	Transport http.RoundTripper
 }
 
@@ -56,14 +60,7 @@ var (
 	_ inventory.ResourceLister = &account{}
 
 	subscriptionID = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
-	transport      = newTransport()
 )
-
-func newTransport() http.RoundTripper {
-	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.ResponseHeaderTimeout = answerTimeout
-	return t
-}
 
 // New returns a Lister, which is also an [inventory.ResourceLister]. It calls nothing: wrong
 // credentials are an error of the first list. A Lister renews its tokens and may be kept until
@@ -109,7 +106,9 @@ func clientOptions(o Options, c credentials) (azcore.ClientOptions, error) {
 	}
 	next := o.Transport
 	if next == nil {
-		next = transport
+		if next, err = trust.Transport(o.CABundle, answerTimeout); err != nil {
+			return azcore.ClientOptions{}, err
+		}
 	}
 	return azcore.ClientOptions{
 		Cloud:     where,
@@ -121,8 +120,8 @@ func clientOptions(o Options, c credentials) (azcore.ClientOptions, error) {
 	}, nil
 }
 
-// cloudOf returns the cloud that an endpoint of Azure Resource Manager belongs to. Of an
-// endpoint that is none of the known ones, the credentials name the rest.
+// cloudOf returns the cloud that an endpoint of Azure Resource Manager belongs to. If the endpoint
+// is none of the known ones, the credentials name the other endpoints.
 func cloudOf(endpoint string, c credentials) (cloud.Configuration, error) {
 	found := cloud.AzurePublic
 	for _, known := range []cloud.Configuration{cloud.AzureChina, cloud.AzureGovernment} {

@@ -87,7 +87,7 @@ func TestOptionsThatAreNotValidAreRefusedAtOnce(t *testing.T) {
 	}
 }
 
-// Resource Graph answers with success, and leaves out what the credentials may not read.
+// Resource Graph answers with success, and leaves out resources that the credentials may not read.
 func TestNothingIsConcludedFromAListOfWhichTheRightsHideAPart(t *testing.T) {
 	least := []string{"Microsoft.Compute/virtualMachines/read", "Microsoft.Authorization/permissions/read"}
 	cases := map[string]struct {

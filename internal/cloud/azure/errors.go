@@ -21,9 +21,8 @@ func (e *invalidError) Error() string {
 	return fmt.Sprintf("%s: invalid value %q: must be %s", e.field, e.value, e.allowed)
 }
 
-// answerError is an error that Azure answered with. Its text is the same each time: what Azure
-// adds to it per call, such as the time and the ID of the call, would change the condition of
-// an inventory at each look.
+// answerError is an error that Azure answered with. Its text is the same each time. Azure adds the
+// time and the ID of the call, which would change the condition of an inventory at each look.
 type answerError struct {
 	class, text string
 	cause       error
@@ -62,7 +61,8 @@ func classOf(status int, code string) string {
 	return ""
 }
 
-// classOfToken is that of a refusal by Entra ID, which answers a wrong client ID with 400.
+// classOfToken returns the class of a refusal by Entra ID, which answers a wrong client ID with
+// 400.
 func classOfToken(status int) string {
 	if status == http.StatusBadRequest {
 		status = http.StatusUnauthorized
@@ -70,11 +70,11 @@ func classOfToken(status int) string {
 	return classOf(status, "")
 }
 
-// perCall matches what Entra ID adds to the description of an error.
+// perCall matches the part of an error's description that Entra ID writes per call.
 var perCall = regexp.MustCompile(`(?s)\s*(Trace ID|Correlation ID|Timestamp): .*`)
 
-// textOf an answer: of Azure Resource Manager (an object error, the text of which Resource
-// Graph has in its details), or of Entra ID (error and error_description).
+// textOf returns the error of an answer: of Azure Resource Manager (an object error, whose text
+// Resource Graph has in its details), or of Entra ID (error and error_description).
 func textOf(r *http.Response) (code, message string) {
 	if r == nil {
 		return "", ""

@@ -26,8 +26,8 @@ const (
 	provisioningDeleting = "deleting"
 )
 
-// List the VMs of the subscription, in all resource groups. A VM that is being deleted is left
-// out.
+// List lists the VMs of the subscription, in all resource groups. A VM that is being deleted is
+// left out.
 func (a *account) List(ctx context.Context, installation string) ([]inventory.VM, bool, error) {
 	condition, err := tagged([]string{typeVM}, installation)
 	if err != nil {
@@ -49,8 +49,8 @@ var vmName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 // perQuery is how many names one query has.
 const perQuery = 200
 
-// Find the VMs of some names, whatever their tags, in all resource groups. There can be several
-// of one name. What cannot be the name of a VM is left out.
+// Find returns the VMs with these names, regardless of their tags, in all resource groups. Several
+// VMs can have one name. A text that cannot be the name of a VM is left out.
 func (a *account) Find(ctx context.Context, externalNames []string) ([]inventory.VM, bool, error) {
 	names := slices.DeleteFunc(slices.Clone(externalNames), func(n string) bool { return !vmName.MatchString(n) })
 	var all []inventory.VM
@@ -126,9 +126,9 @@ func timeOf(text string) time.Time {
 	return t
 }
 
-// stateOf a VM. A VM whose allocation failed has the provisioning state Failed and is not
-// powered on. So has a VM of which only an update failed, such as that of an extension: that
-// one runs.
+// stateOf returns the state of a VM. If its allocation failed, the provisioning state is Failed and
+// the VM is not powered on. If only an update failed, such as that of an extension, the
+// provisioning state is Failed too, and the VM runs.
 func stateOf(provisioning, power string) (inventory.State, string) {
 	power = strings.TrimPrefix(power, "PowerState/")
 	text := "provisioning state " + cmp.Or(provisioning, "unknown") + ", power state " + cmp.Or(power, "unknown")

@@ -14,15 +14,16 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// perPage is the most that Resource Graph answers with at once.
+// perPage is the maximum number of rows in an answer of Resource Graph.
 const perPage = 1000
 
-// tagValue matches what machine-azure.yaml makes of the value of a tag. No such text needs to
-// be escaped in a query.
+// tagValue matches the tag values that machine-azure.yaml writes. No such text needs to be escaped
+// in a query.
 var tagValue = regexp.MustCompile(`^[a-zA-Z0-9 _.:/=+@-]{1,256}$`)
 
-// A row of an answer of Resource Graph, by the names that the queries give its columns. Those of
-// what a resource belongs to begin with "of", so that none is a word of the query language.
+// A row is a row of an answer of Resource Graph, with the names that the queries give its columns.
+// The names of columns about the user of a resource begin with "of", so that none is a word of the
+// query language.
 type row struct {
 	ID                string            `json:"id"`
 	Name              string            `json:"name"`
@@ -49,15 +50,15 @@ func tagged(types []string, installation string) (string, error) {
 
 func quoted(texts []string) string { return "'" + strings.Join(texts, "', '") + "'" }
 
-// queryFor the resources that fulfil a condition. It is ordered, because pages of an unordered
-// list may lack some rows and repeat others, and has the ID, without which Resource Graph makes
-// no pages.
+// queryFor returns the query for the resources that fulfil a condition. It has an order, because
+// pages of an unordered list may lack some rows and repeat other rows. It has the ID, because
+// Resource Graph makes no pages without it.
 func queryFor(condition, columns string) string {
 	return fmt.Sprintf("resources | where %s | project id, %s | order by id asc", condition, columns)
 }
 
-// rows of a query, of all pages. Complete is false if Resource Graph cut the answer off, or if
-// the pages do not fit together because the resources changed between two of them.
+// rows returns the rows of all pages of a query. Complete is false if Resource Graph cut the answer
+// off, or if the pages do not fit together because the resources changed between two of them.
 func (a *account) rows(ctx context.Context, query string) (rows []row, complete bool, err error) {
 	seen, totals := map[string]bool{}, map[int64]bool{}
 	for more := (*string)(nil); ; {

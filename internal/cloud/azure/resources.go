@@ -22,8 +22,8 @@ var kinds = []kind{
 	{"microsoft.compute/disks", "Disk", "Microsoft.Compute/disks/read"},
 }
 
-// ListResources lists the network interfaces, public IP addresses and disks of the subscription,
-// in all resource groups. What is being deleted is left out.
+// ListResources lists the network interfaces, public IP addresses and disks of the subscription, in
+// all resource groups. Resources that are being deleted are left out.
 func (a *account) ListResources(ctx context.Context, installation string) ([]inventory.Resource, bool, error) {
 	var types, rights []string
 	for _, k := range kinds {

@@ -15,8 +15,8 @@ const (
 	headerQuotaReset = "x-ms-user-quota-resets-after" // hh:mm:ss
 )
 
-// quotaPolicy translates when the quota of Resource Graph is new into the header that the
-// retries of the SDK go by.
+// quotaPolicy translates the time until the quota of Resource Graph resets into the header that the
+// retries of the SDK respect.
 type quotaPolicy struct{}
 
 func (quotaPolicy) Do(req *policy.Request) (*http.Response, error) {

@@ -24,14 +24,14 @@ const (
 
 var noon = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// world is a subscription that an identity with the role Reader looks at.
+// world is a subscription that an identity with the role Reader lists.
 type world struct {
 	*azuretest.Cloud
 	state  *azuretest.Memory
 	secret string
 }
 
-// inWorld runs a test with a clock that passes at once while everything waits.
+// inWorld runs a test with a fake clock, which advances while every goroutine waits.
 func inWorld(t *testing.T, o azuretest.Options, f func(t *testing.T, w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -60,7 +60,7 @@ func (w *world) lister(t *testing.T, change ...func(*Options)) inventory.Resourc
 	return l.(inventory.ResourceLister)
 }
 
-// finder is what an inventory asks for VMs that the list lacks.
+// finder is the interface by which an inventory finds VMs that the list lacks.
 type finder interface {
 	Find(ctx context.Context, externalNames []string) ([]inventory.VM, bool, error)
 }
@@ -84,7 +84,7 @@ func vms(n int) []azuretest.VM {
 	return out
 }
 
-// mustFail asserts that a list concluded nothing, with an error that has a text.
+// mustFail asserts that a list returns no VMs, and an error that contains a text.
 func mustFail(t *testing.T, ctx context.Context, l inventory.Lister, want string) error { //nolint:revive // t comes first in helpers.
 	t.Helper()
 	found, complete, err := l.List(ctx, ours)

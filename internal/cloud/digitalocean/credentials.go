@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// credentials are what a Secret holds: the JSON object of provider-upjet-digitalocean.
+// credentials are the content of a Secret: the JSON object of provider-upjet-digitalocean.
 type credentials struct {
 	Token string `json:"token"`
 }

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/oauth2"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/cloud/trust"
 	"github.com/drover-dev/drover/internal/inventory"
 	"github.com/drover-dev/drover/internal/ratelimit"
 	"github.com/drover-dev/drover/internal/text"
@@ -26,7 +27,7 @@ const (
 	perPage = 200
 	// answerTimeout ends a call that DigitalOcean does not answer.
 	answerTimeout = time.Minute
-	// maxMessage is as much of an error of the API as an error holds.
+	// maxMessage is the length to which an error of the API is shortened.
 	maxMessage = 256
 )
 
@@ -42,8 +43,11 @@ type Options struct {
 	Credentials []byte
 	// Endpoint is the URL of the API. Default https://api.digitalocean.com.
 	Endpoint string
-	// Transport sends the calls. Default: a copy of http.DefaultTransport that waits a minute
-	// for an answer.
+	// CABundle in PEM format has the authorities that sign the certificate of the endpoint. Default:
+	// those that the system trusts.
+	CABundle []byte
+	// Transport sends the calls. Default: one that trusts the CABundle and waits a minute for an
+	// answer.
 	Transport http.RoundTripper
 }
 
@@ -54,9 +58,9 @@ func New(_ context.Context, o Options) (inventory.Lister, error) {
 		return nil, err
 	}
 	if o.Transport == nil {
-		t := http.DefaultTransport.(*http.Transport).Clone()
-		t.ResponseHeaderTimeout = answerTimeout
-		o.Transport = t
+		if o.Transport, err = trust.Transport(o.CABundle, answerTimeout); err != nil {
+			return nil, err
+		}
 	}
 	opts := []godo.ClientOpt{godo.SetUserAgent("drover")}
 	if o.Endpoint != "" {
@@ -108,7 +112,7 @@ func (l *lister) droplets(ctx context.Context, installation string) ([]godo.Drop
 		})
 }
 
-// Find the Droplets with IDs, whatever their tags, by a call per ID.
+// Find returns the Droplets with these IDs, regardless of their tags, by a call per ID.
 func (l *lister) Find(ctx context.Context, ids []string) ([]inventory.VM, bool, error) {
 	var vms []inventory.VM
 	for _, text := range ids {
@@ -132,9 +136,9 @@ func (l *lister) Find(ctx context.Context, ids []string) ([]inventory.VM, bool, 
 	return vms, true, nil
 }
 
-// all lists every page. It is not complete if the number of items changed between two pages
-// or differs from what was listed: pages are numbered, so that an item which is deleted
-// meanwhile moves another one to a page that was read before.
+// all lists every page. The list is not complete if the number of items changed between two pages,
+// or differs from the number of listed items: pages are numbered, so the deletion of an item
+// meanwhile moves another item to a page that was read before.
 func all[T any](ctx context.Context, what string, id func(T) string, list func(context.Context, *godo.ListOptions) ([]T, *godo.Response, error)) ([]T, bool, error) {
 	var out []T
 	seen, total := map[string]bool{}, -1
@@ -158,11 +162,12 @@ func all[T any](ctx context.Context, what string, id func(T) string, list func(c
 	}
 }
 
-// describe an error of a call, with the class of it in front.
+// describe returns an error of a call with its class in front.
 func describe(what string, err error) error {
 	var refused *godo.ErrorResponse
 	if errors.As(err, &refused) && refused.Response != nil {
-		// An ID of each request would make each error another one, and a gateway's is a page.
+		// The ID of the request would make each error a new one. The message of a gateway is a
+		// whole page.
 		refused.RequestID, refused.Message = "", text.Shorten(refused.Message, maxMessage)
 		switch refused.Response.StatusCode {
 		case http.StatusUnauthorized, http.StatusForbidden:
@@ -202,7 +207,7 @@ func stateOf(status string) inventory.State {
 	return inventory.StateUnknown
 }
 
-// tagsOf returns the tags of Drover: the others are no pairs.
+// tagsOf returns the tags of Drover, which are pairs of key and value.
 func tagsOf(words []string) map[string]string {
 	out := map[string]string{}
 	for _, word := range words {

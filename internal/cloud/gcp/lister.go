@@ -28,8 +28,8 @@ const (
 	warningEmpty = "NO_RESULTS_ON_PAGE"
 )
 
-// labelValue matches what machine-gcp.yaml makes of the value of a label. No such text needs to
-// be escaped in a filter.
+// labelValue matches the label values that machine-gcp.yaml writes. No such text needs to be
+// escaped in a filter.
 var labelValue = regexp.MustCompile(`^[a-z0-9_-]{1,63}$`)
 
 func filterFor(installation string) (string, error) {
@@ -39,7 +39,7 @@ func filterFor(installation string) (string, error) {
 	return fmt.Sprintf("labels.%s = %q", machinev1alpha1.TagInstallation, installation), nil
 }
 
-// pages notes whether the pages of a list are all that there is.
+// pages records whether the pages of a list are complete.
 type pages struct{ incomplete bool }
 
 func (p *pages) note(unreachables []string, warning string) {
@@ -48,7 +48,7 @@ func (p *pages) note(unreachables []string, warning string) {
 
 func isGap(warning string) bool { return warning != "" && warning != warningEmpty }
 
-// List the VMs of the project, in all zones. A VM that is stopped or was preempted is in the
+// List lists the VMs of the project, in all zones. A VM that is stopped or was preempted is in the
 // list: its disks cost money.
 func (p *project) List(ctx context.Context, installation string) ([]inventory.VM, bool, error) {
 	filter, err := filterFor(installation)
@@ -71,8 +71,8 @@ var vmName = regexp.MustCompile(`^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$`)
 // perFilter is how many names one filter has, so that the URL of the call stays short.
 const perFilter = 20
 
-// Find the VMs of some names, whatever their labels, in all zones. There can be several of one
-// name. What cannot be the name of a VM is left out.
+// Find returns the VMs with these names, regardless of their labels, in all zones. Several VMs can
+// have one name. A text that cannot be the name of a VM is left out.
 func (p *project) Find(ctx context.Context, externalNames []string) ([]inventory.VM, bool, error) {
 	var terms []string
 	for _, n := range externalNames {
@@ -91,7 +91,7 @@ func (p *project) Find(ctx context.Context, externalNames []string) ([]inventory
 	return all, true, nil
 }
 
-// vms that a filter lets through.
+// vms returns the VMs that a filter selects.
 func (p *project) vms(ctx context.Context, filter string) ([]inventory.VM, bool, error) {
 	l := list{project: p.id, vms: map[string]inventory.VM{}}
 	call := p.service.Instances.AggregatedList(p.id).Filter(filter).MaxResults(perPage).Fields(pageFields + vmFields)

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/api/compute/v1"
 	"google.golang.org/api/option"
 
+	"github.com/drover-dev/drover/internal/cloud/trust"
 	"github.com/drover-dev/drover/internal/inventory"
 )
 
@@ -37,8 +38,11 @@ type Options struct {
 	Endpoint string
 	// ProjectID of the project to list. Default: that of the credentials.
 	ProjectID string
-	// Transport of all calls but those to the metadata server. Default: a transport that all
-	// Listers share.
+	// CABundle in PEM format has the authorities that sign the certificates of the endpoints. Default:
+	// those that the system trusts.
+	CABundle []byte
+	// Transport of all calls but those to the metadata server. Default: one that trusts the
+	// CABundle.
 	Transport http.RoundTripper
 }
 
@@ -53,14 +57,7 @@ var (
 
 	// projectID also matches one of the domain-scoped projects of old, example.com:name.
 	projectID = regexp.MustCompile(`^([a-z0-9.-]+:)?[a-z][a-z0-9-]{4,28}[a-z0-9]$`)
-	transport = newTransport()
 )
-
-func newTransport() http.RoundTripper {
-	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.ResponseHeaderTimeout = answerTimeout
-	return t
-}
 
 // New returns a Lister, which is also an [inventory.ResourceLister]. With credentials it calls
 // nothing: wrong ones are an error of the first list. Without, it looks for the identity of the
@@ -71,6 +68,10 @@ func New(ctx context.Context, o Options) (inventory.Lister, error) {
 	}
 	next := &patient{next: o.Transport}
 	if next.next == nil {
+		transport, err := trust.Transport(o.CABundle, answerTimeout)
+		if err != nil {
+			return nil, err
+		}
 		next.next = transport
 	}
 	// The source of tokens outlives the call that makes it.

@@ -89,7 +89,8 @@ func add(found map[string]inventory.Resource, typ, link string, labels map[strin
 	found[r.ID] = r
 }
 
-// resourceName is the end of a link that begins with projects/, by which all tools take it.
+// resourceName returns the end of a link that begins with projects/, which all tools accept as a
+// name.
 func resourceName(link string) string {
 	if i := strings.Index(link, "projects/"); i >= 0 {
 		return link[i:]

@@ -29,7 +29,7 @@ const (
 	page = 500
 	// answerTimeout ends a call that the API server does not answer.
 	answerTimeout = time.Minute
-	// maxMessage is as much of an error of the API server as an error holds.
+	// maxMessage is the length to which an error of the API server is shortened.
 	maxMessage = 256
 )
 
@@ -59,7 +59,7 @@ func New(_ context.Context, o Options) (inventory.Lister, error) {
 		cfg.Host = o.Endpoint
 	}
 	cfg.UserAgent, cfg.Timeout = "drover", answerTimeout
-	// The API server has its own fairness, and a list is a few calls.
+	// The API server limits the rate of calls itself, and a list takes few calls.
 	cfg.QPS, cfg.Burst = -1, 0
 	c, err := dynamic.NewForConfig(cfg)
 	if err != nil {
@@ -101,7 +101,8 @@ func (l *lister) List(ctx context.Context, installation string) ([]inventory.VM,
 	}
 	vms := make([]inventory.VM, 0, len(found))
 	for i := range found {
-		// One that is being deleted is stopped already: its deletion only removes it.
+		// A VirtualMachine that is being deleted is stopped already: its deletion only removes the
+		// object.
 		if vm := &found[i]; vm.GetDeletionTimestamp() == nil && vm.GetLabels()[machinev1alpha1.TagInstallation] == installation {
 			vms = append(vms, vmOf(vm))
 		}
@@ -109,7 +110,8 @@ func (l *lister) List(ctx context.Context, installation string) ([]inventory.VM,
 	return vms, true, nil
 }
 
-// Find the VirtualMachines with names, whatever their labels, by a call per name.
+// Find returns the VirtualMachines with these names, regardless of their labels, by a call per
+// name.
 func (l *lister) Find(ctx context.Context, externalNames []string) ([]inventory.VM, bool, error) {
 	var vms []inventory.VM
 	for _, name := range externalNames {
@@ -148,7 +150,7 @@ func (l *lister) all(ctx context.Context, kind schema.GroupVersionResource, opts
 	}
 }
 
-// A listError is of a call of the API server. Its text has the class in front.
+// A listError is an error of a call to the API server. Its text begins with its class.
 type listError struct {
 	text string
 	err  error
@@ -182,8 +184,8 @@ func vmOf(o *unstructured.Unstructured) inventory.VM {
 	}
 }
 
-// stateOf a VirtualMachine: VirtualMachinePrintableStatus of kubevirt.io/api/core/v1. KubeVirt
-// tries again after each of its errors, so that none is the end of a VM.
+// stateOf returns the state for a VirtualMachinePrintableStatus of kubevirt.io/api/core/v1.
+// KubeVirt retries after each of its errors, so no error is the end of a VM.
 func stateOf(printable string) inventory.State {
 	switch printable {
 	case "Running", "Migrating":

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -18,6 +17,7 @@ import (
 	compute "github.com/yandex-cloud/go-genproto/yandex/cloud/compute/v1"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/cloud/trust"
 	"github.com/drover-dev/drover/internal/inventory"
 )
 
@@ -34,12 +34,12 @@ type Options struct {
 	Credentials []byte
 	// FolderID of the folder whose Instances are listed. It is required.
 	FolderID string
-	// Endpoint is the address of the service that names the endpoints of the others, with or
+	// Endpoint is the address of the service that names the endpoints of all services, with or
 	// without https:// before it. Default https://api.cloud.yandex.net.
 	Endpoint string
-	// CACertificates in PEM format sign the certificates of all services. Default: those that
-	// the system trusts.
-	CACertificates []byte
+	// CABundle in PEM format has the authorities that sign the certificates of all services.
+	// Default: those that the system trusts.
+	CABundle []byte
 	// MetadataURL of the metadata service. Default http://169.254.169.254.
 	MetadataURL string
 }
@@ -53,16 +53,13 @@ func New(_ context.Context, o Options) (inventory.Lister, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &lister{
-		folder: o.FolderID, endpoint: address, pause: firstPause, now: time.Now,
-		tls:      &tls.Config{MinVersion: tls.VersionTLS12},
-		metadata: &http.Client{Timeout: 10 * time.Second}, metadataURL: strings.TrimRight(cmp.Or(o.MetadataURL, defaultMetadataURL), "/"),
+	trusted, err := trust.Config(o.CABundle)
+	if err != nil {
+		return nil, err
 	}
-	if len(o.CACertificates) > 0 {
-		l.tls.RootCAs = x509.NewCertPool()
-		if !l.tls.RootCAs.AppendCertsFromPEM(o.CACertificates) {
-			return nil, errors.New("caCertificates: must be certificates in PEM format")
-		}
+	l := &lister{
+		folder: o.FolderID, endpoint: address, pause: firstPause, now: time.Now, tls: trusted,
+		metadata: &http.Client{Timeout: 10 * time.Second}, metadataURL: strings.TrimRight(cmp.Or(o.MetadataURL, defaultMetadataURL), "/"),
 	}
 	if len(strings.TrimSpace(string(o.Credentials))) > 0 {
 		key, err := keyOf(o.Credentials)
@@ -102,8 +99,8 @@ var (
 	_ inventory.Finder         = &lister{}
 )
 
-// List lists the Instances with the label of the installation, in all zones of the folder.
-// Yandex Cloud has no filter for labels, so that the whole folder is read.
+// List lists the Instances with the label of the installation, in all zones of the folder. Yandex
+// Cloud has no filter for labels, so the whole folder is read.
 func (l *lister) List(ctx context.Context, installation string) ([]inventory.VM, bool, error) {
 	s, err := l.start(ctx)
 	if err != nil {
@@ -123,7 +120,8 @@ func (l *lister) List(ctx context.Context, installation string) ([]inventory.VM,
 	return vms, true, nil
 }
 
-// Find the Instances with IDs, whatever their labels. It reads the whole folder, as List does.
+// Find returns the Instances with these IDs, regardless of their labels. It reads the whole folder,
+// as List does.
 func (l *lister) Find(ctx context.Context, ids []string) ([]inventory.VM, bool, error) {
 	s, err := l.start(ctx)
 	if err != nil {
@@ -185,8 +183,9 @@ func vmOf(i *compute.Instance) inventory.VM {
 	return vm
 }
 
-// stateOf an Instance: https://yandex.cloud/docs/compute/concepts/vm-statuses. One that
-// crashed is restarted, and one that is updated may be stopped meanwhile.
+// stateOf returns the state of an Instance: see
+// https://yandex.cloud/docs/compute/concepts/vm-statuses. Yandex Cloud restarts an Instance that
+// crashed, and may stop one temporarily to update it.
 func stateOf(s compute.Instance_Status) inventory.State {
 	switch s {
 	case compute.Instance_PROVISIONING, compute.Instance_STARTING, compute.Instance_RESTARTING, compute.Instance_CRASHED:

@@ -95,7 +95,7 @@ func credentialsOf(t *testing.T, id string, k *rsa.PrivateKey) []byte {
 // options of a Lister in the world, changed by a test.
 func (w *world) options(t *testing.T) Options {
 	t.Helper()
-	return Options{Credentials: credentialsOf(t, "aje-1", privateKey()), FolderID: folder, Endpoint: w.Address, CACertificates: w.CACertificates}
+	return Options{Credentials: credentialsOf(t, "aje-1", privateKey()), FolderID: folder, Endpoint: w.Address, CABundle: w.CACertificates}
 }
 
 func (w *world) lister(t *testing.T, o Options) *lister {
@@ -243,8 +243,8 @@ func TestCredentials(t *testing.T) {
 			},
 			"credentials: private_key: must be an RSA private key in PEM format",
 		},
-		"NoCertificates":           {func(_ *testing.T, _ *world, o *Options) { o.CACertificates = []byte("none") }, "caCertificates: must be certificates in PEM format"},
-		"AnEndpointNotToBeTrusted": {func(_ *testing.T, _ *world, o *Options) { o.CACertificates = nil }, "Unavailable: connection error: desc = \"transport: authentication handshake failed: tls: failed to verify certificate"},
+		"NoCertificates":           {func(_ *testing.T, _ *world, o *Options) { o.CABundle = []byte("none") }, "caBundle: must be certificates in PEM format"},
+		"AnEndpointNotToBeTrusted": {func(_ *testing.T, _ *world, o *Options) { o.CABundle = nil }, "Unavailable: connection error: desc = \"transport: authentication handshake failed: tls: failed to verify certificate"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

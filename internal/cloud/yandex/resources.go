@@ -71,7 +71,7 @@ func (s *session) vpcAddresses(ctx context.Context) ([]*vpc.Address, error) {
 	})
 }
 
-// users are the Instances by what they use.
+// users are the Instances, by the IDs and the addresses that they use.
 type users struct{ byID, byAddress map[string]*compute.Instance }
 
 func usersOf(instances []*compute.Instance) users {
@@ -87,7 +87,8 @@ func usersOf(instances []*compute.Instance) users {
 	return u
 }
 
-// attach a resource to its user, whose labels it has if it has none of Drover's.
+// attach sets the user of a resource. If the resource has no label of Drover, it gets the labels of
+// its user.
 func attach(r inventory.Resource, user *compute.Instance) inventory.Resource {
 	r.AttachedTo = user.GetId()
 	if r.Tags[machinev1alpha1.TagInstallation] == "" {
@@ -120,7 +121,7 @@ func (u users) disksOf(disks []*compute.Disk) []inventory.Resource {
 func (u users) addressesOf(addresses []*vpc.Address) []inventory.Resource {
 	out := make([]inventory.Resource, 0, len(addresses))
 	for _, a := range addresses {
-		// One that is not reserved is gone with what uses it.
+		// An address that is not reserved is gone with its user.
 		if !a.GetReserved() {
 			continue
 		}

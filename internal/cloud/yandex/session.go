@@ -24,7 +24,7 @@ const (
 	attempts     = 6
 	firstPause   = time.Second
 	longestPause = 15 * time.Second
-	// maxMessage is as much of an error of the API as an error holds.
+	// maxMessage is the length to which an error of the API is shortened.
 	maxMessage = 256
 )
 
@@ -35,15 +35,15 @@ const (
 	serviceVPC     = "vpc"
 )
 
-// A session has connections to the services for one list. A Lister is never closed, so that
-// it keeps none.
+// A session has the connections to the services for one list. A Lister is never closed, so it keeps
+// no connections.
 type session struct {
 	lister    *lister
 	addresses map[string]string
 	open      []*grpc.ClientConn
 }
 
-// start a session: ask where the services are, and get an IAM token if there is none.
+// start starts a session: it gets the addresses of the services, and an IAM token if there is none.
 func (l *lister) start(ctx context.Context) (_ *session, err error) {
 	s := &session{lister: l, addresses: map[string]string{}}
 	defer func() {
@@ -118,14 +118,14 @@ func (s *session) authenticate(ctx context.Context) error {
 	return err
 }
 
-// authorized is the context of a call that needs the IAM token.
+// authorized returns the context of a call that needs the IAM token.
 func (s *session) authorized(ctx context.Context) context.Context {
 	s.lister.mu.Lock()
 	defer s.lister.mu.Unlock()
 	return metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+s.lister.token.value)
 }
 
-// forget an IAM token that was refused, so that the next list gets another one.
+// forget removes an IAM token that was refused, so that the next list gets another one.
 func (l *lister) forget(err error) error {
 	if status.Code(err) == codes.Unauthenticated {
 		l.mu.Lock()
@@ -135,7 +135,7 @@ func (l *lister) forget(err error) error {
 	return err
 }
 
-// describe an error of a call, with its class in front.
+// describe returns an error of a call with its class in front.
 func describe(what string, err error) error {
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return fmt.Errorf("%s: %w", what, err)

@@ -13,9 +13,9 @@ import (
 type outcome string
 
 const (
-	// leave it to others: it is not about a Machine of ours.
+	// leave the request to other approvers: it is not about a Machine of Drover.
 	leave outcome = "leave"
-	// wait until more is known of the Machine.
+	// wait until more facts about the Machine are known.
 	wait outcome = "wait"
 	// retry as soon as the Machine controller has reconciled the Machine.
 	retry   outcome = "retry"
@@ -26,48 +26,48 @@ const (
 // A verdict on a request.
 type verdict struct {
 	outcome outcome
-	// message says why, for people.
+	// message is the reason, for users.
 	message string
 }
 
-// A machine is what is known of a Machine of ours whose certificate is requested.
+// A machine has the facts about a Machine of Drover whose certificate is requested.
 type machine struct {
 	// node is the name that its Node may have.
 	node string
-	// cloudNamed means that the cloud decides on the name of the Node: a name counts if the
-	// cloud reports it of the VM.
+	// cloudNamed reports whether the cloud decides on the name of the Node: a name counts if the
+	// cloud reports it for the VM.
 	cloudNamed bool
-	// unnamed means that it is not known yet whether the cloud decides on the name.
+	// unnamed reports whether it is still unknown if the cloud decides on the name.
 	unnamed bool
-	// unobserved means that the Machine controller has not reconciled the Machine in this
-	// process: joined and addresses are not known.
+	// unobserved reports whether the Machine controller has not reconciled the Machine in this
+	// process yet: joined and addresses are then unknown.
 	unobserved bool
-	// deleting means that the Machine is being deleted.
+	// deleting reports whether the Machine is being deleted.
 	deleting bool
-	// joined is the name of the Node that is proven to be the Machine's, empty while none is.
+	// joined is the name of the Node that is proven to be the Machine's, empty if there is none.
 	joined string
-	// taken means that a VM has joined as the Node with the Machine's token, and that the Node is
-	// not known to be the Machine's. After a restore it may be a VM that is younger than the backup.
+	// taken reports whether a VM has joined as the Node with the Machine's token, and the Node is not
+	// proven to be the Machine's. After a restore, that VM may be younger than the backup.
 	taken bool
 	// addresses of the VM, as its cloud and its guest report them.
 	addresses []workernode.Address
 }
 
-// A claim on a name or an address is that of another Machine of the target cluster.
+// A claim is another Machine of the target cluster that has the name or address.
 type claim struct {
-	// guest means that only a guest reports it, or a status does.
+	// guest reports whether only a guest, or a status, reports the name or address.
 	guest bool
 	// by describes the Machine.
 	by string
 }
 
-// facts are the Machines of ours that a request is about, each nil if there is none.
+// facts are the Machines of Drover that a request is about, each nil if there is none.
 type facts struct {
-	// requestor is the Machine whose Node asks.
+	// requestor is the Machine whose Node sent the request.
 	requestor *machine
 	// subject is the Machine whose Node the certificate would be for.
 	subject *machine
-	// token is the Machine that the bootstrap token that asks was made for.
+	// token is the Machine of the bootstrap token that sent the request.
 	token *machine
 	// policy of the target cluster.
 	policy policy
@@ -75,10 +75,10 @@ type facts struct {
 	claims map[string]claim
 }
 
-// none says that the request is not about a Machine of ours.
+// none reports whether the request is not about a Machine of Drover.
 func (f facts) none() bool { return f.requestor == nil && f.subject == nil && f.token == nil }
 
-// decide on a request.
+// decide returns the verdict on a request.
 func decide(r request, f facts) verdict {
 	switch {
 	case f.none():
@@ -91,8 +91,7 @@ func decide(r request, f facts) verdict {
 	return verdict{outcome: leave}
 }
 
-// decideServing lets a Node of ours have a certificate for its own name and the
-// addresses of its VM.
+// decideServing allows a Node of Drover a certificate for its own name and the addresses of its VM.
 func decideServing(r request, f facts) verdict {
 	m := f.subject
 	switch {
@@ -118,7 +117,7 @@ func decideServing(r request, f facts) verdict {
 	return checkNames(r, f)
 }
 
-// checkNode lets pass a Machine whose Node has the name and is proven to be the Machine's.
+// checkNode accepts a Machine whose Node has the name and is proven to be the Machine's.
 func checkNode(m *machine) *verdict {
 	var v verdict
 	switch {
@@ -136,8 +135,8 @@ func checkNode(m *machine) *verdict {
 	return &v
 }
 
-// decideClient lets a bootstrap token of ours become the Node that it was made for,
-// once, and a Node of ours renew what it has.
+// decideClient allows a bootstrap token of Drover to become the Node that it was made for, once. It
+// allows a Node of Drover to renew its certificate.
 func decideClient(r request, f facts) verdict {
 	m := f.token
 	switch {
@@ -146,8 +145,7 @@ func decideClient(r request, f facts) verdict {
 	case m == nil:
 		m = f.requestor
 		if m == nil {
-			// Of others who may know what they do: an administrator, or a token that is
-			// not ours.
+			// The request comes from an administrator, or from a token that is not Drover's.
 			return verdict{outcome: leave}
 		}
 		if !slices.Contains(r.groups, nodesGroup) {
@@ -158,7 +156,7 @@ func decideClient(r request, f facts) verdict {
 	case m.joined != "":
 		return denied("the machine has joined already, as the Node %s", m.joined)
 	case m.taken:
-		// With certificates of one name, two VMs would be one Node and run the same pods.
+		// If two VMs had certificates of one name, they would be one Node and run the same pods.
 		return verdict{wait, fmt.Sprintf("a VM has joined as the Node %s already", m.node)}
 	case m.deleting:
 		return denied("the machine is being deleted")
@@ -186,9 +184,9 @@ func decideClient(r request, f facts) verdict {
 	return verdict{approve, "the node's name is the machine's"}
 }
 
-// checkClientName lets pass the name of the Machine's Node. A token may have a name that the
-// cloud reports instead, if the cloud decides on the names of Nodes: the Node that would
-// prove it comes only afterwards.
+// checkClientName accepts the name of the Machine's Node. If the cloud decides on the names of Nodes,
+// a token may instead have a name that the cloud reports: the Node that would prove the name joins
+// only afterwards.
 func checkClientName(r request, f facts, m *machine) *verdict {
 	cn, name := r.asked.Subject.CommonName, r.subject()
 	var v verdict
@@ -213,7 +211,7 @@ func checkClientName(r request, f facts, m *machine) *verdict {
 	return &v
 }
 
-// checkSubject of a kubelet's certificate, whose common name was looked at.
+// checkSubject checks the subject of a kubelet's certificate, except for its common name.
 func checkSubject(r request) *verdict {
 	if o := r.asked.Subject.Organization; !slices.Equal(o, []string{nodesGroup}) {
 		v := denied("the organization is %q: must be %s", o, nodesGroup)

@@ -19,7 +19,7 @@ import (
 	"github.com/drover-dev/drover/internal/workernode"
 )
 
-// A form is a CertificateSigningRequest that is still to be made.
+// A form is a CertificateSigningRequest under construction.
 type form struct {
 	template x509.CertificateRequest
 	spec     certificatesv1.CertificateSigningRequestSpec
@@ -34,26 +34,26 @@ func kubelet(signer, node string, usages ...certificatesv1.KeyUsage) *form {
 	}
 }
 
-// serving is what the kubelet of the Node a asks for.
+// serving is the request for the serving certificate of the Node a.
 func serving() *form {
 	f := kubelet(certificatesv1.KubeletServingSignerName, "a", certificatesv1.UsageDigitalSignature, certificatesv1.UsageServerAuth)
 	f.template.DNSNames, f.template.IPAddresses = []string{"a"}, []net.IP{net.IPv4(10, 0, 0, 1)}
 	return f
 }
 
-// renewal of the client certificate of the Node a.
+// renewal is the request to renew the client certificate of the Node a.
 func renewal() *form {
 	return kubelet(certificatesv1.KubeAPIServerClientKubeletSignerName, "a", certificatesv1.UsageDigitalSignature, certificatesv1.UsageKeyEncipherment, certificatesv1.UsageClientAuth)
 }
 
-// join is what the bootstrap token of the machine a asks for.
+// join is the request of the bootstrap token of the machine a.
 func join() *form {
 	f := renewal()
 	f.spec.Username, f.spec.Groups = "system:bootstrap:abcdef", []string{"system:bootstrappers", "system:authenticated"}
 	return f
 }
 
-// of another Node instead of a.
+// of changes the request to another Node than a.
 func (f *form) of(node string) *form {
 	f.template.Subject.CommonName = "system:node:" + node
 	if f.spec.Username == "system:node:a" {
@@ -82,15 +82,15 @@ func (f *form) csr(t testing.TB, name string) *certificatesv1.CertificateSigning
 	return csr
 }
 
-// aMachine has joined as the Node of its name.
+// aMachine returns a machine that has joined as the Node of its name.
 func aMachine(node, address string) *machine {
 	return &machine{node: node, joined: node, addresses: []workernode.Address{
 		{Type: "InternalIP", Address: address}, {Type: "ExternalIP", Address: "fd00:0::1"}, {Type: "InternalDNS", Address: node + ".Example.org"},
 	}}
 }
 
-// guestFacts are of a machine whose guest reports its addresses. The addresses given are
-// those of the cloud, and the networks those of VMs.
+// guestFacts returns the facts of a machine whose guest reports its addresses. The given addresses
+// are the cloud's, and the networks those of VMs.
 func guestFacts(cloud []workernode.Address, networks ...string) facts {
 	m := &machine{node: "a", joined: "a", addresses: append([]workernode.Address{
 		{Type: "InternalIP", Address: "10.0.0.1", Guest: true}, {Type: "Hostname", Address: "guest.example.org", Guest: true},
@@ -98,7 +98,7 @@ func guestFacts(cloud []workernode.Address, networks ...string) facts {
 	return withPolicy(twice(m), policy{guest: prefixes(networks...)})
 }
 
-// cloudMachine has joined as a Node that its cloud named.
+// cloudMachine returns a machine that has joined as a Node that its cloud named.
 func cloudMachine(node, address string) *machine {
 	return aCloudNamed(&machine{node: node, joined: node, addresses: []workernode.Address{
 		{Type: "InternalIP", Address: address}, {Type: "Hostname", Address: node},
@@ -110,13 +110,13 @@ func aCloudNamed(m *machine) *machine {
 	return m
 }
 
-// joining is a machine that has not joined yet, whose Node was to have another name.
+// joining makes the machine one that has not joined yet, and whose Node was to have another name.
 func joining(m *machine) *machine {
 	m.node, m.joined = "drovers-"+m.node, ""
 	return m
 }
 
-// twice is a machine in its own name.
+// twice returns the facts of a machine that requests a certificate for itself.
 func twice(m *machine) facts { return facts{requestor: m, subject: m} }
 
 func withPolicy(f facts, p policy) facts {

@@ -1,26 +1,23 @@
-// Package approver approves the certificates that the kubelets of our Machines ask
-// for in a target cluster, and denies what their Nodes, or their bootstrap tokens, ask
-// for beyond that. Whose request is not about a Machine of ours is left alone, for
-// others to decide.
+// Package approver approves the certificates that the kubelets of Machines request in a target
+// cluster. It denies requests of their Nodes and of their bootstrap tokens for anything else. It
+// leaves requests that are not about a Machine of Drover to other approvers.
 //
-// A kubelet may ask for any name and any address, and the serving certificates of a
-// cluster are signed with the authority that everybody in it trusts: a certificate for
-// an address that is not the kubelet's own is a way to listen to others. So nothing counts
-// here that a Node reports of itself, and nothing that the status of a Machine has, which a
-// tenant may write. The Node must have the name that the Machine was given, and must be the
-// one that the Machine controller has proven to be the Machine's. Where the cloud decides on
-// the names of Nodes, the name must be one that the cloud reports of the VM. The addresses
-// are those of the VM resource that the Machine controls. The Machine controller has all of
-// it in the memory of the process: after a restart a request waits for the first reconcile
-// of its Machine.
+// A kubelet may request any name and any address, and serving certificates are signed by an authority
+// that the whole cluster trusts. With a certificate for an address of another host, a kubelet could
+// intercept traffic. So the approver uses nothing that a Node reports of itself, and nothing from the
+// status of a Machine, which a tenant may write. The Node must have the name that the Machine was
+// given, and the Machine controller must have proven that the Node is the Machine's. If the cloud
+// decides on the names of Nodes, the cloud must report the name for the VM. The addresses come from
+// the VM resource that the Machine controls. The Machine controller holds all of this in memory:
+// after a restart, a request waits for the first reconcile of its Machine.
 //
-// Not each address in a VM resource is the cloud's word: at vSphere the tools in the guest
-// report them, and a guest can report any. An address that only a guest reports counts in
-// the networks that the configuration of the target cluster names. Some names and addresses
-// are in no certificate, whoever reports them: those of the API server, of Services, of the
-// host itself, and of other Machines of the cluster until these are gone.
+// Not each address in a VM resource comes from the cloud: at vSphere the tools in the guest report
+// them, and a guest can report any address. An address that only a guest reports counts in the
+// networks that the configuration of the target cluster names. Some names and addresses are never in
+// a certificate, whatever reports them: those of the API server, of Services and of the host itself,
+// and those of other Machines of the cluster until these Machines are gone.
 //
-// A status may take a right away, but never give one: a bootstrap token whose Machine has a
-// Node by its status gets no client certificate, and the Node of a Machine whose deletion
-// has left the Node gets no certificate at all.
+// A status may take a right away, but never give one. A bootstrap token gets no client certificate if
+// its Machine has a Node by its status. A Node gets no certificate at all if the deletion of its
+// Machine is past the Node.
 package approver

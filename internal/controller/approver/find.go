@@ -23,18 +23,18 @@ const (
 	byCluster = "drover.approver.cluster"
 )
 
-// Observations are what the Machine controller knows from its reconciles in this process.
+// Observations are the results of the Machine controller's reconciles in this process.
 type Observations interface {
-	// Addresses returns the addresses of a Machine's VM, as the VM resource that the Machine
-	// controls reports them, and the name of the Node that is proven to be the Machine's,
-	// empty while none is. The addresses must be read only. The result is false until the
-	// Machine was reconciled.
+	// Addresses returns the addresses of a Machine's VM, as the VM resource that the Machine controls
+	// reports them. It also returns the name of the Node that is proven to be the Machine's, empty if
+	// there is none. The addresses must not be changed. The result is false until the Machine was
+	// reconciled.
 	Addresses(uid types.UID) (addresses []workernode.Address, joined string, ok bool)
 	// CloudNames reports whether the cloud decides on the name of a Machine's Node, and
 	// whether that is known.
 	CloudNames(uid types.UID) (isCloud, isKnown bool)
-	// Identity of a VM that a Machine took over, nil if the VM is its own. The result is false
-	// until the Machine was reconciled.
+	// Identity returns the identity of a VM that a Machine took over, nil if the VM is its own. The
+	// result is false until the Machine was reconciled.
 	Identity(uid types.UID) (*machinev1alpha1.MachineIdentity, bool)
 }
 
@@ -49,14 +49,15 @@ func index(ctx context.Context, indexer client.FieldIndexer) error {
 	return nil
 }
 
-// The keys by which Machines are found.
+// Index keys of Machines.
 var (
 	nodeKey    = keyOf(func(m *machinev1alpha1.Machine) string { return key(target.RefOf(m), identity.NodeName(m)) })
 	tokenKey   = keyOf(func(m *machinev1alpha1.Machine) string { return key(target.RefOf(m), identity.TokenID(m)) })
 	clusterKey = keyOf(func(m *machinev1alpha1.Machine) string { return target.RefOf(m).String() })
 )
 
-// keyOf a Machine by its own UID, and by the identity that its status claims: see only.
+// keyOf returns the keys of a Machine: that of its own UID, and that of the identity that its status
+// claims. See only.
 func keyOf(of func(*machinev1alpha1.Machine) string) client.IndexerFunc {
 	return func(obj client.Object) []string {
 		m, ok := obj.(*machinev1alpha1.Machine)
@@ -73,8 +74,8 @@ func keyOf(of func(*machinev1alpha1.Machine) string) client.IndexerFunc {
 
 func key(ref target.Ref, what string) string { return ref.String() + " " + what }
 
-// verified is a Machine with the identity that its VM resource has, whatever its status claims.
-// Nothing is approved until the Machine was reconciled, so that its claim may stand until then.
+// verified returns a Machine with the identity of its VM resource, whatever its status claims.
+// Nothing is approved until the Machine was reconciled, so the claim may stand until then.
 func (r *reconciler) verified(m *machinev1alpha1.Machine) *machinev1alpha1.Machine {
 	id, ok := r.observed.Identity(m.GetUID())
 	if !ok {
@@ -85,14 +86,14 @@ func (r *reconciler) verified(m *machinev1alpha1.Machine) *machinev1alpha1.Machi
 	return &out
 }
 
-// A found Machine, and the object that it was found by. Both are nil if there is none.
+// A found is a Machine and its object. Both are nil if there is none.
 type found struct {
 	*machine
 	object *machinev1alpha1.Machine
 }
 
-// node finds the Machine whose Node may have a name. A Machine whose deletion has left the
-// Node has none any more.
+// node finds the Machine whose Node may have a name. A Machine whose deletion is past its Node has
+// none any more.
 func (r *reconciler) node(ctx context.Context, c cluster, ref target.Ref, name string) (found, error) {
 	if name == "" {
 		return found{}, nil
@@ -107,14 +108,14 @@ func (r *reconciler) node(ctx context.Context, c cluster, ref target.Ref, name s
 		return found{}, nil
 	}
 	f := r.found(m)
-	f.cloudNamed = false // The name is the one that Drover gave, with part of the UID in it.
+	f.cloudNamed = false // Drover chose the name, which contains a part of the UID.
 	return f, nil
 }
 
-// cloudNode finds the Machine whose Node has a name that the cloud decided on: by the label
-// that the Node registered with. A kubelet can write that label, so it only says which
-// Machine to look at. The Node counts if it is the one that the Machine controller has
-// proven, and its name if the cloud reports it of the VM.
+// cloudNode finds the Machine whose Node has a name that the cloud decided on, by the label that the
+// Node registered with. A kubelet can write that label, so it only selects the Machine to check. The
+// Node counts if the Machine controller has proven it, and its name if the cloud reports it for the
+// VM.
 func (r *reconciler) cloudNode(ctx context.Context, c cluster, ref target.Ref, name string) (found, error) {
 	uid, err := c.token(ctx, name)
 	if err != nil || uid == "" {
@@ -126,14 +127,14 @@ func (r *reconciler) cloudNode(ctx context.Context, c cluster, ref target.Ref, n
 	}
 	f := r.found(m)
 	if !f.unobserved && !f.cloudNamed {
-		return found{}, nil // Drover named the Machine's Node, and it has another name.
+		return found{}, nil // Drover named the Machine's Node, and the name differs.
 	}
 	f.node, f.cloudNamed = name, true
 	return f, nil
 }
 
-// token finds the Machine that a bootstrap token was made for. A token that Drover did not
-// make is not for Drover to decide on.
+// token finds the Machine that a bootstrap token was made for. Drover does not decide on tokens that
+// it did not make.
 func (r *reconciler) token(ctx context.Context, c cluster, ref target.Ref, id string) (found, error) {
 	if id == "" {
 		return found{}, nil
@@ -144,11 +145,11 @@ func (r *reconciler) token(ctx context.Context, c cluster, ref target.Ref, id st
 	}
 	f := r.found(m)
 	if f.joined == "" && m.Status.NodeRef != nil {
-		// The Node may be gone since, or was proven before a restart. The token has served.
+		// The Node may be gone since, or was proven before a restart. The token has been used.
 		f.joined = m.Status.NodeRef.Name
 	}
 	if f.joined == "" {
-		// A VM has joined that this Machine does not have, as far as is known.
+		// A VM may have joined that this Machine is not known to have.
 		uid, err := c.token(ctx, f.node)
 		if err != nil {
 			return found{}, err
@@ -158,8 +159,8 @@ func (r *reconciler) token(ctx context.Context, c cluster, ref target.Ref, id st
 	return f, nil
 }
 
-// only returns the one Machine that an index has, nil if there is none. A Machine whose status
-// claims an identity that its VM resource does not have is none.
+// only returns the single Machine in an index, nil if there is none. It ignores a Machine whose
+// status claims an identity that its VM resource does not have.
 func (r *reconciler) only(ctx context.Context, index string, ref target.Ref, what string) (*machinev1alpha1.Machine, error) {
 	list := &machinev1alpha1.MachineList{}
 	if err := r.control.List(ctx, list, client.MatchingFields{index: key(ref, what)}); err != nil {
@@ -191,10 +192,9 @@ func (r *reconciler) found(m *machinev1alpha1.Machine) found {
 	return found{object: m, machine: out}
 }
 
-// claims of the other Machines of a target cluster on what a request wants. A Machine that
-// is being deleted has its addresses until it is gone. Of a Machine that the process has not
-// reconciled yet only the status is known. That may be forged, so it counts like what a guest
-// reports.
+// claims returns the claims of other Machines of a target cluster on the requested names. A Machine
+// that is being deleted has its addresses until it is gone. If this process has not reconciled a
+// Machine yet, only its status is known. That may be forged, so it counts like the report of a guest.
 func (r *reconciler) claims(ctx context.Context, refs []target.Ref, of *machinev1alpha1.Machine, wanted []string) (map[string]claim, error) {
 	out := map[string]claim{}
 	for _, ref := range refs {
@@ -211,7 +211,7 @@ func (r *reconciler) claims(ctx context.Context, refs []target.Ref, of *machinev
 	return out, nil
 }
 
-// claim adds those of one Machine. What a cloud reports takes the place of what a guest does.
+// claim adds the claims of one Machine. The report of a cloud replaces the report of a guest.
 func (r *reconciler) claim(out map[string]claim, m, of *machinev1alpha1.Machine, wanted []string) {
 	add := func(name string, guest bool) {
 		name = normalized(name)
@@ -232,7 +232,8 @@ func (r *reconciler) claim(out map[string]claim, m, of *machinev1alpha1.Machine,
 	}
 }
 
-// describe a Machine in an event of another one, without a name of another namespace.
+// describe returns a description of a Machine for an event of another one, without names of another
+// namespace.
 func describe(m, to *machinev1alpha1.Machine) string {
 	if m.GetNamespace() != to.GetNamespace() {
 		return "a Machine of another namespace"

@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// checkNames lets a certificate hold fewer names than the machine has, as kubelets do
-// not know all of them, and never another. A name that must not be in it decides before
-// one that may be later.
+// checkNames allows a certificate to hold fewer names than the machine has, as kubelets do not know
+// all of them, but no other names. A name that is never allowed takes precedence over one that may be
+// allowed later.
 func checkNames(r request, f facts) verdict {
 	dns, addresses, others := r.names()
 	if len(others) > 0 {
@@ -32,7 +32,7 @@ func checkNames(r request, f facts) verdict {
 	return out
 }
 
-// checkName lets pass the name of the Node, and names that the cloud reports.
+// checkName accepts the name of the Node, and names that the cloud reports.
 func checkName(f facts, name string) *verdict {
 	const what = "DNS name"
 	m := f.subject
@@ -50,8 +50,8 @@ func checkName(f facts, name string) *verdict {
 	return contested(f, what, name, guest)
 }
 
-// checkAddress lets pass addresses that the cloud reports, and those that the guest reports
-// in the networks for which the configuration allows that.
+// checkAddress accepts addresses that the cloud reports. Addresses that only the guest reports must
+// be in the networks for which the configuration allows that.
 func checkAddress(f facts, a netip.Addr) *verdict {
 	const what = "IP address"
 	m := f.subject
@@ -69,8 +69,8 @@ func checkAddress(f facts, a netip.Addr) *verdict {
 	return contested(f, what, a.String(), guest)
 }
 
-// contested waits while another Machine has the name or the address too. What the cloud
-// reports is not taken away by what a guest reports.
+// contested waits while another Machine has the name or the address too. A claim that only a guest
+// reports does not block a name that the cloud reports.
 func contested(f facts, what, name string, guest bool) *verdict {
 	c, ok := f.claims[normalized(name)]
 	if !ok || c.guest && !guest {
@@ -88,8 +88,8 @@ func foreign(m *machine, what, name string, known []string) *verdict {
 	return &v
 }
 
-// reports tells whether a name or an address is one of the machine's, and whether only its
-// guest reports it.
+// reports returns whether a name or an address belongs to the machine, and whether only its guest
+// reports it.
 func (m *machine) reports(name string) (reported, guest bool) {
 	guest = true
 	for _, a := range m.addresses {

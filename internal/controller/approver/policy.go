@@ -12,17 +12,17 @@ import (
 	"github.com/drover-dev/drover/apis/cluster/v1alpha1"
 )
 
-// A policy has what a target cluster and its configuration allow in serving certificates.
+// A policy has the rules of a target cluster and its configuration for serving certificates.
 type policy struct {
-	// guest are the networks in which an address counts that only a guest reports.
+	// guest has the networks in which an address counts even if only a guest reports it.
 	guest []netip.Prefix
-	// services are the networks of addresses that no certificate may have.
+	// services has the networks of addresses that no certificate may have.
 	services []netip.Prefix
-	// servers are the host names and addresses of the API server.
+	// servers has the host names and addresses of the API server.
 	servers []string
 }
 
-// policyOf a configuration whose API server has the given names and addresses.
+// policyOf returns the policy of a configuration whose API server has these names and addresses.
 func policyOf(c v1alpha1.Certificates, servers []string) (policy, error) {
 	out := policy{}
 	for _, s := range servers {
@@ -48,7 +48,7 @@ func prefixesOf(field string, cidrs []v1alpha1.CIDR) ([]netip.Prefix, error) {
 	return out, nil
 }
 
-// trusts reports whether an address counts although only a guest reports it.
+// trusts reports whether an address counts even if only a guest reports it.
 func (p policy) trusts(a netip.Addr) bool { return contains(p.guest, a) }
 
 // reservesAddress returns why no certificate may have an address, empty if one may.
@@ -95,7 +95,7 @@ func contains(all []netip.Prefix, a netip.Addr) bool {
 	return slices.ContainsFunc(all, func(p netip.Prefix) bool { return p.Contains(a.Unmap()) })
 }
 
-// normalized is the one form of a name or an address that is compared.
+// normalized returns the form of a name or an address that is compared.
 func normalized(s string) string {
 	if a, err := netip.ParseAddr(s); err == nil {
 		return a.Unmap().WithZone("").String()

@@ -86,7 +86,8 @@ func anyRequest(r *rand.Rand, f facts) request {
 	return req
 }
 
-// approvable reports what must hold of a request that was approved, in words of its own.
+// approvable returns the first condition that an approved request violates. It restates the rules
+// independently of the code.
 func approvable(req request, f facts) string {
 	if req.signer == certificatesv1.KubeAPIServerClientKubeletSignerName {
 		return approvableClient(req, f)
@@ -161,7 +162,7 @@ func TestNothingIsApprovedThatIsNotProven(t *testing.T) {
 		f := anyFacts(r)
 		req := anyRequest(r, f)
 		if f.token != nil && req.token() == "" {
-			f.token = nil // As it is found: by the token that requests.
+			f.token = nil // The token is found by the sender of the request.
 		}
 		v := decide(req, f)
 		outcomes[v.outcome]++
@@ -213,8 +214,8 @@ func TestMoreThatIsReservedOrClaimedNeverApprovesMore(t *testing.T) {
 	}
 }
 
-// FuzzParse reads what a kubelet sends in place of a certificate request. Whatever it is,
-// nothing is approved but what the Machine has.
+// FuzzParse reads arbitrary bytes of a kubelet as a certificate request. Nothing is approved except
+// for names and addresses of the Machine.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte("-----BEGIN CERTIFICATE REQUEST-----\nMIIB\n-----END CERTIFICATE REQUEST-----\n"))
 	f.Add([]byte("-----BEGIN NONSENSE-----"))

@@ -22,11 +22,11 @@ import (
 )
 
 const (
-	// lookAgain is when a request is looked at again whose Machine is not known well
-	// enough. Mostly the Machine comes first.
+	// lookAgain is the interval between checks of a request whose Machine is not known well enough.
+	// Usually a change of the Machine enqueues the request earlier.
 	lookAgain = 15 * time.Second
 
-	// tellAfter is for how long a request waits before an event of its Machine reports that.
+	// tellAfter is how long a request waits before an event of its Machine reports that.
 	tellAfter = time.Minute
 
 	// fieldManager of the verdicts.
@@ -39,22 +39,22 @@ type Key struct {
 	Name string
 }
 
-// cluster is what is needed of a target.Conn.
+// cluster has the parts of a target.Conn that the controller needs.
 type cluster struct {
 	kube kubernetes.Interface
-	// request is nil if there is none, or none to decide on.
+	// request returns a request, nil if there is none or none to decide on.
 	request  func(name string) *certificatesv1.CertificateSigningRequest
 	classify func(error) error
-	// token is the UID of the Machine that a Node names as its own, empty if there is no
-	// such Node, or if it names none.
+	// token returns the UID of the Machine that a Node claims to belong to. It is empty if there is
+	// no such Node, or if the Node claims none.
 	token func(ctx context.Context, node string) (types.UID, error)
-	// client reports what is done with client certificates.
+	// client returns the policy for client certificates, and its state.
 	client func(context.Context) (v1alpha1.ClientCertificatesStatus, error)
 	// policy of the cluster for serving certificates.
 	policy policy
 	// sharing are the configurations of the same cluster.
 	sharing []target.Ref
-	// admit returns an error if the Machine may not use the cluster. Nil admits all.
+	// admit returns an error if the Machine may not use the cluster. If it is nil, all Machines may.
 	admit func(*machinev1alpha1.Machine) error
 }
 
@@ -70,7 +70,7 @@ type reconciler struct {
 func (r *reconciler) Reconcile(ctx context.Context, k Key) (reconcile.Result, error) {
 	c, err := r.connect(ctx, k.Ref)
 	if target.Is(err) {
-		// The configuration tells of it. All requests come again with the connection.
+		// The configuration reports the error. The connection enqueues all requests again.
 		return reconcile.Result{}, nil
 	}
 	if err != nil {
@@ -111,7 +111,7 @@ func (r *reconciler) Reconcile(ctx context.Context, k Key) (reconcile.Result, er
 	err = write(ctx, c.kube, csr, v)
 	switch {
 	case kerrors.IsConflict(err), kerrors.IsNotFound(err):
-		// The cache will have what it is now, or that it is gone.
+		// The cache soon has the present version, or the deletion.
 		return reconcile.Result{RequeueAfter: lookAgain}, nil
 	case err != nil:
 		return reconcile.Result{}, c.classify(err)
@@ -122,14 +122,14 @@ func (r *reconciler) Reconcile(ctx context.Context, k Key) (reconcile.Result, er
 	return reconcile.Result{}, nil
 }
 
-// reportWait of a request that has waited for long, as an event of its Machine.
+// reportWait records an event on the Machine of a request that has waited for long.
 func (r *reconciler) reportWait(csr *certificatesv1.CertificateSigningRequest, about *machinev1alpha1.Machine, v verdict) {
 	if r.now().Sub(csr.GetCreationTimestamp().Time) > tellAfter {
 		r.record.Event(about, event.Warning(machinev1alpha1.EventCertificateWaits, fmt.Errorf("a certificate is not approved yet: %s", v.message)))
 	}
 }
 
-// facts of a request, and the Machine whose events report the verdict.
+// facts returns the facts of a request, and the Machine whose events report the verdict.
 func (r *reconciler) facts(ctx context.Context, c cluster, ref target.Ref, req request) (facts, *machinev1alpha1.Machine, error) {
 	requestor, err1 := r.node(ctx, c, ref, req.requestor())
 	subject, err2 := r.node(ctx, c, ref, req.subject())

@@ -43,7 +43,7 @@ var (
 	machineDeletedAt = metav1.NewTime(start)
 )
 
-// An observation is a Machine in the cache, and what its controller observed of it.
+// An observation is a Machine in the cache, with the observations of its controller.
 type observation struct {
 	*machinev1alpha1.Machine
 	joined     string
@@ -54,11 +54,11 @@ type observation struct {
 	// labelled is the name of a Node that has the label with the Machine's UID.
 	labelled   string
 	unobserved bool
-	// identity that the VM resource tells.
+	// identity that the VM resource has.
 	identity *machinev1alpha1.MachineIdentity
 }
 
-// observe a Machine of the configuration c. Its UID comes from its name.
+// observe returns a Machine of the configuration c. Its UID derives from its name.
 func observe(name string, edits ...func(*observation)) observation {
 	m := &machinev1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID("uid-" + name)}}
 	m.Spec.ClusterRef = config
@@ -81,7 +81,7 @@ func deleting(o *observation) {
 func address(a string) func(*observation)      { return func(o *observation) { o.address = a } }
 func inNamespace(ns string) func(*observation) { return func(o *observation) { o.Namespace = ns } }
 
-// forged is a status that a tenant wrote.
+// forged sets a status that a tenant wrote.
 func forged(o *observation) {
 	o.Status.NodeRef = &machinev1alpha1.NodeReference{Kind: "Node", Name: nodeOfMachine(o.Name)}
 	o.Status.Addresses = []machinev1alpha1.Address{{Type: "InternalIP", Address: "10.0.0.1"}}
@@ -91,12 +91,12 @@ func identityOf(machine string) *machinev1alpha1.MachineIdentity {
 	return &machinev1alpha1.MachineIdentity{UID: types.UID("uid-" + machine), NodeName: nodeOfMachine(machine)}
 }
 
-// claims the identity of another Machine in its status.
+// claims sets the identity of another Machine in the status.
 func claims(machine string) func(*observation) {
 	return func(o *observation) { o.Status.Identity = identityOf(machine) }
 }
 
-// tookOver the VM of another Machine.
+// tookOver makes the Machine one that took over the VM of another Machine.
 func tookOver(machine string) func(*observation) {
 	return func(o *observation) { o.Status.Identity, o.identity = identityOf(machine), identityOf(machine) }
 }
@@ -108,7 +108,7 @@ func joinedAs(machine string) func(*observation) {
 func ofGuest(o *observation)   { o.guest = true }
 func notJoined(o *observation) { o.joined = "" }
 
-// named is a Machine that joined as a Node that its cloud named.
+// named makes the Machine one that joined as a Node that its cloud named.
 func named(node string) func(*observation) {
 	return func(o *observation) { o.cloudNamed, o.joined, o.hostname, o.labelled = true, node, node, node }
 }
@@ -143,14 +143,14 @@ func (all observations) CloudNames(uid types.UID) (isCloud, isKnown bool) {
 	return o.cloudNamed, ok && !o.unobserved
 }
 
-// tokenAs is a request of the token of a Machine for a Node's name.
+// tokenAs is a request by the token of a Machine for a Node's name.
 func tokenAs(token, node string) *form {
 	f := join().of(node)
 	f.spec.Username = bootstrapUser + names.TokenID(types.UID("uid-"+token))
 	return f
 }
 
-// joinWith the token of a Machine as the Node of another.
+// joinWith is a request by the token of a Machine for the Node of another.
 func joinWith(token, node string) *form {
 	f := join().of(nodeOfMachine(node))
 	f.spec.Username = "system:bootstrap:" + names.TokenID(types.UID("uid-"+token))

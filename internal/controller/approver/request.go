@@ -19,14 +19,14 @@ const (
 	bootstrapGroup = "system:bootstrappers"
 )
 
-// A request is what a CertificateSigningRequest asks for, and who asks.
+// A request has the contents and the sender of a CertificateSigningRequest.
 type request struct {
 	signer string
 	// user and groups are those that the API server authenticated.
 	user   string
 	groups []string
 	usages []certificatesv1.KeyUsage
-	// asked is nil if it could not be read, and malformed says why.
+	// asked is nil if the request could not be parsed, and malformed is the error.
 	asked     *x509.CertificateRequest
 	malformed error
 }
@@ -52,15 +52,15 @@ func parse(text []byte) (*x509.CertificateRequest, error) {
 	return asked, nil
 }
 
-// decided requests are nobody's business any more.
+// decided reports whether a request already has a verdict or a certificate.
 func decided(csr *certificatesv1.CertificateSigningRequest) bool {
 	return len(csr.Status.Certificate) > 0 || len(csr.Status.Conditions) > 0
 }
 
-// requestor is the node that asks, empty if it is none.
+// requestor returns the name of the node that sent the request, empty for another sender.
 func (r request) requestor() string { return nodeOf(r.user) }
 
-// subject is the node that the certificate would be for, empty if it is none.
+// subject returns the name of the node that the certificate would be for, empty if it is for no node.
 func (r request) subject() string {
 	if r.asked == nil {
 		return ""
@@ -68,7 +68,7 @@ func (r request) subject() string {
 	return nodeOf(r.asked.Subject.CommonName)
 }
 
-// token is the ID of the bootstrap token that asks, empty if it is none.
+// token returns the ID of the bootstrap token that sent the request, empty for another sender.
 func (r request) token() string {
 	if id, ok := strings.CutPrefix(r.user, bootstrapUser); ok {
 		return id
@@ -83,7 +83,7 @@ func nodeOf(user string) string {
 	return ""
 }
 
-// has exactly the usages of one of the sets.
+// has reports whether the request has exactly the usages of one of the sets.
 func (r request) has(sets ...[]certificatesv1.KeyUsage) bool {
 	got := slices.Sorted(slices.Values(r.usages))
 	for _, want := range sets {
@@ -94,7 +94,7 @@ func (r request) has(sets ...[]certificatesv1.KeyUsage) bool {
 	return false
 }
 
-// names that the certificate would hold, of every kind.
+// names returns the names that the certificate would have, by kind.
 func (r request) names() (dns []string, addresses []netip.Addr, others []string) {
 	for _, n := range r.asked.DNSNames {
 		dns = append(dns, strings.ToLower(n))
@@ -113,7 +113,7 @@ func (r request) names() (dns []string, addresses []netip.Addr, others []string)
 	return dns, addresses, others
 }
 
-// wanted are all names and addresses that the certificate would be good for, normalized.
+// wanted returns all names and addresses that the certificate would be valid for, normalized.
 func (r request) wanted() []string {
 	if r.asked == nil {
 		return nil

@@ -51,14 +51,13 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o controller.Options, pool *ta
 	if err := c.Watch(requests(pool)); err != nil {
 		return err
 	}
-	// A Node that joined, or an address of its VM, may be all that a request waits for.
+	// A request may be waiting for a Node that joins, or for an address of its VM.
 	return c.Watch(source.TypedKind(mgr.GetCache(), &machinev1alpha1.Machine{},
 		handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, m *machinev1alpha1.Machine) []Key { return waiting(ctx, pool, m) }),
 		machineChanged()))
 }
 
-// machineChanged lets through a Machine that is new, and one with news of its Node or its
-// addresses.
+// machineChanged accepts new Machines, and changes of a Machine's Node or addresses.
 func machineChanged() predicate.TypedPredicate[*machinev1alpha1.Machine] {
 	return predicate.TypedFuncs[*machinev1alpha1.Machine]{
 		UpdateFunc: func(e event.TypedUpdateEvent[*machinev1alpha1.Machine]) bool {
@@ -86,7 +85,8 @@ func connector(pool *target.Pool) func(context.Context, target.Ref) (cluster, er
 	}
 }
 
-// tokenThrough a connection returns the UID of the Machine that a Node names as its own.
+// tokenThrough returns a function that reads, through a connection, the UID of the Machine that a
+// Node claims to belong to.
 func tokenThrough(conn *target.Conn) func(context.Context, string) (types.UID, error) {
 	return func(ctx context.Context, name string) (types.UID, error) {
 		nodes, err := conn.Nodes(ctx, "", name, "")
@@ -105,7 +105,7 @@ func requests(pool *target.Pool) source.TypedSource[Key] {
 	})
 }
 
-// waiting are the undecided requests of the Node and the bootstrap token of a Machine.
+// waiting returns the undecided requests of the Node and the bootstrap token of a Machine.
 func waiting(ctx context.Context, pool *target.Pool, m *machinev1alpha1.Machine) []Key {
 	conn, err := pool.For(ctx, m)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package config says of each ProviderConfig and ClusterProviderConfig whether its
-// target cluster can be reached, and keeps one that is in use from being deleted.
+// Package config reports whether the target cluster of each ProviderConfig and ClusterProviderConfig
+// can be reached, and protects a configuration that is in use from deletion.
 //
-// There are no ProviderConfigUsages: an index has the Machines that use a configuration.
+// There are no ProviderConfigUsages: an index lists the Machines that use a configuration.
 package config

@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	// probeEvery is how often a cluster is asked of which is known how it is.
+	// probeEvery is the interval between probes of a cluster whose state is known.
 	probeEvery = 30 * time.Second
-	// confirmAfter is when an answer that contradicts what is known is looked at again.
+	// confirmAfter is the delay of the next probe after a result that contradicts the condition.
 	confirmAfter = 5 * time.Second
-	// So many answers in a row are believed: a cluster that was reachable is not, and
-	// one that was not is.
+	// believeDown and believeUp are how many results in a row change the condition: from reachable to
+	// unreachable, and back.
 	believeDown, believeUp = 3, 2
 )
 
@@ -27,13 +27,13 @@ const (
 type probe struct {
 	version string
 	err     error
-	// rights says which rights lack, empty if none does, nil if that is not known.
+	// rights lists the missing rights: empty if there are none, nil if that is unknown.
 	rights *string
-	// client is what is done with client certificates, nil if that is not known.
+	// client is the state of client certificates, nil if that is unknown.
 	client *v1alpha1.ClientCertificatesStatus
 }
 
-// A judgement says what to make of a probe.
+// A judgement is the evaluation of a probe.
 type judgement struct {
 	condition xpv2.Condition
 	version   string
@@ -42,9 +42,9 @@ type judgement struct {
 	next    time.Duration
 }
 
-// judge a probe. One that fails to connect does not count at once, as API servers
-// restart, nor does one that succeeds after those, as they crash in loops. What the
-// user gave counts at once, good or bad.
+// judge evaluates a probe. A failure to connect does not count at once, as API servers restart. Nor
+// does a success after such failures, as API servers crash in loops. A result that depends on the
+// user's input, such as credentials, takes effect at once.
 func judge(was xpv2.Condition, version string, against int, p probe) judgement {
 	reason := reasonOf(p.err)
 	against++
@@ -71,7 +71,7 @@ func reasonOf(err error) string {
 	return v1alpha1.ReasonUnreachable
 }
 
-// authorized says what to make of the rights that lack.
+// authorized returns the condition for the missing rights.
 func authorized(was xpv2.Condition, lacking string) xpv2.Condition {
 	if lacking == "" {
 		return condition(was, v1alpha1.ConditionAuthorized, corev1.ConditionTrue, v1alpha1.ReasonAuthorized, "")
@@ -79,7 +79,7 @@ func authorized(was xpv2.Condition, lacking string) xpv2.Condition {
 	return condition(was, v1alpha1.ConditionAuthorized, corev1.ConditionFalse, v1alpha1.ReasonRightsMissing, lacking)
 }
 
-// outage that is told of, after the condition changed from one to another.
+// outage returns the outage to report after the condition changed from one to another.
 func outage(told *v1alpha1.Outage, from, to xpv2.Condition) *v1alpha1.Outage {
 	switch {
 	case from.Status == corev1.ConditionTrue && to.Status == corev1.ConditionFalse:
@@ -90,7 +90,7 @@ func outage(told *v1alpha1.Outage, from, to xpv2.Condition) *v1alpha1.Outage {
 	return told
 }
 
-// condition keeps the time as long as the status stays, whatever the reason.
+// condition keeps the transition time as long as the status stays, even if the reason changes.
 func condition(was xpv2.Condition, typ xpv2.ConditionType, status corev1.ConditionStatus, reason, message string) xpv2.Condition {
 	since := metav1.Now()
 	if was.Status == status && !was.LastTransitionTime.IsZero() {
@@ -102,7 +102,7 @@ func condition(was xpv2.Condition, typ xpv2.ConditionType, status corev1.Conditi
 	}
 }
 
-// inUse returns what keeps a configuration from being deleted, empty if nothing does.
+// inUse returns the reason that keeps a configuration from being deleted, empty if there is none.
 func inUse(machines int) string {
 	if machines == 0 {
 		return ""

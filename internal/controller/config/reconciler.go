@@ -18,7 +18,7 @@ import (
 	"github.com/drover-dev/drover/internal/target"
 )
 
-// idleAfter is for how long a watch of Nodes outlives the last Machine.
+// idleAfter is how long a watch of Nodes continues after the last Machine is gone.
 const idleAfter = 2 * time.Minute
 
 // prober reaches target clusters.
@@ -28,7 +28,7 @@ type prober interface {
 	StopIdle(ref target.Ref, since time.Time)
 }
 
-// reconciler of one of the two kinds.
+// reconciler of one of the two kinds of configurations.
 type reconciler struct {
 	client client.Client
 	empty  func() client.Object
@@ -77,7 +77,7 @@ func (r *reconciler) measure(ctx context.Context, o object) (time.Duration, erro
 	was := o.reachable()
 	p := r.probe.Probe(ctx, o.ref)
 	if p.err != nil && !target.Is(p.err) {
-		return 0, p.err // Of the control cluster: it says nothing of the target.
+		return 0, p.err // The error is about the control cluster, not the target cluster.
 	}
 	j := judge(was, o.status.Version, against, p)
 	r.against.Store(o.ref, j.against)

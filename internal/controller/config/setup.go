@@ -71,7 +71,7 @@ func (k kind) setup(ctx context.Context, mgr ctrl.Manager, o controller.Options,
 		Named("config/"+strings.ToLower(k.gvk.GroupKind().String())).
 		WithOptions(o.ForControllerRuntime()).
 		For(k.object, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		// A Machine that is gone may be the last that kept a configuration.
+		// The deleted Machine may be the last one that used a configuration.
 		WatchesRawSource(source.Kind(mgr.GetCache(), &machinev1alpha1.Machine{}, handler.TypedEnqueueRequestsFromMapFunc(k.used), gone)).
 		WatchesRawSource(source.Kind(metadata, secret, handler.TypedEnqueueRequestsFromMapFunc(k.usesSecret(mgr.GetClient())))).
 		Complete(r)
@@ -120,7 +120,7 @@ func (p poolProber) Probe(ctx context.Context, ref target.Ref) probe {
 	}
 	version, err := conn.Probe(ctx)
 	out := probe{version: version, err: err}
-	// One that refuses to list Nodes can be asked what it would not refuse.
+	// A cluster that refuses to list Nodes may still answer these requests.
 	if err == nil || target.Is(err, target.Unauthorized) {
 		if lacking, err := conn.Lacking(ctx); err == nil {
 			out.rights = &lacking

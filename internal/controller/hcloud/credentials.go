@@ -21,13 +21,13 @@ var configs = providerconfig.Configs{
 	Cluster:      &v1alpha1.ClusterProviderConfig{},
 }
 
-// credentials are what the Secret of a provider config holds.
+// credentials are the contents of a provider config's Secret.
 type credentials struct {
 	Token string `json:"token"`
 }
 
-// findProject returns the project that mg's provider config names. It is read each time,
-// so that a change counts at once.
+// findProject returns the project that mg's provider config names. It is read each time, so that a
+// change takes effect at once.
 func findProject(ctx context.Context, c client.Reader, mg resource.ModernManaged) (projectKey, error) {
 	pc, err := configs.Get(ctx, c, mg)
 	if err != nil {
@@ -46,7 +46,7 @@ func findProject(ctx context.Context, c client.Reader, mg resource.ModernManaged
 	if err := key.Read(ctx, c, &cr, `{"token": "..."}`); err != nil {
 		return projectKey{}, err
 	}
-	// A line break at the end is easily there, and never meant.
+	// Secrets often end with a line break, which is never part of the token.
 	token := strings.TrimSpace(cr.Token)
 	if token == "" {
 		return projectKey{}, fmt.Errorf("%s: token: must not be empty", key)

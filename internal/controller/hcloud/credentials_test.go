@@ -17,8 +17,8 @@ import (
 func TestWrongCredentialsAreSaidAndNoServerIsLost(t *testing.T) {
 	cases := map[string]struct {
 		spoil func(*world)
-		// want is in the condition of a VM that is there, and new in that of one that
-		// shall be. "": all is well with it.
+		// want is in the condition of an existing VM, and new in that of a VM to be created. "" means
+		// that the condition has no error.
 		want, new string
 	}{
 		"ARevokedToken":         {func(w *world) { w.cloud.Revoke(goodToken) }, "(unauthorized)", "(unauthorized)"},

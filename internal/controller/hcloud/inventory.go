@@ -13,7 +13,7 @@ import (
 	"github.com/drover-dev/drover/internal/inventory"
 )
 
-// perPage is the most that Hetzner lists at once.
+// perPage is the largest page that Hetzner Cloud returns.
 const perPage = 50
 
 // setupInventories adds the controller of inventories.

@@ -21,23 +21,23 @@ import (
 )
 
 const (
-	// answerTimeout ends a call that Hetzner does not answer.
+	// answerTimeout is the timeout of a call that Hetzner Cloud does not answer.
 	answerTimeout = time.Minute
-	// retries of calls that Hetzner says to repeat, because something else changed the
-	// same at the same time for example.
+	// retries of calls that Hetzner Cloud asks to repeat, for example because another client changed
+	// the same object at the same time.
 	retries = 3
 )
 
-// Actions are looked at after so long, and then after half as long again, up to a limit.
+// Actions are polled after firstLook, then at intervals that grow by half, up to latestLook.
 const (
 	firstLook  = time.Second
 	latestLook = 5 * time.Second
 )
 
-// projectKey tells projects apart: Hetzner has a project's token, and no ID of it.
+// projectKey identifies a project: the API has tokens, but no ID of the project.
 type projectKey struct{ endpoint, token string }
 
-// projects have one client a project.
+// projects has one client per project.
 type projects struct {
 	kube      client.Reader
 	transport http.RoundTripper
@@ -62,7 +62,7 @@ func (p *projects) of(ctx context.Context, mg resource.ModernManaged) (*project,
 // A project of Hetzner Cloud, by one of its tokens.
 type project struct {
 	*hcloud.Client
-	// hasServers: the token has shown a server that was asked for by its ID.
+	// hasServers reports whether the token has returned a server that was requested by its ID.
 	hasServers atomic.Bool
 }
 
@@ -83,7 +83,7 @@ func backoff(times float64, from, to time.Duration) hcloud.BackoffFunc {
 	return hcloud.ExponentialBackoffWithOpts(hcloud.ExponentialBackoffOpts{Base: from, Multiplier: times, Cap: to})
 }
 
-// watch remembers whether a project has servers.
+// watch records whether a project has servers.
 type watch struct {
 	next    http.RoundTripper
 	project *project
@@ -99,7 +99,8 @@ func (w watch) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// find the server that was made for mg, by its name and by the Machine in its labels.
+// find returns the ID of the server that was created for mg, by its name and by the Machine in its
+// labels.
 func (p *projects) find(ctx context.Context, mg resource.ModernManaged) (string, error) {
 	vm, ok := mg.(*v1alpha1.VirtualMachine)
 	if !ok {
@@ -122,8 +123,8 @@ func (p *projects) find(ctx context.Context, mg resource.ModernManaged) (string,
 
 var errOtherProject = errors.New("PermissionDenied: the project of the token has no server of Drover at all: is it that of another project? The server counts as lost only when the token has shown one")
 
-// gone doubts that a server is gone whose project was not seen to have any: a token of
-// another project does not show it either.
+// gone returns an error if it is not certain that a server is gone, because its project was not seen
+// to have any: a token of another project would not show the server either.
 func (p *projects) gone(ctx context.Context, mg resource.ModernManaged) error {
 	project, err := p.of(ctx, mg)
 	if err != nil {

@@ -267,7 +267,7 @@ func TestWhatHetznerRefusesIsSaidAndTriedAgain(t *testing.T) {
 	}
 }
 
-// TestFiftyServersUnderARateLimit has a project whose calls are nearly used up.
+// TestFiftyServersUnderARateLimit has a project whose rate limit is nearly exhausted.
 func TestFiftyServersUnderARateLimit(t *testing.T) {
 	const n = 50
 	inWorld(t, fakecloud.Options{Step: 5 * time.Second, RateLimit: 100, Refill: time.Second}, func(t *testing.T, w *world) {

@@ -21,7 +21,7 @@ import (
 
 // Setup adds all controllers of the provider.
 func Setup(_ context.Context, mgr ctrl.Manager, o controller.Options) error {
-	// The Terraform provider's own log, which repeats what it returns.
+	// The log of the Terraform provider only repeats its results.
 	log.SetOutput(io.Discard)
 	pc, err := config.Provider()
 	if err != nil {

@@ -27,7 +27,7 @@ const (
 	readOnly   = "s3cret-read-only"
 	otherToken = "s3cret-of-another-project"
 
-	// soon is more than enough for anything that nothing keeps from happening.
+	// soon is more than enough for an operation without an obstacle.
 	soon = 2 * time.Minute
 )
 
@@ -38,7 +38,7 @@ type world struct {
 	secret *corev1.Secret
 }
 
-// inWorld runs a test with a cloud that has the options.
+// inWorld runs a test with a cloud of these options.
 func inWorld(t *testing.T, o fakecloud.Options, test func(*testing.T, *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -73,7 +73,7 @@ func (w *world) process(t *testing.T) func(client.Client) lifttest.Process {
 	}
 }
 
-// token changes the token in the Secret, which wakes nobody.
+// token changes the token in the Secret, which enqueues no reconcile.
 func (w *world) token(value string) {
 	w.Change(w.secret, func() { w.secret.Data["credentials"] = []byte(`{"token":"` + value + `"}`) })
 }
@@ -94,7 +94,7 @@ func server(name string) *v1alpha1.VirtualMachine {
 	return vm
 }
 
-// pin does what the function does when it knows the VM.
+// pin sets the management policies as the function does once the VM is known.
 func (w *world) pin(vm *v1alpha1.VirtualMachine) {
 	w.Change(vm, func() {
 		vm.SetManagementPolicies(xpv2.ManagementPolicies{xpv2.ManagementActionObserve, xpv2.ManagementActionDelete})
@@ -110,7 +110,7 @@ func (w *world) running(name string) *v1alpha1.VirtualMachine {
 	return vm
 }
 
-// posts are the calls that made servers, or tried to.
+// posts returns the number of calls that created servers, or tried to.
 func (w *world) posts() int {
 	calls, _ := w.cloud.Calls()
 	return calls["POST /servers"]

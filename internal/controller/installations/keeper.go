@@ -20,8 +20,8 @@ import (
 	"github.com/drover-dev/drover/internal/installations"
 )
 
-// interval between two looks. An installation that is replaced before it is recorded has
-// hardly made VMs; an operator can add it.
+// interval between two checks. An installation that is replaced before it is recorded has hardly
+// created VMs; an operator can add it to the record.
 const interval = 30 * time.Second
 
 var (
@@ -34,7 +34,7 @@ func Setup(mgr ctrl.Manager, log logging.Logger) error {
 	return mgr.Add(&keeper{live: mgr.GetAPIReader(), client: mgr.GetClient(), now: time.Now, log: log.WithValues("controller", "installations")})
 }
 
-// keeper of the record. It reads nothing from a cache, which would have to hold all
+// A keeper maintains the record. It reads nothing from a cache, which would have to hold all
 // ConfigMaps.
 type keeper struct {
 	live   client.Reader
@@ -43,10 +43,10 @@ type keeper struct {
 	log    logging.Logger
 }
 
-// NeedLeaderElection makes that only one writes.
+// NeedLeaderElection returns true, so that only one process writes.
 func (k *keeper) NeedLeaderElection() bool { return true }
 
-// Start looks until the context ends.
+// Start checks periodically until the context ends.
 func (k *keeper) Start(ctx context.Context) error {
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
 		if err := k.look(ctx); err != nil {
@@ -56,7 +56,7 @@ func (k *keeper) Start(ctx context.Context) error {
 	return nil
 }
 
-// look once, and write what is new.
+// look checks once, and records a new installation.
 func (k *keeper) look(ctx context.Context) error {
 	present, err := k.uid(ctx, definitionKind, v1alpha1.DefinitionOfInstallation)
 	if err != nil || present == "" {
@@ -80,11 +80,11 @@ func (k *keeper) look(ctx context.Context) error {
 	if missing {
 		err = k.client.Create(ctx, record)
 	} else {
-		// With the version that was read: an operator may write at the same time.
+		// The update has the version that was read: an operator may write at the same time.
 		err = k.client.Update(ctx, record)
 	}
 	if kerrors.IsConflict(err) || kerrors.IsAlreadyExists(err) {
-		return nil // The next look sees it.
+		return nil // The next check reads it.
 	}
 	if err != nil {
 		return fmt.Errorf("cannot write the ConfigMap %s: %w", record.GetName(), err)
@@ -93,7 +93,7 @@ func (k *keeper) look(ctx context.Context) error {
 	return nil
 }
 
-// uid of an object without a namespace, empty if it is not there.
+// uid returns the UID of a cluster-scoped object, empty if it does not exist.
 func (k *keeper) uid(ctx context.Context, kind schema.GroupVersionKind, name string) (types.UID, error) {
 	o := &metav1.PartialObjectMetadata{}
 	o.SetGroupVersionKind(kind)

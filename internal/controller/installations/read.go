@@ -11,14 +11,14 @@ import (
 	"github.com/drover-dev/drover/internal/installations"
 )
 
-// Known installations of Drover: the ID of the present one, empty if Drover's definitions are not
-// there, and those that the record proves to be gone.
+// Known installations of Drover: the ID of the present one, empty if Drover's definitions do not
+// exist, and those that the record proves to be gone.
 type Known struct {
 	Present string
 	Gone    map[string]bool
 }
 
-// Read which installations are known.
+// Read returns the known installations.
 func Read(ctx context.Context, live client.Reader) (Known, error) {
 	k := &keeper{live: live}
 	uid, err := k.uid(ctx, definitionKind, v1alpha1.DefinitionOfInstallation)

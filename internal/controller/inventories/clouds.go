@@ -37,25 +37,25 @@ var clouds = []cloud{
 	group[awsConfig, awsInventory]{
 		version: awsv1alpha1.SchemeGroupVersion, add: awsv1alpha1.AddToScheme, list: &awsv1alpha1.VirtualMachineInventoryList{},
 		connect: func(ctx context.Context, secret []byte, c awsConfig, i awsInventory) (inventory.Lister, error) {
-			return aws.New(ctx, aws.Options{Credentials: secret, Endpoint: c.Spec.Endpoint, Region: i.Spec.ForProvider.Region})
+			return aws.New(ctx, aws.Options{Credentials: secret, Endpoint: c.Spec.Endpoint, CABundle: c.Spec.CABundle, Region: i.Spec.ForProvider.Region})
 		},
 	},
 	group[azureConfig, azureInventory]{
 		version: azurev1alpha1.SchemeGroupVersion, add: azurev1alpha1.AddToScheme, list: &azurev1alpha1.VirtualMachineInventoryList{},
 		connect: func(ctx context.Context, secret []byte, c azureConfig, _ azureInventory) (inventory.Lister, error) {
-			return azure.New(ctx, azure.Options{Credentials: secret, Endpoint: c.Spec.Endpoint, SubscriptionID: c.Spec.SubscriptionID})
+			return azure.New(ctx, azure.Options{Credentials: secret, Endpoint: c.Spec.Endpoint, CABundle: c.Spec.CABundle, SubscriptionID: c.Spec.SubscriptionID})
 		},
 	},
 	group[gcpConfig, gcpInventory]{
 		version: gcpv1alpha1.SchemeGroupVersion, add: gcpv1alpha1.AddToScheme, list: &gcpv1alpha1.VirtualMachineInventoryList{},
 		connect: func(ctx context.Context, secret []byte, c gcpConfig, _ gcpInventory) (inventory.Lister, error) {
-			return gcp.New(ctx, gcp.Options{Credentials: secret, Endpoint: c.Spec.Endpoint, ProjectID: c.Spec.ProjectID})
+			return gcp.New(ctx, gcp.Options{Credentials: secret, Endpoint: c.Spec.Endpoint, CABundle: c.Spec.CABundle, ProjectID: c.Spec.ProjectID})
 		},
 	},
 	group[digitaloceanConfig, digitaloceanInventory]{
 		version: digitaloceanv1alpha1.SchemeGroupVersion, add: digitaloceanv1alpha1.AddToScheme, list: &digitaloceanv1alpha1.VirtualMachineInventoryList{},
 		connect: func(ctx context.Context, secret []byte, c digitaloceanConfig, _ digitaloceanInventory) (inventory.Lister, error) {
-			return digitalocean.New(ctx, digitalocean.Options{Credentials: secret, Endpoint: c.Spec.Endpoint})
+			return digitalocean.New(ctx, digitalocean.Options{Credentials: secret, Endpoint: c.Spec.Endpoint, CABundle: c.Spec.CABundle})
 		},
 	},
 	group[kubevirtConfig, kubevirtInventory]{
@@ -67,7 +67,7 @@ var clouds = []cloud{
 	group[yandexConfig, yandexInventory]{
 		version: yandexv1alpha1.SchemeGroupVersion, add: yandexv1alpha1.AddToScheme, list: &yandexv1alpha1.VirtualMachineInventoryList{},
 		connect: func(ctx context.Context, secret []byte, c yandexConfig, _ yandexInventory) (inventory.Lister, error) {
-			return yandex.New(ctx, yandex.Options{Credentials: secret, Endpoint: c.Spec.Endpoint, FolderID: c.Spec.FolderID})
+			return yandex.New(ctx, yandex.Options{Credentials: secret, Endpoint: c.Spec.Endpoint, CABundle: c.Spec.CABundle, FolderID: c.Spec.FolderID})
 		},
 	},
 }

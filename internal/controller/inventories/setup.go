@@ -84,7 +84,11 @@ func (g group[C, I]) setup(mgr ctrl.Manager, o controller.Options) error {
 	if err := providerconfig.Setup(mgr, o, configs, g.list); err != nil {
 		return fmt.Errorf("cannot set up the controllers of provider configs: %w", err)
 	}
-	inventory.Kind[I]{Kind: kind, Object: i, List: g.list, Connect: g.connector(mgr.GetClient(), configs)}.Setup(mgr, o)
+	known := newListers()
+	inventory.Kind[I]{
+		Kind: kind, Object: i, List: g.list, Connect: g.connector(mgr.GetClient(), configs, known),
+		Failed: func(i I, err error) { known.fail(placeOf(i), err) },
+	}.Setup(mgr, o)
 	return nil
 }
 
@@ -101,8 +105,8 @@ func newObject[T any](s *runtime.Scheme, kind schema.GroupVersionKind) (T, error
 	return typed, nil
 }
 
-// connector reads the configuration each time, so that a change counts at once.
-func (g group[C, I]) connector(c client.Reader, configs providerconfig.Configs) inventory.Connect[I] {
+// connector reads the configuration and the Secret at each look, so a change takes effect at the next one.
+func (g group[C, I]) connector(c client.Reader, configs providerconfig.Configs, known *listers) inventory.Connect[I] {
 	return func(ctx context.Context, i I) (inventory.Lister, error) {
 		pc, err := configs.Get(ctx, c, i)
 		if err != nil {
@@ -116,7 +120,7 @@ func (g group[C, I]) connector(c client.Reader, configs providerconfig.Configs) 
 		if err != nil {
 			return nil, err
 		}
-		l, err := g.connect(ctx, secret, typed, i)
+		l, err := known.get(placeOf(i), fingerprintOf(typed, secret), func() (inventory.Lister, error) { return g.connect(ctx, secret, typed, i) })
 		if err != nil {
 			return nil, fmt.Errorf("ClusterProviderConfig %q of %s: %w", pc.GetName(), g.version.Group, err)
 		}

@@ -83,7 +83,7 @@ func TestTheCredentialsOfAnInventory(t *testing.T) {
 			i := &awsv1alpha1.VirtualMachineInventory{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "i"}}
 			i.SetProviderConfigReference(&xpv2.ProviderConfigReference{Kind: tc.ref, Name: "default"})
 			c := fake.NewClientBuilder().WithScheme(scheme(t)).WithObjects(tc.objects...).Build()
-			_, err := g.connector(c, providerconfig.Configs{GroupVersion: g.version, Cluster: &awsv1alpha1.ClusterProviderConfig{}})(t.Context(), i)
+			_, err := g.connector(c, providerconfig.Configs{GroupVersion: g.version, Cluster: &awsv1alpha1.ClusterProviderConfig{}}, newListers())(t.Context(), i)
 			if tc.err == "" && err != nil || tc.err != "" && (err == nil || !strings.Contains(err.Error(), tc.err)) {
 				t.Errorf("error %v, want %q", err, tc.err)
 			}

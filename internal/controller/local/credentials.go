@@ -20,7 +20,7 @@ var configs = providerconfig.Configs{
 	Cluster:      &v1alpha1.ClusterProviderConfig{},
 }
 
-// credentials are what the Secret of a provider config holds.
+// credentials are the contents of a provider config's Secret.
 type credentials struct {
 	Endpoint string `json:"endpoint"`
 	Token    string `json:"token"`

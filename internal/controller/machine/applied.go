@@ -13,14 +13,14 @@ import (
 	"github.com/drover-dev/drover/internal/workernode"
 )
 
-// What Drover put on a Node is recorded in the status of the Machine before the Node is
-// patched. A process that stops between the two leaves a record of more than the Node has,
-// never of less: no label is forgotten, and no key is removed that Drover does not know.
+// What Drover puts on a Node is recorded in the status of the Machine before the Node is patched. If the
+// process stops between the two writes, the record has more than the Node, never less: no label is forgotten,
+// and no key is removed that Drover did not set.
 //
 // The record of a Machine whose Node has not joined has the keys that the Node will get. So
 // the first patch of the Node needs no write of its own before it.
 
-// recalled is what a record states about a Node.
+// recalled is the record of a Node.
 type recalled struct {
 	machinev1alpha1.AppliedToNode
 	Replaced machinev1alpha1.ReplacedValues
@@ -28,8 +28,8 @@ type recalled struct {
 	promised bool
 }
 
-// recall what is recorded of a Node. A record of another Node states only which keys a fresh
-// Node has from the user data.
+// recall returns the record of a Node. A record of another Node only lists the keys that a fresh Node has from
+// the user data.
 func recall(recorded *machinev1alpha1.AppliedToNode, node *corev1.Node, fresh bool) recalled {
 	switch {
 	case recorded == nil:
@@ -46,7 +46,7 @@ func recall(recorded *machinev1alpha1.AppliedToNode, node *corev1.Node, fresh bo
 	return recalled{}
 }
 
-// recordOf a Node that has what was settled, nil if Drover has nothing on it.
+// recordOf returns the record of a Node that has the settled keys, nil if Drover has nothing on it.
 func recordOf(node *corev1.Node, labels, annotations, taints settlement) *machinev1alpha1.AppliedToNode {
 	r := &machinev1alpha1.AppliedToNode{
 		Labels: boundedKeys(labels.ours), Annotations: boundedKeys(annotations.ours), Taints: boundedKeys(taints.ours),
@@ -55,7 +55,7 @@ func recordOf(node *corev1.Node, labels, annotations, taints settlement) *machin
 	return completed(r, string(node.GetUID()))
 }
 
-// completed is a record with the UID of its Node, nil if there is nothing in the record.
+// completed adds the UID of the Node to a record. It returns nil if the record is empty.
 func completed(r *machinev1alpha1.AppliedToNode, uid string) *machinev1alpha1.AppliedToNode {
 	r.NodeUID = ""
 	if equality.Semantic.DeepEqual(r, &machinev1alpha1.AppliedToNode{}) {
@@ -69,8 +69,7 @@ func boundedKeys(keys []string) []string {
 	return keys[:min(len(keys), machinev1alpha1.MaxAppliedKeys)]
 }
 
-// replacedOf are the values to give back, without those of protected keys: Drover never
-// gives these back.
+// replacedOf returns the values to restore, without those of protected keys: Drover never restores these.
 func replacedOf(labels, annotations, taints map[string]string) *machinev1alpha1.ReplacedValues {
 	bounded := func(values map[string]string) map[string]string {
 		var out map[string]string
@@ -92,8 +91,8 @@ func replacedOf(labels, annotations, taints map[string]string) *machinev1alpha1.
 	return &r
 }
 
-// promise is the record of a Machine whose Node has not joined: the keys that the Node will
-// get. The parameters are nil while the pipeline did not decide on them.
+// promise is the record of a Machine whose Node has not joined: the keys that the Node will get. The parameters
+// are nil until the pipeline has decided on them.
 func promise(m *machinev1alpha1.Machine, p *workernode.Parameters) *machinev1alpha1.AppliedToNode {
 	want := workernode.Parameters{Labels: m.Spec.Metadata.Labels, Annotations: m.Spec.Metadata.Annotations}
 	for _, t := range m.Spec.Taints {
@@ -110,7 +109,7 @@ func promise(m *machinev1alpha1.Machine, p *workernode.Parameters) *machinev1alp
 	}, "")
 }
 
-// isCovered reports whether a record has all that another one has: then the Node may be patched.
+// isCovered reports whether the record "by" has all that r has: only then the Node may be patched.
 func isCovered(by, r *machinev1alpha1.AppliedToNode) bool {
 	switch {
 	case r == nil:
@@ -143,8 +142,8 @@ func hasAll(have, values map[string]string) bool {
 	return true
 }
 
-// both is the record of a Node that is about to be patched: what it has, and what it will
-// have. What it will have comes first where the bounds do not suffice.
+// both is the record of a Node that is about to be patched: the keys that it has and those that it will have.
+// If the bounds do not suffice for both, the latter are kept.
 func both(was, will *machinev1alpha1.AppliedToNode) *machinev1alpha1.AppliedToNode {
 	if was == nil || was.NodeUID != will.NodeUID && was.NodeUID != "" {
 		return will
@@ -209,14 +208,14 @@ func isOwnTaint(id string) bool {
 	return key == machinev1alpha1.TaintOutdated || key == machinev1alpha1.TaintPreserved
 }
 
-// isProtected reports whether a key is in the domain kubernetes.io or k8s.io. A status can
-// be forged, so that what it records never has such a key removed or changed: Kubernetes
-// reserves these for administrators, and some keep kubelets from getting secrets and pods.
+// isProtected reports whether a key is in the domain kubernetes.io or k8s.io. Kubernetes reserves these keys
+// for administrators, and some of them keep secrets and pods from kubelets. A status can be forged: a record
+// must not be enough to remove or change such a key.
 func isProtected(key, _ string) bool { return allow.IsReserved(key) }
 
-// isProtectedAnnotation is isProtected, but for the annotation that Drover itself puts on
-// Nodes. Without it the cluster-autoscaler may remove the Node: a user who may write the
-// status of the Machine may delete the Machine as well.
+// isProtectedAnnotation is isProtected without the annotation that Drover itself sets on Nodes. If that is
+// removed, the cluster-autoscaler may remove the Node, but a user who may write the status of the Machine may
+// delete the Machine as well.
 func isProtectedAnnotation(key, value string) bool {
 	return isProtected(key, value) && (key != machinev1alpha1.AnnotationScaleDownDisabled || value != "true")
 }

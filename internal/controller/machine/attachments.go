@@ -14,31 +14,31 @@ import (
 	"github.com/drover-dev/drover/internal/target"
 )
 
-// attachmentsFor is for how long a list of a cluster's VolumeAttachments serves all
-// drains in it. They cannot be listed by Node.
+// attachmentsFor is how long one list of VolumeAttachments serves all drains in a cluster. VolumeAttachments
+// cannot be listed by Node.
 const attachmentsFor = 2 * time.Second
 
-// attachments of volumes, by cluster.
+// attachments caches the VolumeAttachments of each cluster.
 type attachments struct {
 	mu   sync.Mutex
 	seen map[target.Ref]*attachmentList
 }
 
 type attachmentList struct {
-	// busy has one place, for the worker that looks at the list or asks for it.
+	// busy has one place, for the worker that reads or refreshes the list.
 	busy chan struct{}
 	at   time.Time
 	list []attachment
 }
 
-// attachmentsWait is for how long a worker waits for another one's answer: the others of a slow
-// cluster must not wait all at once.
+// attachmentsWait is how long a worker waits for the request of another worker: a slow cluster must not block
+// all workers at once.
 const attachmentsWait = 2 * time.Second
 
 var errAttachmentsSlow = errors.New("the list of VolumeAttachments takes long: it is asked for again later")
 
-// in a cluster. Those who ask at the same time share an answer, but none from before
-// their drain began: what was attached a moment ago counts.
+// in returns the attachments in a cluster. Concurrent drains share a list, but a drain never uses a list from
+// before it began: a volume may have been attached since.
 func (a *attachments) in(ctx context.Context, ref target.Ref, kube kubernetes.Interface, began, now time.Time) ([]attachment, error) {
 	a.mu.Lock()
 	if a.seen == nil {
@@ -77,7 +77,7 @@ func (a *attachments) in(ctx context.Context, ref target.Ref, kube kubernetes.In
 	return l.list, nil
 }
 
-// claimsOf a pod, by name.
+// claimsOf returns the names of a pod's claims.
 func claimsOf(p *corev1.Pod) []string {
 	var out []string
 	for _, v := range p.Spec.Volumes {
@@ -91,7 +91,7 @@ func claimsOf(p *corev1.Pod) []string {
 	return out
 }
 
-// volumeOf a claim, "" if it has none. What a claim is bound to does not change.
+// volumeOf returns the volume of a claim, "" if it has none. A bound claim keeps its volume.
 func volumeOf(ctx context.Context, kube kubernetes.Interface, known map[string]string, namespace, claim string) (string, error) {
 	key := namespace + "/" + claim
 	if v, ok := known[key]; ok {

@@ -11,9 +11,8 @@ import (
 	"github.com/drover-dev/drover/internal/jointoken"
 )
 
-// bootstrap carries out what the pipeline asks for to let the Machine join: the token in
-// the target cluster, and the Secret with the user data beside the Machine. The result
-// reports whether the pipeline has new facts to decide by.
+// bootstrap creates the token in the target cluster and the Secret with the user data beside the Machine, as
+// the pipeline requests them. It reports whether the pipeline has new facts to decide by.
 func (r *Reconciler) bootstrap(ctx context.Context, f *facts, d decision) (changed bool) {
 	if d.bootstrap.Join == nil {
 		return false
@@ -28,7 +27,7 @@ func (r *Reconciler) bootstrap(ctx context.Context, f *facts, d decision) (chang
 	return failed != nil || before.Published != state.Published || before.Hash != state.Hash
 }
 
-// ownUserData is what the status has of user data that Drover did not write.
+// ownUserData is the status of user data that Drover did not write.
 func (f *facts) ownUserData() *machinev1alpha1.UserDataStatus {
 	if f.join.OwnUserData == nil {
 		return nil
@@ -36,8 +35,8 @@ func (f *facts) ownUserData() *machinev1alpha1.UserDataStatus {
 	return f.join.OwnUserData.UserDataStatus.DeepCopy()
 }
 
-// userDataCondition reports whether user data that Drover did not write has a placeholder for
-// the join token. It is empty for a Machine whose user data never lacked one.
+// userDataCondition reports whether user data that Drover did not write has a placeholder for the join token.
+// It is empty for a Machine whose user data never lacked the placeholder.
 func userDataCondition(f *facts) []metav1.Condition {
 	own := f.join.OwnUserData
 	switch {

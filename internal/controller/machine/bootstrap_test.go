@@ -54,8 +54,8 @@ func ownSecret(value string) *corev1.Secret {
 	}
 }
 
-// TestAMachineWithUserDataOfItsClass goes from a Secret that is missing to a Node that has
-// neither label nor taint of Drover.
+// TestAMachineWithUserDataOfItsClass starts without the Secret, and ends with a Node that has neither label nor
+// taint of Drover.
 func TestAMachineWithUserDataOfItsClass(t *testing.T) {
 	w := living(t)
 	w.script = ownData(t)

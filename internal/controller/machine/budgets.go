@@ -12,15 +12,15 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// explainer names the budgets that hold pods of a Node.
+// explainer names the PodDisruptionBudgets that block the eviction of pods of a Node.
 type explainer struct {
 	kube kubernetes.Interface
 	// labels of the pods, by namespace and name.
 	labels map[string]labels.Set
 }
 
-// explain says why a budget does not let a pod go. The budgets are asked for only
-// then, and what they say is told as they say it if they cannot be read.
+// explain returns why a budget does not allow the eviction of a pod. It lists the budgets only after a refusal.
+// If they cannot be read, it returns the reason of the API server.
 func (e explainer) explain(ctx context.Context, p pod, err error) string {
 	list, lerr := e.kube.PolicyV1().PodDisruptionBudgets(p.name.Namespace).List(ctx, metav1.ListOptions{ResourceVersion: "0"})
 	if lerr != nil {
@@ -39,8 +39,8 @@ func (e explainer) explain(ctx context.Context, p pod, err error) string {
 	return blockedBy(err)
 }
 
-// wrongBudgets says what is wrong with the budgets of a pod, if they never let it go,
-// however healthy its application is. It needs a person.
+// wrongBudgets returns the misconfiguration of a pod's budgets if they never allow its eviction, however
+// healthy its application is. Only a user can fix that.
 func wrongBudgets(of []policyv1.PodDisruptionBudget) string {
 	if len(of) > 1 {
 		var names []string

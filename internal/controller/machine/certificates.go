@@ -2,9 +2,8 @@ package machine
 
 import "k8s.io/apimachinery/pkg/types"
 
-// CloudNames reports whether the cloud decides on the name of a Machine's Node, by the
-// Composition that the Machine followed last in this process. It is not known until the
-// pipeline has decided on a Node.
+// CloudNames reports whether the cloud names the Node of a Machine, by the Composition that the Machine
+// followed last in this process. It is unknown until the pipeline has decided on a Node.
 func (n *Nodes) CloudNames(uid types.UID) (isCloud, isKnown bool) {
 	m, ok := n.parameters.get(uid)
 	if !ok || m.node == nil {

@@ -17,22 +17,21 @@ import (
 	"github.com/drover-dev/drover/internal/workernode"
 )
 
-// A claim decides which Node is the Machine's. Neither a providerID nor a status proves
-// anything alone: a Node chooses its providerID itself, and a tenant may write a status.
+// A claim decides which Node is the Machine's. Neither a providerID nor a status proves anything alone: a
+// kubelet chooses the providerID of its Node, and a tenant may write a status.
 type claim struct {
 	// uid of the Machine. The user data that Drover made for its VM has the kubelet register
 	// with it, as the identity of the join token.
 	uid string
-	// name that the VM was given in its user data. If the cloud names Nodes, it is the name
-	// of the Node that the Machine has, empty while it has none.
+	// name that the VM was given in its user data. If the cloud names Nodes, it is the name of the Machine's Node,
+	// empty while it has none.
 	name string
 	// cloudNames means that the cloud names Nodes: the name is no proof before a Node is
 	// recorded.
 	cloudNames bool
 	// providerID of the VM, empty while it is not known.
 	providerID string
-	// recorded is the UID of the Node that the Machine has according to its status. It
-	// decides between Nodes, and proves none.
+	// recorded is the UID of the Node that the status names. It decides between proven Nodes, and proves none.
 	recorded string
 	// confirmed means that the VM resource, which the Machine controls, reports providerID.
 	confirmed bool
@@ -58,12 +57,11 @@ func claimOf(wn *machineNode) claim {
 	return c
 }
 
-// isProven reports whether a Node is that of the Machine. Any kubelet can put the UID of the
-// Machine into the label of its own Node, so that the name must be right as well: no kubelet
-// can choose that. Where the cloud names Nodes, the Node that is recorded is the Machine's,
-// and before that one with the providerID that the VM resource reports. A kubelet whose user
-// data Drover did not write may register without the label: then its Node needs the name and
-// the providerID, and no label of another Machine.
+// isProven reports whether a Node is the Machine's. Any kubelet can put the UID of the Machine into the label
+// of its own Node, so that the name must match as well: no kubelet can choose that. If the cloud names Nodes,
+// the recorded Node is the Machine's, and before one is recorded, the Node with the providerID that the VM
+// resource reports. A kubelet whose user data Drover did not write may register without the label: then its
+// Node needs the name and the providerID, and must not have the label of another Machine.
 func (c claim) isProven(node *corev1.Node) bool {
 	if c.name != "" && node.GetName() != c.name {
 		return false
@@ -83,21 +81,21 @@ func (c claim) hasToken(node *corev1.Node) bool {
 	return node.GetLabels()[clusterv1alpha1.LabelJoinToken] == c.uid
 }
 
-// isOthers reports whether a Node that is proven has the providerID of another VM: then
-// one of the two is wrong, and nothing is done to the Node.
+// isOthers reports whether a proven Node has the providerID of another VM: one of the two is wrong, and the
+// Node must not be touched.
 func (c claim) isOthers(node *corev1.Node) bool {
 	return node.Spec.ProviderID != "" && c.providerID != "" && node.Spec.ProviderID != c.providerID
 }
 
-// candidates are the Nodes that may be the Machine's, or that pretend to be.
+// candidates are the Nodes that may be the Machine's, or that claim to be.
 type candidates struct {
 	claim
-	// proven Nodes: one, as a rule.
+	// proven Nodes, usually one.
 	proven []*corev1.Node
 	// pretenders have the token or the providerID, and are not proven.
 	pretenders []*corev1.Node
-	// unproven has the name of the Machine's Node, and neither its token nor its providerID. It
-	// is nil if there is none.
+	// unproven has the name of the Machine's Node, but neither its token nor its providerID. It is nil if there is
+	// none.
 	unproven *corev1.Node
 }
 
@@ -129,7 +127,7 @@ func (x *nodeKeeper) find(ctx context.Context, wn *machineNode) (candidates, err
 			f.unproven = n
 		}
 	}
-	// Of two Nodes that are proven the recorded one is the Machine's.
+	// Of two proven Nodes, the recorded one is the Machine's.
 	if i := slices.IndexFunc(f.proven, func(n *corev1.Node) bool { return f.recorded != "" && string(n.GetUID()) == f.recorded }); i >= 0 {
 		others := slices.Delete(slices.Clone(f.proven), i, i+1)
 		f.proven, f.pretenders = []*corev1.Node{f.proven[i]}, append(f.pretenders, others...)
@@ -154,9 +152,8 @@ func (f candidates) ambiguous() error {
 	return fmt.Errorf("the Nodes %s have the join token and the providerID of this Machine, which has no Node yet: all are left alone; delete those that are not of its VM", strings.Join(namesOf(f.proven), " and "))
 }
 
-// leaving returns the Node that a Machine that is being deleted has to leave, nil if there is
-// none, and the name of the one that it leaves alone because it has the providerID of another
-// VM.
+// leaving returns the Node of a Machine that is being deleted, nil if there is none, and the name of a Node
+// that is left alone because it has the providerID of another VM.
 func (f candidates) leaving() (own *corev1.Node, foreign string, err error) {
 	switch {
 	case len(f.proven) > 1:
@@ -169,7 +166,7 @@ func (f candidates) leaving() (own *corev1.Node, foreign string, err error) {
 	return f.proven[0], "", nil
 }
 
-// A contest is what is wrong with the Nodes that claim to be a Machine's.
+// A contest is a conflict about which Node is the Machine's.
 type contest struct{ reason, message string }
 
 func (f candidates) contest() *contest {
@@ -184,7 +181,7 @@ func (f candidates) contest() *contest {
 	return nil
 }
 
-// describeUnproven says what keeps a Node with the right name from being the Machine's.
+// describeUnproven returns why a Node with the Machine's Node name is not proven to be the Machine's.
 func (f candidates) describeUnproven() string {
 	node := f.unproven
 	ready := "is not Ready"
@@ -218,8 +215,8 @@ func namedNodes(nodes []*corev1.Node) string {
 	return fmt.Sprintf("Node %s and %d others", strings.Join(all[:maxNamed], ", "), len(all)-maxNamed)
 }
 
-// identifiedCondition reports whether the Node is certain. It is empty for a Machine whose
-// Node nobody contested, and while the Nodes cannot be read.
+// identifiedCondition reports whether the Node is certain. It is empty for a Machine whose Node was never
+// contested, and while the Nodes cannot be read.
 func identifiedCondition(f *facts) []metav1.Condition {
 	switch {
 	case f.node == nil || !f.node.isObserved:
@@ -232,7 +229,7 @@ func identifiedCondition(f *facts) []metav1.Condition {
 	return nil
 }
 
-// newsOf are the conditions that are False, and were not so, with the same message, before.
+// newsOf returns the conditions that are False and were not False with the same message before.
 func newsOf(was, is []metav1.Condition) []metav1.Condition {
 	return slices.DeleteFunc(slices.Clone(is), func(c metav1.Condition) bool {
 		before := meta.FindStatusCondition(was, c.Type)

@@ -72,7 +72,7 @@ func TestWhatTheGarbageCollectorDeletesIsNotDrained(t *testing.T) {
 			if !tc.held {
 				return
 			}
-			const want = "Held: MachineSet s does not exist any more, and nobody deleted this Machine. Its Node is not drained and its VM is kept. To delete both, set the annotation drover.dev/confirm-deletion=true"
+			const want = "Held: MachineSet s does not exist any more, and no user deleted this Machine. Its Node is not drained and its VM is kept. To delete both, set the annotation drover.dev/confirm-deletion=true"
 			if op := m.Status.LastOperation; op == nil || op.Description != want {
 				t.Errorf("operation %+v", op)
 			}
@@ -117,7 +117,7 @@ func TestASetThatCannotBeReadIsNotTakenForGone(t *testing.T) {
 	}
 }
 
-// failingReader cannot get anything.
+// failingReader fails each get.
 type failingReader struct{ client.Reader }
 
 func (failingReader) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {

@@ -83,7 +83,7 @@ func card() *unstructured.Unstructured {
 	return c
 }
 
-// withCard is a Machine that is being deleted, of a VM with a card.
+// withCard is a Machine that is being deleted, and whose VM has a network card.
 func withCard() *v1alpha1.Machine {
 	m := aMachine(true, v1alpha1.FinalizerTerminator, metav1.FinalizerDeleteDependents)
 	m.Status.ResourceRefs = append(m.Status.ResourceRefs, v1alpha1.ComposedReference{
@@ -128,7 +128,7 @@ func TestAMachineStaysUntilTheCompanionsOfItsVMAreGone(t *testing.T) {
 	}
 }
 
-// withCompanion is a Composition whose VMs have a card.
+// withCompanion adds a network card to the VMs of a Composition.
 func withCompanion(r *unstructured.Unstructured) {
 	pipeline, _, _ := unstructured.NestedSlice(r.Object, "spec", "pipeline")
 	input := pipeline[0].(map[string]any)["input"].(map[string]any)
@@ -136,8 +136,8 @@ func withCompanion(r *unstructured.Unstructured) {
 	_ = unstructured.SetNestedSlice(r.Object, pipeline, "spec", "pipeline")
 }
 
-// TestWithoutItsPipelineADeletionIsLookedAfter: only the status refers to the VM, so that its
-// kind is not watched.
+// TestWithoutItsPipelineADeletionIsLookedAfter: only the status refers to the VM, so that its kind is not
+// watched.
 func TestWithoutItsPipelineADeletionIsLookedAfter(t *testing.T) {
 	w := newWorld(t, withCard(), aVM(), card())
 	res, err := w.r.Reconcile(t.Context(), reconcile.Request{NamespacedName: nameOfM})
@@ -146,8 +146,8 @@ func TestWithoutItsPipelineADeletionIsLookedAfter(t *testing.T) {
 	}
 }
 
-// TestACompanionWithoutVMGoesWithItsMachine is of a Machine that was deleted while its
-// network interface was being made: there is no VM yet, and never will be.
+// TestACompanionWithoutVMGoesWithItsMachine deletes a Machine while its network interface is being created:
+// there is no VM yet, and there will be none.
 func TestACompanionWithoutVMGoesWithItsMachine(t *testing.T) {
 	w := newWorld(t, withCard(), card())
 	if err := w.reconcile(); err != nil {
@@ -161,8 +161,8 @@ func TestACompanionWithoutVMGoesWithItsMachine(t *testing.T) {
 	}
 }
 
-// TestAResourceOfAnotherStepIsLeftToTheGarbageCollector is of a resource that is neither VM
-// nor companion, whatever its reference in the status is.
+// TestAResourceOfAnotherStepIsLeftToTheGarbageCollector has a resource that is neither VM nor companion,
+// whatever its reference in the status is.
 func TestAResourceOfAnotherStepIsLeftToTheGarbageCollector(t *testing.T) {
 	for name, role := range map[string]string{"AsItself": "dns-record", "AsACompanion": v1alpha1.ResourceCompanionPrefix + "nic"} {
 		t.Run(name, func(t *testing.T) {

@@ -20,16 +20,16 @@ import (
 )
 
 const (
-	// afterConflict the cache has the change that a write met.
+	// afterConflict the cache has the change that caused the conflict.
 	afterConflict = 50 * time.Millisecond
 
 	// afterError is the first retry of an error that only a user, or time, can fix.
 	afterError = 15 * time.Second
 
-	// afterBusy a call is tried again that was given up for the sake of other clusters.
+	// afterBusy a call is retried that was cut short in favour of other clusters.
 	afterBusy = 2 * time.Second
 
-	// annotationPaused is Crossplane's own on every resource that it reconciles.
+	// annotationPaused is Crossplane's own annotation, on every resource that it reconciles.
 	annotationPaused = "crossplane.io/paused"
 )
 
@@ -48,7 +48,7 @@ type Reconciler struct {
 	steps   *pipeline.StepCache
 	runner  *pipeline.Runner
 	watches *watches
-	// inventories report VMs that their providers pass over.
+	// inventories report VMs for which the provider reports no state.
 	inventories *inventories
 
 	tokens *jointoken.Keeper
@@ -58,7 +58,7 @@ type Reconciler struct {
 	installations func(context.Context) (installations.Known, error)
 
 	written *overlay
-	// parameters of Nodes that were decided on last, by the UIDs of Machines.
+	// parameters of Nodes as decided last, by the UIDs of Machines.
 	parameters *memory[nodeMemory]
 
 	record event.Recorder
@@ -66,7 +66,7 @@ type Reconciler struct {
 	now    func() time.Time
 }
 
-// Reconcile a Machine.
+// Reconcile reconciles a Machine.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	m := &machinev1alpha1.Machine{}
 	if err := r.client.Get(ctx, req.NamespacedName, m); err != nil {
@@ -99,8 +99,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return result, nil
 }
 
-// isStale reports whether an error means that the cache lags behind the API server. It is
-// retried soon, and is not worth an event or a condition.
+// isStale reports whether an error means that the cache lags behind the API server. Such an error is retried
+// soon, without an event or a condition.
 func isStale(err error) bool {
 	return kerrors.IsConflict(err) || errors.Is(err, errMachineChanged)
 }
@@ -118,7 +118,7 @@ func (r *Reconciler) reconcile(ctx context.Context, m *machinev1alpha1.Machine) 
 	return r.advance(ctx, m)
 }
 
-// forget a Machine that is gone.
+// forget removes a deleted Machine from the memory of the process.
 func (r *Reconciler) forget(req reconcile.Request) {
 	uid, ok := r.written.uidOf(req.NamespacedName)
 	if !ok {
@@ -131,7 +131,7 @@ func (r *Reconciler) forget(req reconcile.Request) {
 	r.watches.forget(req.NamespacedName)
 }
 
-// freshest of a Machine from the cache and the one that was written last.
+// freshest returns the newer one of the Machine in the cache and the Machine as this process wrote it last.
 func (r *Reconciler) freshest(cached *machinev1alpha1.Machine) *machinev1alpha1.Machine {
 	if obj, ok := r.written.get(overlayKey{kind: machineKind.GroupKind(), name: client.ObjectKeyFromObject(cached)}, cached); ok {
 		if m, ok := obj.(*machinev1alpha1.Machine); ok {

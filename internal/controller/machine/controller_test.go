@@ -27,7 +27,7 @@ import (
 	"github.com/drover-dev/drover/internal/target"
 )
 
-// living is a world of a Machine that has been created just now.
+// living returns a world with a Machine that has just been created.
 func living(t *testing.T) *world {
 	t.Helper()
 	m := aMachine(false)
@@ -83,7 +83,7 @@ func (w *world) wantRest(reason string) {
 	}
 }
 
-// running has a Machine that runs and is at rest.
+// running returns a world with a Machine that runs, and for which no write is due.
 func running(t *testing.T) *world {
 	t.Helper()
 	w := living(t)
@@ -100,7 +100,7 @@ func running(t *testing.T) *world {
 	return w
 }
 
-// TestTheLifeOfAMachine has each write that a Machine needs from its creation until it runs.
+// TestTheLifeOfAMachine lists each write that a Machine needs from its creation until it runs.
 func TestTheLifeOfAMachine(t *testing.T) {
 	w := living(t)
 	w.wantStep("a new Machine is held first", "patch Machine")
@@ -159,7 +159,7 @@ func TestAWriteOfTheProviderIsOneStatusWrite(t *testing.T) {
 	w.wantStep("what no step reads is no write")
 }
 
-// TestAStaleMachineCreatesNothing is of a cache that shows a Machine alive that is not.
+// TestAStaleMachineCreatesNothing has a cache that shows a Machine alive that is not.
 func TestAStaleMachineCreatesNothing(t *testing.T) {
 	for name, happens := range map[string]func(*world, *v1alpha1.Machine){
 		"ItIsBeingDeleted": func(w *world, m *v1alpha1.Machine) {
@@ -199,7 +199,7 @@ func TestAStaleMachineCreatesNothing(t *testing.T) {
 	}
 }
 
-// TestAConflictIsRetriedAndNotReported is of another writer of the status.
+// TestAConflictIsRetriedAndNotReported has another writer of the status.
 func TestAConflictIsRetriedAndNotReported(t *testing.T) {
 	w := running(t)
 	events := len(w.events.all)
@@ -343,7 +343,7 @@ func TestAFailedApplyIsReportedOnce(t *testing.T) {
 	}
 }
 
-// TestARefusedStatusHasNoEvents is of an API server that does not accept the status.
+// TestARefusedStatusHasNoEvents has an API server that does not accept the status.
 func TestARefusedStatusHasNoEvents(t *testing.T) {
 	w := running(t)
 	events := len(w.events.all)
@@ -382,7 +382,7 @@ func TestAManualPolicyPinsTheRevisionAndGoesOn(t *testing.T) {
 	}
 }
 
-// TestARecreatedMachineIsNotTakenForTheFirst: nothing that is remembered is of it.
+// TestARecreatedMachineIsNotTakenForTheFirst: the memory of the first Machine does not apply to the second.
 func TestARecreatedMachineIsNotTakenForTheFirst(t *testing.T) {
 	w := running(t)
 	w.script = func(context.Context, *fnRequest) (*fnResponse, error) {
@@ -440,7 +440,7 @@ func TestAFatalPipelineReportsAJoinOnce(t *testing.T) {
 	}
 }
 
-// TestADrainInPlaceWaitsForTheCordon: what the scheduler bound before is seen by a later pass.
+// TestADrainInPlaceWaitsForTheCordon: only a later pass sees the pods that the scheduler bound before.
 func TestADrainInPlaceWaitsForTheCordon(t *testing.T) {
 	w := running(t)
 	w.podsStay()
@@ -460,8 +460,8 @@ func TestADrainInPlaceWaitsForTheCordon(t *testing.T) {
 	}
 }
 
-// TestAKillAfterTheTokenIsDeletedMakesNoOther: the process dies before the status has the
-// Node. The next one looks at the Node first.
+// TestAKillAfterTheTokenIsDeletedMakesNoOther stops the process before the status has the Node. The next
+// process reads the Node first.
 func TestAKillAfterTheTokenIsDeletedMakesNoOther(t *testing.T) {
 	w := living(t)
 	w.script = func(ctx context.Context, req *fnRequest) (*fnResponse, error) {

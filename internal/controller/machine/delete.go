@@ -17,22 +17,24 @@ import (
 )
 
 const (
-	// afterNode is when to look for a deleted Node again if the watch says nothing.
+	// afterNode is when a deleted Node is read again if no watch event arrives.
 	afterNode = 2 * time.Second
 
-	// abandonAfter the drain's timeout, a Node is left alone whose deletion a cluster
-	// refuses that can be reached.
+	// abandonAfter the drain's timeout, a Node is left behind whose deletion a reachable cluster refuses.
 	abandonAfter = time.Minute
 
-	// hookEvery so often it is looked whether hooks still hold a drain.
+	// hookEvery is how often the hooks that hold a drain are read.
 	hookEvery = 3 * time.Second
 
-	// retryAfter an error, but not later than the drain's timeout.
+	// retryAfter is the delay after an error. The retry is not later than the drain's timeout.
 	retryAfter = 15 * time.Second
 )
 
-// leave does one pass of the drain of a Machine that is being deleted, and deletes the Node
-// when nothing is left on it. The result reports whether the Node is gone.
+// The order of a deletion is in terminateplan.go: pre-drain hooks, drain, Node, pre-terminate hooks, VM,
+// companions. This file has the part of it in the target cluster.
+
+// leave does one pass of the drain of a Machine that is being deleted, and deletes the Node when no pod or
+// volume is left on it. It reports whether the Node is gone.
 func (x *nodeKeeper) leave(ctx context.Context, wn *machineNode, unreachable error) (gone bool, err error) {
 	held, err := x.begin(ctx, wn)
 	if err != nil {
@@ -67,7 +69,7 @@ func (x *nodeKeeper) leave(ctx context.Context, wn *machineNode, unreachable err
 	return true, nil
 }
 
-// leaving finds the Node that is to be left.
+// leaving finds the Node that is to be drained and deleted.
 func (x *nodeKeeper) leaving(ctx context.Context, wn *machineNode) (own *corev1.Node, foreign string, err error) {
 	f, err := x.find(ctx, wn)
 	if err != nil {
@@ -76,7 +78,7 @@ func (x *nodeKeeper) leaving(ctx context.Context, wn *machineNode) (own *corev1.
 	return f.leaving()
 }
 
-// left is called when there is no Node to wait for any more.
+// left is called once there is no Node to wait for.
 func (x *nodeKeeper) left(wn *machineNode, v verdict) {
 	if v.abandoned != "" {
 		x.record.Event(wn.Machine, event.Warning(machinev1alpha1.EventNodeAbandoned, fmt.Errorf("the Node was left in the target cluster, %s", v.abandoned)))
@@ -84,7 +86,7 @@ func (x *nodeKeeper) left(wn *machineNode, v verdict) {
 	x.drains.Delete(wn.GetUID())
 }
 
-// empties the Node by one pass, and deletes it if it is empty.
+// empties does one pass over the Node, and deletes it if it is empty.
 func (x *nodeKeeper) empties(ctx context.Context, wn *machineNode, node *corev1.Node) (gone bool, err error) {
 	s := wn.Observation.Drain.DeepCopy()
 	if s == nil {
@@ -92,7 +94,7 @@ func (x *nodeKeeper) empties(ctx context.Context, wn *machineNode, node *corev1.
 	}
 	left, err := x.deleteNode(ctx, wn, node, s)
 	err = x.classify(err)
-	x.tell(wn, node, s, left)
+	x.recordEvents(wn, node, s, left)
 	left.fill(s)
 	wn.Observation.Drain = s
 	wn.lookAgain(left.again())
@@ -107,19 +109,19 @@ func (x *nodeKeeper) empties(ctx context.Context, wn *machineNode, node *corev1.
 	return false, err
 }
 
-// departure is what decides whether a Machine may leave its Node.
+// departure has the facts that decide whether the deletion continues without the Node.
 type departure struct {
-	late    bool   // the drain's timeout is over, or the user forces it
+	late    bool   // the drain's timeout has passed, or the user forces it
 	skip    bool   // the user wants no drain
-	hadNode bool   // a Node was seen in its life
+	hadNode bool   // a Node was observed before
 	hasNode bool   // the Node is there
 	foreign string // Node that has the providerID of another VM, empty if there is none
-	err     error  // why that is not known
+	err     error  // why the Node is unknown
 }
 
 type verdict struct {
 	exists    bool
-	abandoned string // why a Node that may be there is left alone
+	abandoned string // why a Node that may exist is left behind
 	err       error
 }
 
@@ -128,12 +130,12 @@ func (d departure) verdict() verdict {
 	case d.err == nil && d.hasNode:
 		return verdict{exists: true}
 	case d.err == nil && d.foreign != "":
-		// No later pass would find it changed: a providerID cannot change.
+		// A later pass would find the same: a providerID cannot change.
 		return verdict{abandoned: fmt.Sprintf("as %s has the providerID of another VM", d.foreign)}
 	case d.err == nil:
 		return verdict{}
 	case !d.hadNode && target.Is(d.err, target.ConfigNotFound, target.ConfigInvalid, target.IdentityNotAllowed, target.SecretNotFound, target.KeyMissing, target.KubeconfigInvalid, target.NotAllowed):
-		// There is no way to the cluster, and nothing known to be there.
+		// The cluster cannot be reached, and no Node is known to be in it.
 		return verdict{}
 	case d.skip:
 		return verdict{abandoned: fmt.Sprintf("as its drain is skipped: %v", d.err)}
@@ -143,7 +145,7 @@ func (d departure) verdict() verdict {
 	return verdict{err: d.err}
 }
 
-// deleteNode unless something remains on it, which it returns and notes in s.
+// deleteNode deletes the Node unless something remains on it, which it returns and records in s.
 func (x *nodeKeeper) deleteNode(ctx context.Context, wn *machineNode, seen *corev1.Node, s *machinev1alpha1.DrainStatus) (remaining, error) {
 	name := seen.GetName()
 	node, err := x.kube.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
@@ -158,7 +160,7 @@ func (x *nodeKeeper) deleteNode(ctx context.Context, wn *machineNode, seen *core
 		if err == nil && s.Stage != machinev1alpha1.DrainDeletingNode || len(left) > 0 || (err != nil && !x.late(wn)) {
 			return left, err
 		}
-		// After the timeout the Node goes even if its pods cannot be listed.
+		// After the timeout the Node is deleted even if its pods cannot be listed.
 	}
 	x.stage(s, machinev1alpha1.DrainDeletingNode)
 	err = x.kube.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(node.GetUID()))})
@@ -171,8 +173,8 @@ func (x *nodeKeeper) deleteNode(ctx context.Context, wn *machineNode, seen *core
 	return nil, err
 }
 
-// tell what a user will ask about, each once.
-func (x *nodeKeeper) tell(wn *machineNode, node *corev1.Node, s *machinev1alpha1.DrainStatus, left remaining) {
+// recordEvents records an event for each fact that users look for, each once.
+func (x *nodeKeeper) recordEvents(wn *machineNode, node *corev1.Node, s *machinev1alpha1.DrainStatus, left remaining) {
 	was := wn.Observation.Drain
 	if was == nil {
 		was = &machinev1alpha1.DrainStatus{}
@@ -201,7 +203,7 @@ func (x *nodeKeeper) tell(wn *machineNode, node *corev1.Node, s *machinev1alpha1
 	}
 }
 
-// blocks says whether the reason that a pod is still there is worth a warning.
+// blocks reports whether the reason that a pod still exists is worth a warning.
 func blocks(reason string) bool {
 	switch reason {
 	case reasonTerminating, reasonOrder, reasonTurn, reasonCompletes, reasonLater:
@@ -222,8 +224,8 @@ func (x *nodeKeeper) retry(wn *machineNode) {
 
 func (x *nodeKeeper) late(wn *machineNode) bool { return x.now().After(x.deadline(wn)) }
 
-// deadline of the drain, which began with the deletion, when the hooks let go, or with
-// the wish for a drained Node.
+// deadline of the drain. It counts from the deletion of the Machine, from the release by the hooks, or, for a
+// Node that stays, from the start of its drain.
 func (x *nodeKeeper) deadline(wn *machineNode) time.Time {
 	began := x.now()
 	if t := wn.GetDeletionTimestamp(); t != nil {
@@ -235,7 +237,7 @@ func (x *nodeKeeper) deadline(wn *machineNode) time.Time {
 	return began.Add(wn.Parameters.Drain.Timeout.Duration)
 }
 
-// skip the drain, as the user wants it. The Node may be nil.
+// skip reports whether the user skips the drain. The Node may be nil.
 func (x *nodeKeeper) skip(wn *machineNode, node *corev1.Node) bool {
 	return wn.Parameters.Drain.Skip || asked(machinev1alpha1.AnnotationSkipDrain, wn, node)
 }

@@ -1,7 +1,6 @@
-// Package machine is the life of a Machine, from its creation to its deletion, in one
-// controller.
+// Package machine reconciles a Machine from its creation to its deletion, in one controller.
 //
-// A reconcile of a Machine that lives goes through these stages:
+// A reconcile of a Machine that is not being deleted has these stages:
 //
 //  1. selection: the CompositionRevision that the Machine follows (selection.go);
 //  2. observation: the VM, its companions and the Node (observe.go, node.go, claim.go);
@@ -24,16 +23,15 @@
 //
 // # Identity
 //
-// No status is an authority. The VM of a Machine is the resource that the Machine controls.
-// A Node is the Machine's only if it registered with the join token that was minted for
-// this Machine, and has the Machine's Node name. Where the cloud names Nodes, the first one
-// needs the providerID of the VM instead: see claim. What a Node says of itself, annotations
-// included, is no memory of what Drover did: see applied.go.
+// The status is never proof. The VM of a Machine is the resource that the Machine controls. A Node is the
+// Machine's only if it registered with the join token of this Machine and has the Machine's Node name. If the
+// cloud names Nodes, the first Node needs the providerID of the VM instead: see claim. Annotations and other
+// fields of a Node, which its kubelet may write, do not prove what Drover did to it: see applied.go.
 //
 // # Process-local memory
 //
-// Everything that the process remembers is bounded by the number of Machines, and none of
-// it decides anything by itself:
+// Everything that the process remembers is bounded by the number of Machines, and no decision depends on it
+// alone:
 //
 //	memory                        a restart loses
 //	objects written, not cached   nothing: the cache starts with them

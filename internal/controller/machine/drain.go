@@ -12,42 +12,41 @@ import (
 )
 
 const (
-	// forcedGrace is what a pod gets at most to end when the drain is forced.
+	// forcedGrace is the longest grace period of a pod when the drain is forced.
 	forcedGrace = 30 * time.Second
 
-	// A pod whose grace period ended is killed after killDelay, and not waited for any
-	// more when it is still there after as long again: then finalizers hold it, and the
-	// VM need not.
+	// A forced drain kills a pod killDelay after its grace period. After twice killDelay, a forced drain, or one
+	// of a dead Node, no longer waits for the pod: finalizers hold it, and they do not need the VM.
 	killDelay = 30 * time.Second
 
-	// deadAfter so long without being Ready, a Node's pods count as dead: no budget
-	// protects what does not run.
+	// deadAfter this long without being Ready, the pods of a Node count as dead: budgets do not protect pods that
+	// do not run.
 	deadAfter = 5 * time.Minute
 
-	// evictEvery so often the eviction of a pod is tried.
+	// evictEvery is the interval between attempts to evict a pod.
 	evictEvery = 5 * time.Second
 
 	// maxBlocked is how many pods a status names.
 	maxBlocked = 10
 )
 
-// An action is what a pass does to a pod.
+// An action is the treatment of a pod by a pass of the drain.
 type action string
 
 const (
 	evict  action = "evict"  // through the Eviction API, so that its budget is kept
 	remove action = "remove" // delete with its grace period
 	kill   action = "kill"   // delete without one
-	wait   action = "wait"   // it is going
-	hold   action = "hold"   // it is not its turn
-	ignore action = "ignore" // it may stay
+	wait   action = "wait"   // it is terminating
+	hold   action = "hold"   // it must wait for other pods, or for its own end
+	ignore action = "ignore" // it may remain
 )
 
-// A pod of a Node that is drained. DaemonSets' and mirror pods are not among them.
+// A pod of a Node that is drained. Pods of DaemonSets and mirror pods are left out.
 type pod struct {
 	name types.NamespacedName
 	uid  types.UID
-	// finished pods run nothing, and hold nothing.
+	// finished pods do not run, and block nothing.
 	finished bool
 	// gone is when the pod's grace period ends, zero if it is not terminating.
 	gone     time.Time
@@ -59,43 +58,41 @@ type pod struct {
 	attempt
 }
 
-// An attempt is what is remembered of a pod whose eviction was refused.
+// An attempt is the memory of a refused eviction of a pod.
 type attempt struct {
 	refused int32
 	tried   time.Time
 	reason  string
 }
 
-// drainPass is what a decision over a pod depends on, beside the pods.
+// drainPass has the facts about the Node and the drain that decide about each pod.
 type drainPass struct {
 	now time.Time
-	// forced means that the drain's timeout is over, or that the user says so.
+	// forced means that the drain's timeout has passed, or that the user forces the drain.
 	forced bool
-	// silent means that no kubelet reports, dead that the Node has not been Ready for
-	// long.
+	// silent means that no kubelet reports, dead that the Node has not been Ready for deadAfter.
 	silent, dead bool
-	// moving means that volumes are on their way to where the next pod that has some
-	// would add to the load.
+	// moving means that volumes are being detached or reattached: the eviction of another pod with volumes would
+	// add to the load.
 	moving bool
-	// maxRefused evictions of a pod, 0 for no limit.
+	// maxRefused is how many evictions of a pod may be refused before it is deleted, 0 for no limit.
 	maxRefused int32
-	// grace is what pods get at most, nil for as much as they want.
+	// grace is the longest grace period, nil for that of each pod.
 	grace *time.Duration
 }
 
-// A drainStep is what a pass does to a pod, or why it does nothing.
+// A drainStep is the action for a pod, or why there is none.
 type drainStep struct {
 	pod
 	do     action
 	reason string // of hold
-	// grace for do, nil for the pod's own.
+	// grace is the grace period of the action, nil for the pod's own.
 	grace *time.Duration
-	// turn means that the pod has volumes: once one of these is evicted, the others
-	// wait.
+	// turn means that the pod has volumes: once one of these pods is evicted, the other ones wait.
 	turn bool
 }
 
-// plan says what to do to each pod, pods with volumes last and by their priority.
+// plan returns the step of each pod. Pods with volumes come last, by their priority.
 func (p drainPass) plan(pods []pod) []drainStep {
 	order, volumesGoing := p.front(pods)
 	steps := make([]drainStep, 0, len(pods))
@@ -116,8 +113,7 @@ func (p drainPass) plan(pods []pod) []drainStep {
 	return steps
 }
 
-// front is the lowest order of which pods are left, and whether a pod with volumes
-// is going.
+// front returns the lowest order among the pods that are left, and whether a pod with volumes is terminating.
 func (p drainPass) front(pods []pod) (order int32, volumesGoing bool) {
 	first := true
 	for _, pod := range pods {
@@ -158,7 +154,7 @@ func (p drainPass) decide(pod pod) action {
 	return evict
 }
 
-// queue an eviction behind what comes first.
+// queue holds an eviction while pods of a lower order, or moving volumes, come first.
 func (p drainPass) queue(s drainStep, order int32, volumesGoing bool) drainStep {
 	s.turn = len(s.volumes) > 0
 	switch {
@@ -194,7 +190,7 @@ func (p drainPass) graceOf(do action) *time.Duration {
 // remaining pods, with the reason that each is still there.
 type remaining map[types.NamespacedName]string
 
-// fill in what the status tells of the pods.
+// fill writes the pods into the status.
 func (r remaining) fill(s *machinev1alpha1.DrainStatus) {
 	s.Remaining, s.Pods = int32(len(r)), nil //nolint:gosec // A Node holds some hundred pods.
 	for _, name := range r.names()[:min(len(r), maxBlocked)] {
@@ -202,15 +198,15 @@ func (r remaining) fill(s *machinev1alpha1.DrainStatus) {
 	}
 }
 
-// names in the order in which they matter to whom looks: what blocks comes first.
+// names returns the pods in the order in which they matter to a user: blocking pods come first.
 func (r remaining) names() []types.NamespacedName {
 	return slices.SortedFunc(maps.Keys(r), func(a, b types.NamespacedName) int {
 		return cmp.Or(compareBool(r[a] == reasonTerminating, r[b] == reasonTerminating), compareNames(a, b))
 	})
 }
 
-// again is when the next pass is worth its calls: soon while something goes on by
-// itself, later while others must move first.
+// again is when the next pass is due: soon while pods terminate or volumes move, later while the pass waits for
+// other events.
 func (r remaining) again() time.Duration {
 	const soon = 2 * time.Second
 	if len(r) == 0 {
@@ -228,7 +224,7 @@ func compareNames(a, b types.NamespacedName) int {
 	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
-// compareBool has false before true.
+// compareBool sorts false before true.
 func compareBool(a, b bool) int {
 	switch {
 	case a == b:

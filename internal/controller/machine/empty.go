@@ -10,7 +10,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// toDrain says whether the Node shall be empty, and is not known to be so.
+// toDrain reports whether the Node shall be empty, and is not known to be.
 func toDrain(wn *machineNode, node *corev1.Node) bool {
 	return node != nil && wn.Parameters.Drained && !wn.Observation.Drained
 }
@@ -18,8 +18,7 @@ func toDrain(wn *machineNode, node *corev1.Node) bool {
 // empty does one pass of the drain of a Node that stays.
 func (x *nodeKeeper) empty(ctx context.Context, wn *machineNode, node *corev1.Node) error {
 	if !node.Spec.Unschedulable {
-		// It was cordoned just now: what the scheduler bound before is seen only by a
-		// pass that begins later.
+		// It was cordoned just now. Only a pass that begins later sees the pods that the scheduler bound before.
 		wn.lookAgain(afterNode)
 		return nil
 	}
@@ -34,12 +33,12 @@ func (x *nodeKeeper) empty(ctx context.Context, wn *machineNode, node *corev1.No
 		var err error
 		if left, err = x.drain(ctx, wn, node, s); err != nil {
 			left.fill(s)
-			wn.Observation.Drain = s // The timeout counts all the same.
+			wn.Observation.Drain = s // Otherwise the timeout would never start.
 			x.retry(wn)
 			return err
 		}
 	}
-	x.tell(wn, node, s, left)
+	x.recordEvents(wn, node, s, left)
 	if s.Stage == machinev1alpha1.DrainDeletingNode {
 		x.drains.Delete(wn.GetUID())
 		wn.Observation.Drain, wn.Observation.Drained = nil, true

@@ -41,7 +41,7 @@ func TestANodeThatStaysIsDrained(t *testing.T) {
 		kube    func(*fake.Clientset)
 		writes  []string
 		drained bool
-		started time.Time // of the drain that the status tells of
+		started time.Time // start of the drain in the status
 		fails   bool
 	}{
 		"ItIsCordonedFirst": {node: node("n", corev1.ConditionTrue), change: drained, pods: []*corev1.Pod{podOn("a")}, writes: []string{"patch nodes"}},

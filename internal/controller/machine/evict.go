@@ -21,7 +21,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// Reasons that a pod is still there.
+// Reasons why a pod still exists.
 const (
 	reasonTerminating  = machinev1alpha1.ReasonPodTerminating
 	reasonOrder        = "it waits for pods of a lower order"
@@ -34,13 +34,13 @@ const (
 )
 
 const (
-	// parallel calls of one pass.
+	// parallel is the number of concurrent calls of one pass.
 	parallel = 8
-	// passTime is after how long a pass leaves what is left to the next one.
+	// passTime bounds a pass. Pods that it did not reach are left to the next pass.
 	passTime = 20 * time.Second
 )
 
-// cordon keeps new pods away.
+// cordon keeps new pods off the Node.
 func cordon(ctx context.Context, kube kubernetes.Interface, node *corev1.Node) error {
 	c := drain.NewCordonHelper(node)
 	if !c.UpdateIfRequired(true) {
@@ -50,8 +50,8 @@ func cordon(ctx context.Context, kube kubernetes.Interface, node *corev1.Node) e
 	return errors.Join(err, patchErr)
 }
 
-// podsOf lists what a drain must remove from the Node, as kubectl drain
-// --ignore-daemonsets --delete-emptydir-data --force does.
+// podsOf lists the pods that a drain must remove from the Node, as kubectl drain --ignore-daemonsets
+// --delete-emptydir-data --force does.
 func podsOf(ctx context.Context, kube kubernetes.Interface, node string) ([]corev1.Pod, error) {
 	helper := drain.Helper{
 		Ctx: ctx, Client: kube, GracePeriodSeconds: -1,
@@ -64,7 +64,7 @@ func podsOf(ctx context.Context, kube kubernetes.Interface, node string) ([]core
 	return list.Pods(), nil
 }
 
-// readPod takes what a drain needs to know of a pod itself.
+// readPod reads the fields of a pod that a drain needs.
 func readPod(p *corev1.Pod) pod {
 	out := pod{
 		name:     types.NamespacedName{Namespace: p.GetNamespace(), Name: p.GetName()},
@@ -84,7 +84,7 @@ func readPod(p *corev1.Pod) pod {
 type crew struct {
 	kube kubernetes.Interface
 	now  time.Time
-	// explain says why a budget does not let a pod go.
+	// explain returns why a budget does not allow the eviction of a pod.
 	explain func(ctx context.Context, p pod, err error) string
 
 	mu       sync.Mutex
@@ -92,8 +92,8 @@ type crew struct {
 	attempts map[types.UID]attempt
 }
 
-// work off the steps, and return the pods that remain. Pods with volumes come one
-// after the other, until one goes.
+// work carries out the steps, and collects the pods that remain. Pods with volumes are evicted one after
+// another, until one of them terminates.
 func (c *crew) work(ctx context.Context, steps []drainStep) error {
 	ctx, cancel := context.WithTimeout(ctx, passTime)
 	defer cancel()
@@ -124,7 +124,7 @@ func (c *crew) work(ctx context.Context, steps []drainStep) error {
 	return nil
 }
 
-// one step. It returns whether the pod goes.
+// one carries out a step. It reports whether the pod is being deleted.
 func (c *crew) one(ctx context.Context, s drainStep) (goes bool, err error) {
 	if ctx.Err() != nil {
 		c.remains(s.pod, reasonLater)
@@ -135,7 +135,7 @@ func (c *crew) one(ctx context.Context, s drainStep) (goes bool, err error) {
 	switch {
 	case kerrors.IsNotFound(err): // It is gone.
 		return true, nil
-	case kerrors.IsConflict(err): // It changed, or another has its name: the next pass sees.
+	case kerrors.IsConflict(err): // It changed, or another pod has its name: the next pass reads it again.
 		c.remains(s.pod, reasonTerminating)
 		return true, nil
 	case err == nil:
@@ -161,7 +161,7 @@ func (c *crew) one(ctx context.Context, s drainStep) (goes bool, err error) {
 }
 
 func (c *crew) do(ctx context.Context, s drainStep) (reason string, err error) {
-	// A pod of the same name may have come up elsewhere by now.
+	// A pod of the same name may run elsewhere by now.
 	opts := metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(s.uid))}
 	if s.grace != nil {
 		seconds := int64(s.grace.Seconds())
@@ -191,7 +191,7 @@ func (c *crew) remains(p pod, reason string) {
 	c.left[p.name] = reason
 }
 
-// refused is remembered, so that the eviction is tried again later and not for ever.
+// refused records a refusal, so that the eviction is retried later, and only maxRefused times.
 func (c *crew) refused(p pod, reason string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -206,8 +206,7 @@ func isBudget(err error) bool {
 	return kerrors.HasStatusCause(err, policyv1.DisruptionBudgetCause) || kerrors.IsInternalError(err)
 }
 
-// blockedBy says in words that do not change while nothing changes why the API
-// server refused an eviction.
+// blockedBy returns why the API server refused an eviction. The text is stable while the reason is the same.
 func blockedBy(err error) string {
 	switch {
 	case kerrors.HasStatusCause(err, policyv1.DisruptionBudgetCause):

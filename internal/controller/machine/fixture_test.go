@@ -115,7 +115,7 @@ func tokenOf(obj client.Object) []string {
 	return []string{keys[byToken](m)}
 }
 
-// restart has the controller forget all that it remembers.
+// restart replaces the controller by one without process-local memory.
 func (w *world) restart() {
 	clock := func() time.Time { return w.now }
 	connect := func(context.Context, *v1alpha1.Machine) (jointoken.Cluster, error) {
@@ -202,7 +202,7 @@ func (c cachedClient) Get(ctx context.Context, key client.ObjectKey, obj client.
 	return c.Client.Get(ctx, key, obj, opts...)
 }
 
-// note a write, unless it is refused.
+// note records a write, unless it is refused.
 func (w *world) note(verb string, obj client.Object, sub string) error {
 	gvk, err := w.client.GroupVersionKindFor(obj)
 	if err != nil {
@@ -264,7 +264,7 @@ func (w *world) interceptors() interceptor.Funcs {
 			}
 			m := &v1alpha1.Machine{}
 			if err := c.Get(ctx, client.ObjectKeyFromObject(obj), m); err == nil && m.GetDeletionTimestamp() != nil {
-				// The fake client would delete it once more, at another time.
+				// The fake client would delete it again, at another time.
 				m.SetFinalizers(append(m.GetFinalizers(), metav1.FinalizerDeleteDependents))
 				return c.Update(ctx, m)
 			}
@@ -274,7 +274,7 @@ func (w *world) interceptors() interceptor.Funcs {
 	}
 }
 
-// apply as the API server does: it gives an object a UID, and creates none that has one.
+// apply behaves as the API server does: it gives an object a UID, and refuses to create one that has a UID.
 func (w *world) apply(ctx context.Context, c client.WithWatch, ac runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
 	u, ok := ac.(interface {
 		GroupVersionKind() schema.GroupVersionKind
@@ -340,7 +340,7 @@ func (w *world) get(gvk schema.GroupVersionKind, name string) *unstructured.Unst
 
 func (w *world) vm() *unstructured.Unstructured { w.t.Helper(); return w.get(vmKind, "v") }
 
-// update an object as another client does.
+// update writes an object as another client does.
 func (w *world) update(obj client.Object) {
 	w.t.Helper()
 	if err := w.client.Update(w.t.Context(), obj); err != nil {
@@ -348,7 +348,7 @@ func (w *world) update(obj client.Object) {
 	}
 }
 
-// gone is what a provider makes of a resource that it may delete.
+// gone removes a resource, as its provider does if it may delete it.
 func (w *world) gone(o client.Object) {
 	w.t.Helper()
 	o.SetFinalizers(nil)
@@ -358,7 +358,7 @@ func (w *world) gone(o client.Object) {
 	}
 }
 
-// join a Node to the target cluster, or put a pod on it.
+// join adds a Node to the target cluster, or a pod.
 func (w *world) join(objs ...runtime.Object) {
 	w.t.Helper()
 	for _, o := range objs {
@@ -378,7 +378,7 @@ func owner() []metav1.OwnerReference {
 	return []metav1.OwnerReference{{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: "Machine", Name: "m", UID: "uid-m", Controller: &yes}}
 }
 
-// aMachine that has another finalizer too, so that it can be looked at when it is let go.
+// aMachine has an additional finalizer, so that it still exists after the controller removed its own.
 func aMachine(deleting bool, finalizers ...string) *v1alpha1.Machine {
 	m := &v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "m", UID: "uid-m", Generation: 1, Finalizers: append([]string{"example.org/other"}, finalizers...)}}
 	m.Spec.ClassRef.Name = "small"
@@ -393,7 +393,7 @@ func aMachine(deleting bool, finalizers ...string) *v1alpha1.Machine {
 	return m
 }
 
-// withNode is a Machine whose status names its Node and the Node's VM.
+// withNode sets the Node and its VM in the status of a Machine.
 func withNode(m *v1alpha1.Machine) *v1alpha1.Machine {
 	m.Status.ProviderID, m.Status.NodeRef = id, &v1alpha1.NodeReference{Name: "n", UID: "uid-1"}
 	return m

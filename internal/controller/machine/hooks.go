@@ -12,12 +12,12 @@ import (
 	"github.com/drover-dev/drover/internal/finalizer"
 )
 
-// begin the drain of a Machine that is being deleted, unless hooks hold it. Once it
-// has begun, no hook is asked for.
+// begin starts the drain of a Machine that is being deleted, unless hooks hold it. Hooks are not read any more
+// once the drain has begun.
 func (x *nodeKeeper) begin(ctx context.Context, wn *machineNode) (held bool, err error) {
 	deleted := *wn.GetDeletionTimestamp()
 	was := wn.Observation.Drain
-	// A drain that began before was of a Node that should stay.
+	// An earlier drain was that of a Node that should stay.
 	ours := was != nil && !was.StartTime.Before(&deleted)
 	if ours && was.Stage != machinev1alpha1.DrainWaitingForHooks {
 		return false, nil
@@ -44,8 +44,7 @@ func (x *nodeKeeper) begin(ctx context.Context, wn *machineNode) (held bool, err
 	return false, nil
 }
 
-// hooksOf reads the pre-drain hooks of a Machine. They are not read from a cache: one that
-// lags would let a hook be missed.
+// hooksOf reads the pre-drain hooks of a Machine from the API server: a stale cache could lack a hook.
 func hooksOf(live client.Reader) func(context.Context, *machinev1alpha1.Machine) ([]string, error) {
 	return func(ctx context.Context, m *machinev1alpha1.Machine) ([]string, error) {
 		now := finalizer.NewMetadata(machinev1alpha1.MachineGroupVersionKind)

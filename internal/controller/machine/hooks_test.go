@@ -38,7 +38,7 @@ func TestHooksHoldADrainUntilTheyLetGoOrTheTimeout(t *testing.T) {
 				}
 				return nil, nil
 			}
-			// What the cluster says does not matter while hooks hold.
+			// The errors of the cluster do not matter while hooks hold.
 			x.nodes = func(context.Context, string, string, string) ([]*corev1.Node, error) {
 				if at.Before(start.Add(tc.wantAt)) {
 					return nil, &target.Error{Kind: target.Unreachable}

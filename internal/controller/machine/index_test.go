@@ -20,7 +20,7 @@ import (
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// cacheOf a namespace with resources of so many Machines, as provider-drover has it.
+// cacheOf returns a cache as provider-drover has it, with resources of a number of Machines in one namespace.
 func cacheOf(tb testing.TB, machines int) cache.Cache {
 	tb.Helper()
 	list := &unstructured.UnstructuredList{}
@@ -40,7 +40,7 @@ func cacheOf(tb testing.TB, machines int) cache.Cache {
 		q := r.URL.Query()
 		switch {
 		case q.Get("sendInitialEvents") != "":
-			// An API server that streams no lists.
+			// An API server that does not support streaming lists.
 			status := kerrors.NewInvalid(schema.GroupKind{}, "", nil).Status()
 			w.WriteHeader(http.StatusUnprocessableEntity)
 			_ = json.NewEncoder(w).Encode(status)
@@ -73,7 +73,7 @@ func cacheOf(tb testing.TB, machines int) cache.Cache {
 	return c
 }
 
-// over a cache, with the watch of the resources under way.
+// over returns a Reconciler over a cache, with the watch of the resources started.
 func over(tb testing.TB, c cache.Cache) *Reconciler {
 	tb.Helper()
 	vm := &unstructured.Unstructured{}

@@ -24,14 +24,14 @@ import (
 	"github.com/drover-dev/drover/internal/plan"
 )
 
-// retryInventories is how often it is looked whether a kind of inventories is there. The
-// package of a kind may come at any time.
+// retryInventories is how often Drover checks whether a kind of inventories exists. The package of the kind may
+// be installed at any time.
 const retryInventories = time.Minute
 
-// inventories are what the lists of clouds report of the VMs of Machines. A Machine is enqueued
-// when a report about it changes, and by no other change of an inventory.
+// inventories have the reports of clouds about the VMs of Machines. A Machine is enqueued when a report about
+// it changes, and by no other change of an inventory.
 type inventories struct {
-	// exists reports whether a kind is there, and start watches it.
+	// exists reports whether a kind is served, and start watches it.
 	exists func(schema.GroupVersionKind) bool
 	start  func(schema.GroupVersionKind, handler.TypedEventHandler[*unstructured.Unstructured, reconcile.Request]) error
 
@@ -65,7 +65,7 @@ func (i *inventories) Start(ctx context.Context) error {
 	}
 }
 
-// NeedLeaderElection as the controller does, whose watches these are.
+// NeedLeaderElection is true, as for the controller that these watches enqueue Machines for.
 func (i *inventories) NeedLeaderElection() bool { return true }
 
 func (i *inventories) retry() {
@@ -79,7 +79,7 @@ func (i *inventories) retry() {
 	}
 }
 
-// want a kind to be watched, if it is there.
+// want watches a kind, if it exists.
 func (i *inventories) want(kind schema.GroupVersionKind) {
 	i.mu.Lock()
 	_, known := i.wanted[kind]
@@ -110,7 +110,7 @@ func (i *inventories) watch(kind schema.GroupVersionKind) {
 	}
 }
 
-// report of the inventories of a kind about a Machine's VM, nil if there is none.
+// report returns the report of a kind of inventories about a Machine's VM, nil if there is none.
 func (i *inventories) report(kind schema.GroupVersionKind, machine types.NamespacedName, vm *unstructured.Unstructured) *plan.InventoryReport {
 	if kind.Empty() || vm == nil {
 		return nil
@@ -149,7 +149,7 @@ func (i *inventories) handler(kind schema.GroupVersionKind) handler.TypedEventHa
 	}
 }
 
-// note what an inventory reports now, and return the Machines for which that is new.
+// note stores the reports of an inventory, and returns the Machines whose report changed.
 func (i *inventories) note(key inventoryKey, now map[types.NamespacedName]plan.InventoryReport) []types.NamespacedName {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -171,9 +171,9 @@ func (i *inventories) note(key inventoryKey, now map[types.NamespacedName]plan.I
 	return changed
 }
 
-// reportsOf an inventory by Machine: what two looks confirmed. Only the inventory of an
-// OrphanCollector in the namespace of the operators counts, and only while its last look
-// succeeded: a team must not be able to fail the Machines of another.
+// reportsOf returns the reports of an inventory by Machine, of which each was confirmed by two reads of the
+// cloud. Only the inventory of an OrphanCollector in the namespace of the operators counts, and only while its
+// last read succeeded: a team must not be able to fail the Machines of another team.
 func reportsOf(obj *unstructured.Unstructured) map[types.NamespacedName]plan.InventoryReport {
 	if _, ok := controllerOf(obj, machinev1alpha1.OrphanCollectorGroupVersionKind); !ok || obj.GetDeletionTimestamp() != nil {
 		return nil
@@ -220,7 +220,8 @@ func reportsOf(obj *unstructured.Unstructured) map[types.NamespacedName]plan.Inv
 	return out
 }
 
-// inventoryKindOf the binding in the input of the step infrastructure, empty if it has none.
+// inventoryKindOf returns the kind of inventories in the input of the step infrastructure, empty if it has
+// none.
 func inventoryKindOf(steps []pipeline.Step) schema.GroupVersionKind {
 	for _, s := range steps {
 		input := s.Input.GetFields()
@@ -236,7 +237,7 @@ func inventoryKindOf(steps []pipeline.Step) schema.GroupVersionKind {
 	return schema.GroupVersionKind{}
 }
 
-// kindExists by a mapper that finds out about new kinds.
+// kindExists reports whether a mapper, which discovers new kinds, knows a kind.
 func kindExists(mapper apimeta.RESTMapper) func(schema.GroupVersionKind) bool {
 	return func(kind schema.GroupVersionKind) bool {
 		_, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)

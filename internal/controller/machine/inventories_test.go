@@ -37,7 +37,7 @@ func stopped(vm, machine, confirmed string) map[string]any {
 	return out
 }
 
-// list is an inventory of the operators whose last look succeeded.
+// list is an inventory of the operators whose last read of the cloud succeeded.
 func list(atProvider map[string]any, change ...func(*unstructured.Unstructured)) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{
 		"conditions": []any{map[string]any{"type": "Synced", "status": "True", "observedGeneration": int64(1)}},

@@ -19,11 +19,11 @@ import (
 	"github.com/drover-dev/drover/internal/workernode"
 )
 
-// joinSettles is for how long a milestone waits for another change of the status, which then
-// has both in one write. A kubelet that gets its certificate registers its Node sooner.
+// joinSettles is how long a milestone waits for another change of the status, so that one write has both. A
+// kubelet registers its Node sooner after it gets its certificate.
 const joinSettles = 5 * time.Second
 
-// joinOf a VM by what the target cluster has beside its Node.
+// joinOf returns the progress of a VM's join, from the objects in the target cluster besides its Node.
 func (x *nodeKeeper) joinOf(wn *machineNode, found candidates) workernode.Join {
 	j := workernode.Join{}
 	if len(found.proven) == 0 && found.unproven != nil {
@@ -55,8 +55,8 @@ func earliest(a *metav1.Time, b metav1.Time) *metav1.Time {
 	return &b
 }
 
-// settleJoin leaves milestones that are the only change of a status to a later write, and
-// returns how long they may wait for it.
+// settleJoin defers milestones that are the only change of a status to a later write. It returns how long they
+// may wait.
 func settleJoin(now time.Time, before machinev1alpha1.MachineStatus, status *machinev1alpha1.MachineStatus) time.Duration {
 	reached := status.Join
 	status.Join = before.Join
@@ -67,7 +67,7 @@ func settleJoin(now time.Time, before machinev1alpha1.MachineStatus, status *mac
 	}
 	wait := time.Duration(0)
 	for _, m := range reached.Milestones {
-		// A clock that is ahead must not hold it back.
+		// A milestone in the future, by a clock that is ahead, must not be deferred.
 		if age := now.Sub(m.Time.Time); before.Join.At(m.Name) == nil && age >= 0 && age < joinSettles {
 			wait = max(wait, joinSettles-age)
 		}
@@ -78,7 +78,7 @@ func settleJoin(now time.Time, before machinev1alpha1.MachineStatus, status *mac
 	return wait
 }
 
-// requestsOf is the source of reconciles that certificate requests with join tokens cause.
+// requestsOf is the source that enqueues Machines for certificate requests with their join tokens.
 func requestsOf(reader client.Reader, pool *target.Pool) source.Source {
 	return source.Func(func(ctx context.Context, q queue) error {
 		pool.SubscribeRequests(func(ref target.Ref, name string) {

@@ -31,13 +31,12 @@ const fieldOwner = client.FieldOwner("drover-machine")
 // labelComposite is on everything that Crossplane composes.
 const labelComposite = "crossplane.io/composite"
 
-// errMachineChanged is for a Machine that is gone, or is being deleted, in the API server,
-// while the cache shows it alive.
+// errMachineChanged is for a Machine that the cache shows alive, and that does not exist, or is being deleted,
+// in the API server.
 var errMachineChanged = errors.New("the Machine changed: nothing is created for it")
 
-// launch applies the resources that the pipeline desires where they differ from those that
-// exist, and deletes those that it does not desire any more. isCurrent means that the API
-// server has just accepted a write to the Machine.
+// launch applies the desired resources that differ from those that exist, and deletes those that are not
+// desired any more. isCurrent means that the API server has just accepted a write to the Machine.
 func (r *Reconciler) launch(ctx context.Context, f *facts, d decision, isCurrent bool) error {
 	desired := d.Desired.GetResources()
 	for _, role := range slices.Sorted(maps.Keys(desired)) {
@@ -85,7 +84,8 @@ func (f *facts) isLaunched(d decision) (bool, error) {
 	return true, nil
 }
 
-// checkAlive makes sure that nothing is created for a Machine that is gone, or is going.
+// checkAlive fails unless the Machine exists and is not being deleted, so that nothing is created for it
+// otherwise.
 func (r *Reconciler) checkAlive(ctx context.Context, m *machinev1alpha1.Machine) error {
 	now, err := r.lookAt(ctx, m)
 	if err == nil && now.GetDeletionTimestamp() != nil {
@@ -94,7 +94,7 @@ func (r *Reconciler) checkAlive(ctx context.Context, m *machinev1alpha1.Machine)
 	return err
 }
 
-// lookAt a Machine in the API server. One that is not there is an error.
+// lookAt reads a Machine from the API server. It fails if the Machine does not exist.
 func (r *Reconciler) lookAt(ctx context.Context, m *machinev1alpha1.Machine) (*metav1.PartialObjectMetadata, error) {
 	now := finalizer.NewMetadata(machineKind)
 	err := r.live.Get(ctx, client.ObjectKeyFromObject(m), now)
@@ -104,8 +104,8 @@ func (r *Reconciler) lookAt(ctx context.Context, m *machinev1alpha1.Machine) (*m
 	return now, err
 }
 
-// discard the resources of a pipeline that it does not desire any more. The VM and its
-// companions are none of these: only the deletion of their Machine deletes them.
+// discard deletes the resources that the pipeline does not desire any more, except for the VM and its
+// companions: only the deletion of their Machine deletes these.
 func (r *Reconciler) discard(ctx context.Context, f *facts, desired map[string]*fnv1.Resource) error {
 	var errs []error
 	for role, obj := range f.observed {
@@ -125,7 +125,7 @@ func isDiscarded(desired map[string]*fnv1.Resource, role string, obj *unstructur
 
 func (r *Reconciler) apply(ctx context.Context, want, observed *unstructured.Unstructured) error {
 	if observed != nil {
-		// With a UID the API server refuses to create it again if it is gone.
+		// With a UID the API server refuses to recreate a resource that is gone.
 		want.SetUID(observed.GetUID())
 	}
 	if err := r.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(want), fieldOwner, client.ForceOwnership); err != nil {
@@ -136,8 +136,8 @@ func (r *Reconciler) apply(ctx context.Context, want, observed *unstructured.Uns
 	return nil
 }
 
-// compose a resource as it is applied: in the Machine's namespace, controlled by the Machine,
-// with a name that every reconcile finds again.
+// compose returns a resource as it is applied: in the Machine's namespace, controlled by the Machine, with a
+// deterministic name.
 func compose(m *machinev1alpha1.Machine, role string, res *fnv1.Resource) (*unstructured.Unstructured, error) {
 	raw, err := res.GetResource().MarshalJSON()
 	if err != nil {
@@ -181,16 +181,15 @@ func hashOf(u *unstructured.Unstructured) (string, error) {
 	return hex.EncodeToString(h[:8]), nil
 }
 
-// needsApply reports whether a desired resource differs from the one that exists. It does
-// not if all that is desired is there, and nothing was desired before that is not desired
-// now: the hash of the last apply tells. A spec that is desired exactly as it is needs no
-// apply whatever the hash is.
+// needsApply reports whether a desired resource differs from the one that exists. It does not if the existing
+// resource has all desired fields, and no field was desired before that is not desired now, by the hash of the
+// last apply. A spec that is exactly the desired one needs no apply, whatever the hash is.
 func needsApply(observed, want *unstructured.Unstructured) bool {
 	switch {
 	case observed == nil:
 		return true
 	case observed.GetDeletionTimestamp() != nil:
-		return false // Nothing may be added to it, and nothing would come of it.
+		return false // Its spec cannot matter any more.
 	}
 	was, is := normal(observed.Object), normal(want.Object)
 	wantMeta, _ := is["metadata"].(map[string]any)
@@ -204,12 +203,12 @@ func needsApply(observed, want *unstructured.Unstructured) bool {
 	return observed.GetAnnotations()[machinev1alpha1.AnnotationAppliedHash] != hash && !equal(was["spec"], is["spec"])
 }
 
-// normal is a copy with numbers as JSON has them.
+// normal returns a copy with numbers as in JSON.
 func normal(raw map[string]any) map[string]any {
 	return runtime.DeepCopyJSON(raw)
 }
 
-// covers reports whether an object has all that is desired of it.
+// covers reports whether an object has all desired fields.
 func covers(is, want any) bool {
 	switch w := want.(type) {
 	case map[string]any:
@@ -236,8 +235,8 @@ func covers(is, want any) bool {
 	return equal(is, want)
 }
 
-// coversList compares the lists that the API server merges, finalizers and owner references
-// among them, without regard to order, and without regard to more items.
+// coversList compares the lists that the API server merges, such as finalizers and owner references. It ignores
+// their order and additional items.
 func coversList(is, want []any) bool {
 	for _, w := range want {
 		if !slices.ContainsFunc(is, func(i any) bool { return covers(i, w) }) {

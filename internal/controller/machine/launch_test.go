@@ -34,7 +34,7 @@ func TestNeedsApply(t *testing.T) {
 	set := func(key string, value any) func(map[string]any) {
 		return func(raw map[string]any) { forProvider(raw)[key] = value }
 	}
-	// observed is what was applied, as others changed it.
+	// observed is the applied resource with the changes of other clients.
 	observed := func(u *unstructured.Unstructured, changes ...func(*unstructured.Unstructured)) *unstructured.Unstructured {
 		out := u.DeepCopy()
 		out.SetUID("uid-vm")

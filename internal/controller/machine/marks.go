@@ -16,8 +16,8 @@ import (
 	"github.com/drover-dev/drover/internal/workernode"
 )
 
-// marksOfSet reads the marks of the Nodes of a Machine's MachineSet, which its MachineGroup
-// has: none where there is no such thing.
+// marksOfSet returns a function that reads the marks of a Machine's MachineSet from its MachineGroup. There are
+// none if the Machine has no set or the set has no group.
 func marksOfSet(reader client.Reader) func(context.Context, *machinev1alpha1.Machine) (machinev1alpha1.NodeMarks, error) {
 	return func(ctx context.Context, m *machinev1alpha1.Machine) (machinev1alpha1.NodeMarks, error) {
 		none := machinev1alpha1.NodeMarks{}
@@ -33,7 +33,7 @@ func marksOfSet(reader client.Reader) func(context.Context, *machinev1alpha1.Mac
 	}
 }
 
-// withMarks is what a Node shall be like, marks included.
+// withMarks returns the parameters of a Node, marks included.
 func withMarks(p workernode.Parameters, m machinev1alpha1.NodeMarks) workernode.Parameters {
 	if len(m.Annotations) > 0 {
 		p.Annotations = labels.Merge(m.Annotations, p.Annotations)
@@ -46,7 +46,7 @@ func withMarks(p workernode.Parameters, m machinev1alpha1.NodeMarks) workernode.
 	return p
 }
 
-// marksChanged lets only changes of marks through: MachineGroups change all the time.
+// marksChanged passes only changes of marks: MachineGroups change all the time.
 func marksChanged() predicate.TypedPredicate[*machinev1alpha1.MachineGroup] {
 	return predicate.TypedFuncs[*machinev1alpha1.MachineGroup]{
 		CreateFunc: func(event.TypedCreateEvent[*machinev1alpha1.MachineGroup]) bool { return false },

@@ -24,21 +24,20 @@ import (
 	"github.com/drover-dev/drover/internal/workernode"
 )
 
-// A nodeCluster is what is needed of a target.Conn.
+// A nodeCluster is the part of a target.Conn that a Node needs.
 type nodeCluster struct {
 	ref  target.Ref
 	kube kubernetes.Interface
-	// nodes are those that registered with a token, have a name, or have a UID.
+	// nodes returns the Nodes that registered with a token, have a name, or have a UID.
 	nodes func(ctx context.Context, token, name, uid string) ([]*corev1.Node, error)
-	// ofVM are the Nodes with a providerID.
+	// ofVM returns the Nodes with a providerID.
 	ofVM func(ctx context.Context, providerID string) ([]*corev1.Node, error)
-	// classify tells the cluster's errors from others.
+	// classify distinguishes errors of the cluster from other ones.
 	classify func(error) error
-	// allowsLabel and allowsTaint report which keys the configuration allows on Nodes. If
-	// they are nil, it allows all.
-	allowsLabel, allowsTaint func(key string) bool
-	// requests are the certificate requests of a user, as far as they are watched. It may be
+	// allowsLabel and allowsTaint report which keys the configuration allows on Nodes. All are allowed if they are
 	// nil.
+	allowsLabel, allowsTaint func(key string) bool
+	// requests returns the certificate requests of a user that the watches have found. It may be nil.
 	requests func(user string) []*certificatesv1.CertificateSigningRequest
 }
 
@@ -51,60 +50,58 @@ type machineNode struct {
 	confirmed bool
 	// ownUserData means that Drover did not write the user data of the VM.
 	ownUserData bool
-	// proven is the name of the Node that was seen last, and is the Machine's; provenUID is
-	// its UID.
+	// proven is the name of the Machine's Node as it was observed last; provenUID is its UID.
 	proven    string
 	provenUID types.UID
-	// isObserved means that this reconcile has found out which Nodes there are, and contest
-	// is what is wrong with them, nil if nothing.
+	// isObserved means that this reconcile has read the Nodes. contest is the conflict between them, nil if there
+	// is none.
 	isObserved bool
 	contest    *contest
-	// settled is what is recorded of a Node that is in step, nil while it is not.
+	// settled has the record of a Node that is in sync, nil while it is not.
 	settled *nodeChange
-	// passed means that this reconcile did a pass of the drain already.
+	// passed means that this reconcile has already done a pass of the drain.
 	passed bool
-	// again is when to look again, zero for no wish.
+	// again is the delay until the next reconcile, zero for none.
 	again time.Duration
 }
 
-// lookAgain after d at the latest.
+// lookAgain requeues after d at the latest.
 func (wn *machineNode) lookAgain(d time.Duration) {
 	if wn.again == 0 || d < wn.again {
 		wn.again = d
 	}
 }
 
-// nodeTools are shared by all nodeKeepers. See the package documentation for what the
-// process remembers.
+// nodeTools are shared by all nodeKeepers. The package documentation has the process-local memory.
 type nodeTools struct {
 	connect func(context.Context, *machinev1alpha1.Machine) (nodeCluster, error)
 	record  event.Recorder
 	now     func() time.Time
-	// hooks that hold the drain, read live.
+	// hooks that hold the drain, read from the API server.
 	hooks func(context.Context, *machinev1alpha1.Machine) ([]string, error)
 	// marks that the Nodes of the Machine's set share.
 	marks func(context.Context, *machinev1alpha1.Machine) (machinev1alpha1.NodeMarks, error)
-	// drains has what a drain remembers, by the UIDs of Machines.
+	// drains has the memory of each drain, by the UIDs of Machines.
 	drains sync.Map
-	// attachments of volumes are the same for all drains of a cluster.
+	// attachments of volumes, shared by all drains of a cluster.
 	attachments attachments
 }
 
 func (t *nodeTools) forget(uid types.UID) { t.drains.Delete(uid) }
 
-// keeperFor the Node of a Machine.
+// keeperFor returns the nodeKeeper for a Machine.
 func (t *nodeTools) keeperFor(ctx context.Context, m *machinev1alpha1.Machine) (*nodeKeeper, error) {
 	c, err := t.connect(ctx, m)
 	return &nodeKeeper{nodeCluster: c, nodeTools: t}, err
 }
 
-// A nodeKeeper keeps the Node of one Machine in step, during one reconcile.
+// A nodeKeeper keeps the Node of one Machine in sync, during one reconcile.
 type nodeKeeper struct {
 	nodeCluster
 	*nodeTools
 }
 
-// observe the Node. It writes nothing.
+// observe reads the Node. It writes nothing.
 func (x *nodeKeeper) observe(ctx context.Context, wn *machineNode) (*corev1.Node, error) {
 	wn.settled, wn.isObserved = nil, false
 	found, err := x.find(ctx, wn)
@@ -136,11 +133,11 @@ func (x *nodeKeeper) observe(ctx context.Context, wn *machineNode) (*corev1.Node
 	return node, err
 }
 
-// A recordFunc writes to the status of the Machine what the Node is about to get.
+// A recordFunc writes to the status of the Machine the keys that the Node is about to get.
 type recordFunc func(context.Context, *machinev1alpha1.AppliedToNode) error
 
-// keep the Node as the parameters say: it is patched if it differs, and a pass of its drain
-// is done if it shall be drained. The result reports whether the observation changed.
+// keep brings the Node in sync with its parameters: it patches a Node that differs, and does a pass of the
+// drain of a Node that shall be drained. It reports whether the observation changed.
 func (x *nodeKeeper) keep(ctx context.Context, wn *machineNode, node *corev1.Node, record recordFunc) (changed bool, err error) {
 	if node == nil {
 		return false, nil
@@ -156,13 +153,12 @@ func (x *nodeKeeper) keep(ctx context.Context, wn *machineNode, node *corev1.Nod
 		return patched, nil
 	}
 	wn.passed = true
-	// The Node as it was before the patch: whether it was cordoned only now decides.
+	// The Node as it was before the patch: a Node that only this patch cordoned is drained by a later pass.
 	return true, x.classify(x.empty(ctx, wn, node))
 }
 
-// sync starts from the Node as cached, and reads it only if that was too old. It returns
-// the Node as it was seen last, and whether it was patched. What the status of the Machine
-// does not have yet is recorded first.
+// sync starts from the cached Node, and reads it only after a conflict. It returns the latest Node, and whether
+// it was patched. Changes are recorded in the status of the Machine before the patch.
 func (x *nodeKeeper) sync(ctx context.Context, wn *machineNode, node *corev1.Node, record recordFunc) (*corev1.Node, bool, error) {
 	isPatched := false
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
@@ -201,8 +197,8 @@ func (x *nodeKeeper) sync(ctx context.Context, wn *machineNode, node *corev1.Nod
 	return node, isPatched, err
 }
 
-// tellRestored reports that a patch restored the label by which the Node is the Machine's. The
-// event does not quote the label: each value would be an event of its own.
+// tellRestored records an event if a patch restored the label that makes the Node the Machine's. The event does
+// not quote the label: otherwise each value would be another event.
 func (x *nodeKeeper) tellRestored(wn *machineNode, before *corev1.Node) {
 	if before.GetLabels()[clusterv1alpha1.LabelJoinToken] == string(identity.UID(wn.Machine)) {
 		return
@@ -210,7 +206,7 @@ func (x *nodeKeeper) tellRestored(wn *machineNode, before *corev1.Node) {
 	x.record.Event(wn.Machine, event.Warning(machinev1alpha1.EventNodeIdentityRestored, fmt.Errorf("the Node %s had lost its label %s, which is restored: find out whether its kubelet or a user changed it", before.GetName(), clusterv1alpha1.LabelJoinToken)))
 }
 
-// tellKept reports which keys are left to the user.
+// tellKept records an event with the keys that only a user may remove.
 func (x *nodeKeeper) tellKept(wn *machineNode, node *corev1.Node, change nodeChange) {
 	if len(change.kept) == 0 {
 		return
@@ -218,8 +214,8 @@ func (x *nodeKeeper) tellKept(wn *machineNode, node *corev1.Node, change nodeCha
 	x.record.Event(wn.Machine, event.Normal(machinev1alpha1.EventNodeKeysKept, fmt.Sprintf("The Node %s keeps %s, which this Machine no longer has: Drover removes no key of kubernetes.io or k8s.io; remove it by hand", node.GetName(), strings.Join(change.kept, ", "))))
 }
 
-// A recordError is of the control cluster. It does not unwrap: a conflict there is none of the
-// Node's, and no error there is classified as one of the target cluster.
+// A recordError is an error of the control cluster. It does not unwrap: a conflict in it is not one of the
+// Node, and it must not be classified as an error of the target cluster.
 type recordError struct{ cause error }
 
 func (e *recordError) Error() string { return e.cause.Error() }
@@ -232,13 +228,13 @@ func (x *nodeKeeper) changeOf(ctx context.Context, node *corev1.Node, wn *machin
 	return syncChange(node, x.permitted(wn, withMarks(identified(wn), marks)), wn.Status.AppliedToNode)
 }
 
-// identified parameters have the label by which the Node is the Machine's: it is put back
-// when it was removed.
+// identified returns the parameters with the label that makes the Node the Machine's, so that a removed label
+// is restored.
 func identified(wn *machineNode) workernode.Parameters {
 	p := wn.Parameters
 	p.Labels = labels.Merge(p.Labels, labels.Set{clusterv1alpha1.LabelJoinToken: string(identity.UID(wn.Machine))})
 	if !wn.confirmed {
-		p.ProviderID = "" // A Node keeps the one that it is given: a status is not good enough.
+		p.ProviderID = "" // A Node keeps its providerID for ever: a status is not proof enough.
 	}
 	return p
 }

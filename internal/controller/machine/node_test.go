@@ -90,7 +90,7 @@ func (x *nodeKeeper) update(ctx context.Context, wn *machineNode) (changed bool,
 	return x.keep(ctx, wn, n, recordIn(wn))
 }
 
-// recordIn the status at once, as a reconcile does by a write.
+// recordIn sets the status without a write.
 func recordIn(wn *machineNode) recordFunc {
 	return func(_ context.Context, applied *machinev1alpha1.AppliedToNode) error {
 		wn.Status.AppliedToNode = applied
@@ -358,7 +358,7 @@ func TestDelete(t *testing.T) {
 	}
 }
 
-// TestARefusedPodIsDeletedAfterItsRetries counts what the API server refuses.
+// TestARefusedPodIsDeletedAfterItsRetries counts the refusals of the API server.
 func TestARefusedPodIsDeletedAfterItsRetries(t *testing.T) {
 	n := node("n", corev1.ConditionTrue)
 	kube := fake.NewClientset(n, podOn("a"))

@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// nodeBurst is how many changes of a Node wake its Machine at once. A Node that joins
-	// changes some ten times within seconds.
+	// nodeBurst is how many changes of a Node enqueue its Machine at once. A Node that joins changes about ten
+	// times within seconds.
 	nodeBurst = 20
-	// nodeEvery is how often the changes of a Node wake its Machine after that. A kubelet may
-	// change its Node many times a second, and each change may be a write of the Machine.
+	// nodeEvery is how often the changes of a Node enqueue its Machine after that. A kubelet may change its Node
+	// many times a second, and each change may be a write of the Machine.
 	nodeEvery = 5 * time.Second
-	// nodesRemembered is how many Nodes are remembered at least. Above it those are forgotten
-	// that have their whole burst again.
+	// nodesRemembered is how many Nodes are remembered at least. Above it, Nodes whose whole burst is available
+	// again are forgotten.
 	nodesRemembered = 1024
 )
 
@@ -27,13 +27,13 @@ type nodeID struct {
 	name    string
 }
 
-// nodeLimits bound how often a Node wakes Machines.
+// nodeLimits bound how often a Node enqueues Machines.
 type nodeLimits struct {
 	now func() time.Time
 
 	mu     sync.Mutex
 	limits map[nodeID]*rate.Limiter
-	// prunedAt is how many there were after the last time that some were forgotten.
+	// prunedAt is how many Nodes remained after the last pruning.
 	prunedAt int
 }
 
@@ -41,8 +41,7 @@ func newNodeLimits(now func() time.Time) *nodeLimits {
 	return &nodeLimits{now: now, limits: map[nodeID]*rate.Limiter{}, prunedAt: nodesRemembered / 2}
 }
 
-// delay until a change of a Node may wake its Machine. The changes that come before that wake
-// it at the same time, which is one reconcile.
+// delay returns when a change of a Node may enqueue its Machine. The changes until then share one reconcile.
 func (l *nodeLimits) delay(id nodeID) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -21,19 +21,19 @@ import (
 	"github.com/drover-dev/drover/internal/pipeline"
 )
 
-// readTimeout bounds the first read of a kind, which waits until its cache is filled: for
-// ever, if the right to list the kind is missing.
+// readTimeout bounds the first read of a kind, which waits until its cache is filled. Without the right to list
+// the kind, that is never.
 const readTimeout = 3 * time.Second
 
-// roleAnnotation is what Crossplane calls a composed resource in its composite.
+// roleAnnotation is Crossplane's annotation for the name of a composed resource in its composite.
 const roleAnnotation = "crossplane.io/composition-resource-name"
 
 // composed resources of a Machine, by their roles.
 type composed map[string]*unstructured.Unstructured
 
-// observe what the Machine controls of the resources that it may have composed: those of
-// its pipeline, whose names are known, and those that the status refers to. Only kinds that a
-// pipeline composes are watched: a status can be forged.
+// observe returns the resources that the Machine controls, of those that it may have composed: those of its
+// pipeline, whose names are known, and those that the status refers to. Only kinds that a pipeline composes are
+// watched: a status can be forged.
 func (r *Reconciler) observe(ctx context.Context, m *machinev1alpha1.Machine, steps []pipeline.Step) (composed, error) {
 	if err := r.watchKinds(slices.Collect(maps.Values(kindsOf(steps)))); err != nil {
 		return nil, err
@@ -55,9 +55,8 @@ func (r *Reconciler) observe(ctx context.Context, m *machinev1alpha1.Machine, st
 	return out, errors.Join(errs...)
 }
 
-// mayHave are the references to the resources that the pipeline of Drover's own steps can
-// compose, and then those of the status: a status never takes the place of a resource that
-// the pipeline names.
+// mayHave returns references to the resources that the pipeline of Drover's own steps can compose, and then
+// those of the status: a status never replaces a resource that the pipeline names.
 func mayHave(m *machinev1alpha1.Machine, steps []pipeline.Step) []machinev1alpha1.ComposedReference {
 	var out []machinev1alpha1.ComposedReference
 	for role, gvk := range kindsOf(steps) {
@@ -71,8 +70,7 @@ func mayHave(m *machinev1alpha1.Machine, steps []pipeline.Step) []machinev1alpha
 	return append(out, m.Status.ResourceRefs...)
 }
 
-// kindsOf the VM and its companions, by their roles, in the input of the step
-// infrastructure.
+// kindsOf returns the kinds of the VM and its companions by role, from the input of the step infrastructure.
 func kindsOf(steps []pipeline.Step) map[string]schema.GroupVersionKind {
 	out := map[string]schema.GroupVersionKind{}
 	for _, s := range steps {
@@ -91,7 +89,7 @@ func kindsOf(steps []pipeline.Step) map[string]schema.GroupVersionKind {
 	return out
 }
 
-// resource that a reference names, nil if there is none that the Machine controls.
+// resource returns the resource that a reference names, nil if there is none that the Machine controls.
 func (r *Reconciler) resource(ctx context.Context, m *machinev1alpha1.Machine, ref machinev1alpha1.ComposedReference) (*unstructured.Unstructured, error) {
 	gvk := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
 	if gvk.Group == "" || gvk.Group == machinev1alpha1.Group {
@@ -111,7 +109,7 @@ func (r *Reconciler) resource(ctx context.Context, m *machinev1alpha1.Machine, r
 	return obj, nil
 }
 
-// watchKinds that a pipeline composes.
+// watchKinds watches the kinds that a pipeline composes.
 func (r *Reconciler) watchKinds(kinds []schema.GroupVersionKind) error {
 	for _, gvk := range kinds {
 		if gvk.Group == "" || gvk.Group == machinev1alpha1.Group {
@@ -124,7 +122,7 @@ func (r *Reconciler) watchKinds(kinds []schema.GroupVersionKind) error {
 	return nil
 }
 
-// readLive an object from the API server. It is nil if there is none.
+// readLive reads an object from the API server. It returns nil if there is none.
 func (r *Reconciler) readLive(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
 	obj := &unstructured.Unstructured{}
 	obj.SetGroupVersionKind(gvk)
@@ -138,9 +136,9 @@ func (r *Reconciler) readLive(ctx context.Context, gvk schema.GroupVersionKind, 
 	return obj, nil
 }
 
-// labelled are the resources of a kind that are labelled with the Machine's name, from the cache.
-// They are shared with it: nobody changes them. A list by the label itself would look at each
-// resource of the namespace, for each Machine.
+// labelled returns the resources of a kind that have the Machine's name in a label, from the cache. They are
+// shared with the cache and must not be changed. A list by the label itself would scan each resource of the
+// namespace, for each Machine.
 func (r *Reconciler) labelled(ctx context.Context, gvk schema.GroupVersionKind, m *machinev1alpha1.Machine) ([]unstructured.Unstructured, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
@@ -153,7 +151,7 @@ func (r *Reconciler) labelled(ctx context.Context, gvk schema.GroupVersionKind, 
 	return list.Items, err
 }
 
-// read an object from the cache, or as it was written last. It is nil if there is none.
+// read reads an object from the cache, or as it was written last. It returns nil if there is none.
 func (r *Reconciler) read(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()

@@ -11,12 +11,12 @@ import (
 	"github.com/drover-dev/drover/internal/controller/mr"
 )
 
-// overlayFor is for how long a write is remembered that the cache does not show. By then it
-// has either shown it, or the object is gone again.
+// overlayFor is how long a write is remembered that the cache does not show. By then the cache has shown it, or
+// the object is gone again.
 const overlayFor = time.Minute
 
-// An overlay has the objects that this process wrote last. A cache lags behind them: a
-// reconcile that trusted it would write the same once more, or be refused.
+// An overlay has the objects that this process wrote last. A cache lags behind them: a reconcile that trusted
+// it would repeat a write, or get a conflict.
 type overlay struct {
 	now func() time.Time
 
@@ -43,21 +43,21 @@ func overlayKeyOf(obj client.Object) overlayKey {
 	return overlayKey{kind: obj.GetObjectKind().GroupVersionKind().GroupKind(), name: client.ObjectKeyFromObject(obj)}
 }
 
-// put an object as the API server returned it.
+// put stores an object as the API server returned it.
 func (o *overlay) put(obj client.Object) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.objects[overlayKeyOf(obj)] = overlaid{object: obj, at: o.now()}
 }
 
-// drop an object that is gone.
+// drop removes an object that is gone.
 func (o *overlay) drop(obj client.Object) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	delete(o.objects, overlayKeyOf(obj))
 }
 
-// get the object if it was written and is not in the cache yet: cached is nil, or older.
+// get returns the written object if the cache does not have it yet: cached is nil, or older.
 func (o *overlay) get(key overlayKey, cached client.Object) (client.Object, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -80,7 +80,7 @@ func (o *overlay) isOwn(obj client.Object, kind schema.GroupKind) bool {
 	return ok && is.object.GetResourceVersion() == obj.GetResourceVersion()
 }
 
-// knows remembers the UID of a Machine for when it is gone.
+// knows records the UID of a Machine, which is needed once the Machine is gone.
 func (o *overlay) knows(name types.NamespacedName, uid types.UID) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

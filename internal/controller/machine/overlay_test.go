@@ -24,7 +24,7 @@ func TestOverlay(t *testing.T) {
 		cached client.Object
 		after  time.Duration
 		want   bool
-		stays  bool // what was written is still remembered
+		stays  bool // the write is still remembered
 	}{
 		"TheCacheLacksIt":     {"It was created just now.", nil, 0, true, true},
 		"TheCacheIsOlder":     {"It lags.", version("9", "a"), 0, true, true},

@@ -7,8 +7,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// controllerOf returns what controls an object, and false unless it is of this kind of
-// Drover's.
+// controllerOf returns the controller of an object, and false unless it is of the given kind of Drover.
 func controllerOf(o metav1.Object, kind schema.GroupVersionKind) (metav1.OwnerReference, bool) {
 	owner := metav1.GetControllerOfNoCopy(o)
 	if owner == nil || owner.Kind != kind.Kind {

@@ -17,13 +17,13 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// drainMemory is what a drain remembers. It is lost with the process: then the evictions of a pod count
-// from the beginning. To keep the count would be a write each time that a budget refuses
-// one, and what bounds the drain is in the status: its beginning.
+// drainMemory is the memory of a drain. It is lost with the process: then the refused evictions are counted
+// from zero. A persistent count would be a write for each refusal by a budget, and the bound of the drain, its
+// start time, is in the status.
 type drainMemory struct {
 	began    time.Time
 	attempts map[types.UID]attempt
-	volumes  map[string]string // of claims
+	volumes  map[string]string // by claim
 }
 
 func (x *nodeKeeper) memoryOf(wn *machineNode) *drainMemory {
@@ -31,8 +31,8 @@ func (x *nodeKeeper) memoryOf(wn *machineNode) *drainMemory {
 	return m.(*drainMemory) //nolint:forcetypeassert // Nothing else is stored.
 }
 
-// drain does one pass over a Node, notes in s what it saw, and returns what is left.
-// Nothing is left on a Node in stage DrainDeletingNode.
+// drain does one pass over a Node, records the observations in s, and returns the pods that are left. A Node in
+// stage DrainDeletingNode has none.
 func (x *nodeKeeper) drain(ctx context.Context, wn *machineNode, node *corev1.Node, s *machinev1alpha1.DrainStatus) (remaining, error) {
 	if err := cordon(ctx, x.kube, node); err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func (x *nodeKeeper) drain(ctx context.Context, wn *machineNode, node *corev1.No
 	switch {
 	case err != nil || len(c.left) > 0:
 		x.stage(s, machinev1alpha1.DrainEvictingPods)
-	case detaching || used: // What a pod used that is gone now is seen by the next pass.
+	case detaching || used: // The volumes of a pod that is gone by now are seen by the next pass.
 		x.stage(s, machinev1alpha1.DrainDetachingVolumes)
 	default:
 		x.stage(s, machinev1alpha1.DrainDeletingNode)
@@ -68,7 +68,7 @@ func (x *nodeKeeper) drain(ctx context.Context, wn *machineNode, node *corev1.No
 	return c.left, err
 }
 
-// passOf says how a pass decides.
+// passOf returns the facts that a pass decides by.
 func (x *nodeKeeper) passOf(wn *machineNode, node *corev1.Node) drainPass {
 	d := wn.Parameters.Drain
 	ready := nodeReady(node)
@@ -87,7 +87,7 @@ func (x *nodeKeeper) passOf(wn *machineNode, node *corev1.Node) drainPass {
 	return p
 }
 
-// understand the pods: how the rules treat them, and what was tried before.
+// understand returns the pods with the rules that apply to them and the earlier attempts.
 func (x *nodeKeeper) understand(ctx context.Context, wn *machineNode, m *drainMemory, list []corev1.Pod) ([]pod, explainer, error) {
 	rules, problems := rulesOf(wn.Parameters.Drain.PodRules)
 	if len(problems) > 0 {
@@ -115,7 +115,7 @@ func (x *nodeKeeper) understand(ctx context.Context, wn *machineNode, m *drainMe
 	return out, e, nil
 }
 
-// stage notes what a drain waits for.
+// stage records the stage of a drain.
 func (x *nodeKeeper) stage(s *machinev1alpha1.DrainStatus, stage machinev1alpha1.DrainStage) {
 	if s.Stage == stage {
 		return
@@ -124,10 +124,10 @@ func (x *nodeKeeper) stage(s *machinev1alpha1.DrainStatus, stage machinev1alpha1
 	s.Stage, s.StageSince, s.Hooks = stage, &now, nil
 }
 
-// stamp is a time as a status keeps it.
+// stamp is the current time with the precision of a status.
 func (x *nodeKeeper) stamp() metav1.Time { return metav1.NewTime(x.now().Truncate(time.Second)) }
 
-// asked reports whether the Machine or the Node has an annotation that is "true".
+// asked reports whether the Machine or the Node has the annotation with the value "true".
 func asked(annotation string, wn *machineNode, node *corev1.Node) bool {
 	return wn.GetAnnotations()[annotation] == "true" || node != nil && node.GetAnnotations()[annotation] == "true"
 }

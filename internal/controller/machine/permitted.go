@@ -14,10 +14,9 @@ import (
 	"github.com/drover-dev/drover/internal/workernode"
 )
 
-// permitted are the parameters without the labels and taints that the configuration of the
-// cluster does not allow. A Machine with these gets no VM; here they are of a Machine that was
-// changed, or whose configuration was, after its VM was created. The rest of its Node is kept in
-// step.
+// permitted returns the parameters without the labels and taints that the configuration of the cluster does not
+// allow. A Machine with these gets no VM, so that they come from a change of the Machine or of its
+// configuration after the VM was created. The rest of its Node is kept in sync.
 func (x *nodeKeeper) permitted(wn *machineNode, p workernode.Parameters) workernode.Parameters {
 	var refused []string
 	keep := func(allows func(string) bool, list, key string) bool {

@@ -24,7 +24,7 @@ type (
 	fnResponse = fnv1.RunFunctionResponse
 )
 
-// answered is what a scripted step answers.
+// answered is the response of a scripted step.
 type answered struct {
 	join       *plan.JoinRequest
 	vm         plan.VM
@@ -50,7 +50,7 @@ func structOf(t *testing.T, v any) *structpb.Struct {
 	return s
 }
 
-// into decodes what a step was given.
+// into decodes the input of a step.
 func into(t *testing.T, s *structpb.Struct, v any) {
 	t.Helper()
 	b, err := s.MarshalJSON()

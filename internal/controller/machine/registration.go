@@ -13,9 +13,9 @@ import (
 	"github.com/drover-dev/drover/internal/workernode"
 )
 
-// A nodeMemory is what is remembered of a Node between two reconciles.
+// A nodeMemory is the process-local memory of a Node between two reconciles.
 type nodeMemory struct {
-	// node is nil while the pipeline did not decide on parameters.
+	// node is nil until the pipeline has decided on parameters.
 	node                   *workernode.WorkerNode
 	confirmed, ownUserData bool
 	// proven is the name of the Node that is the Machine's, empty if there is none, and
@@ -31,7 +31,7 @@ func (wn *machineNode) memory() nodeMemory {
 	return nodeMemory{node: &node, confirmed: wn.confirmed, ownUserData: wn.ownUserData, proven: wn.proven, provenUID: wn.provenUID, identity: wn.Status.Identity}
 }
 
-// recallNode puts the Node as it was known last into the facts, and looks at it.
+// recallNode puts the Node as it was known last into the facts, and reads it again.
 func (r *Reconciler) recallNode(ctx context.Context, f *facts) error {
 	m := f.machine
 	before, ok := r.parameters.get(m.GetUID())
@@ -40,12 +40,12 @@ func (r *Reconciler) recallNode(ctx context.Context, f *facts) error {
 	}
 	f.node = &machineNode{Machine: m, WorkerNode: *before.node, confirmed: before.confirmed, ownUserData: f.join.OwnUserData != nil, proven: before.proven, provenUID: before.provenUID}
 	_, err := r.observeNode(ctx, f)
-	// Also if the pipeline fails: otherwise each retry reports that the Node joined.
+	// Also if the pipeline fails: otherwise each retry would report that the Node joined.
 	r.parameters.set(m.GetUID(), f.node.memory())
 	return err
 }
 
-// observeNode looks at the Node. An error of the target cluster is a fact about the Node.
+// observeNode reads the Node. An error of the target cluster is a fact about the Node.
 func (r *Reconciler) observeNode(ctx context.Context, f *facts) (*seenNode, error) {
 	x, err := r.nodes.keeperFor(ctx, f.machine)
 	if err != nil {
@@ -69,8 +69,7 @@ type seenNode struct {
 	node   *corev1.Node
 }
 
-// syncNode keeps the Node as the pipeline decided. The result reports whether the pipeline
-// has new facts to decide by.
+// syncNode keeps the Node as the pipeline decided. It reports whether the pipeline has new facts to decide by.
 func (r *Reconciler) syncNode(ctx context.Context, f *facts, d decision) (changed bool, err error) {
 	if d.node == nil {
 		r.parameters.set(f.machine.GetUID(), nodeMemory{identity: f.machine.Status.Identity})
@@ -87,7 +86,7 @@ func (r *Reconciler) syncNode(ctx context.Context, f *facts, d decision) (change
 		return false, err
 	}
 	if seen != nil {
-		// What was decided without the Node is not written.
+		// A decision that was made without the Node is not written.
 		knows := !isNew && before.NodeUID == f.node.Observation.NodeUID
 		changed, err = seen.keeper.keep(ctx, f.node, seen.node, r.recorder(f, d, knows))
 		var unrecorded *recordError
@@ -107,12 +106,12 @@ func (r *Reconciler) syncNode(ctx context.Context, f *facts, d decision) (change
 	return isNew || changed || before.Error != f.node.Observation.Error || before.NodeUID != f.node.Observation.NodeUID, nil
 }
 
-// errUndecided is for a decision that was made before the Node was seen.
+// errUndecided is for a decision that was made before the Node was observed.
 var errUndecided = errors.New("the pipeline has not seen the Node")
 
-// recorder writes the status that was decided on together with what the Node is about to get,
-// so that the change which is the reason for both is one write. A decision that does not know
-// the Node is not written: the pipeline runs again first.
+// recorder writes the status that was decided on together with the keys that the Node is about to get, so that
+// one write has a change and its effect on the Node. A decision that does not know the Node is not written: the
+// pipeline runs again first.
 func (r *Reconciler) recorder(f *facts, d decision, knows bool) recordFunc {
 	return func(ctx context.Context, applied *machinev1alpha1.AppliedToNode) error {
 		if !knows {
@@ -128,7 +127,7 @@ func (r *Reconciler) recorder(f *facts, d decision, knows bool) recordFunc {
 	}
 }
 
-// applied is what the status shall have of the Node.
+// applied returns the record of the Node for the status.
 func (f *facts) applied(d decision) *machinev1alpha1.AppliedToNode {
 	switch {
 	case f.applying != nil:
@@ -141,8 +140,8 @@ func (f *facts) applied(d decision) *machinev1alpha1.AppliedToNode {
 	return f.machine.Status.AppliedToNode
 }
 
-// lastSeen is what the status remembers of the Node, for a process that has not looked at
-// it yet: it stands in for what cannot be read now, and proves nothing.
+// lastSeen is the observation of the Node that the status has, for a process that has not read the Node yet. It
+// stands in for a Node that cannot be read now, and proves nothing.
 func lastSeen(m *machinev1alpha1.Machine) workernode.Observation {
 	s := m.Status
 	o := workernode.Observation{Drain: s.Drain.DeepCopy(), Drained: s.Drained}

@@ -13,7 +13,7 @@ import (
 	"github.com/drover-dev/drover/internal/finalizer"
 )
 
-// release a VM, so that its controller deletes it.
+// release lets the provider of a VM resource delete it.
 func release(ctx context.Context, c client.Client, gvk schema.GroupVersionKind, vm client.Object, now time.Time) error {
 	return client.IgnoreNotFound(finalizer.Patch(ctx, c, gvk, vm, func(m client.Object) {
 		controllerutil.RemoveFinalizer(m, machinev1alpha1.FinalizerDrain)
@@ -21,12 +21,11 @@ func release(ctx context.Context, c client.Client, gvk schema.GroupVersionKind, 
 	}))
 }
 
-// forget that the creation of a VM began, and did not end. crossplane-runtime touches no
-// resource of which that is so, not even to delete it, since it may not know the VM. A VM
-// that there is all the same is found by its name, if its provider chose that, or else by
-// its tags. If the creation goes on after all, its end is recorded as ever, and the VM
-// deleted. The provider is asked to look again: it ignores changes of the annotation, and does not
-// retry a deletion that it refused for it.
+// forget removes the mark of a creation that began and did not end. crossplane-runtime does not touch a
+// resource with that mark, not even to delete it, since it may not know the VM. If the VM exists, it is found
+// by its name, if its provider chose that, or else by its tags. If the creation still succeeds, its end is
+// recorded as usual, and the VM is deleted. The second annotation requests a reconcile by the provider: it
+// ignores changes of the mark, and does not retry a deletion that it refused because of it.
 func forget(ctx context.Context, c client.Client, gvk schema.GroupVersionKind, vm client.Object, now time.Time) error {
 	return client.IgnoreNotFound(finalizer.Patch(ctx, c, gvk, vm, func(m client.Object) {
 		meta.RemoveAnnotations(m, meta.AnnotationKeyExternalCreatePending)
@@ -34,7 +33,7 @@ func forget(ctx context.Context, c client.Client, gvk schema.GroupVersionKind, v
 	}))
 }
 
-// abandon a VM resource: it goes without its controller.
+// abandon removes all finalizers of a VM resource, so that it is deleted without its provider.
 func abandon(ctx context.Context, c client.Client, gvk schema.GroupVersionKind, vm client.Object) error {
 	return client.IgnoreNotFound(finalizer.Patch(ctx, c, gvk, vm, func(m client.Object) { m.SetFinalizers(nil) }))
 }

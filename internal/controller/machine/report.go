@@ -13,12 +13,11 @@ import (
 	"github.com/drover-dev/drover/internal/workernode"
 )
 
-// observeNode puts what is known of the Node into the observation. There is no Node yet,
-// or none any more, if it is nil.
+// observeNode writes the Node into the observation. A nil Node does not exist yet, or not any more.
 func observeNode(wn *machineNode, node *corev1.Node) {
 	was := wn.Observation
 	if node == nil {
-		// The rest stays as last seen: it helps to look for the Node.
+		// The rest stays as observed last: it helps to find the Node.
 		wn.Observation.Present, wn.Observation.Synced = false, false
 		wn.Observation.Conditions, wn.Observation.Drain, wn.Observation.Drained = nil, nil, false
 		return
@@ -66,21 +65,21 @@ func observation(node *corev1.Node) workernode.Observation {
 	return o
 }
 
-// maxKubeletMessage is as much of a kubelet's message as a user is shown.
+// maxKubeletMessage bounds how much of a kubelet's message is shown to users.
 const maxKubeletMessage = 512
 
-// passing are times and durations in a message: they change with each heartbeat.
+// passing matches times and durations in a message: they change with each heartbeat.
 var passing = regexp.MustCompile(`\b\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:\d{2}[^\s,;)\]]*|\b(?:\d+(?:\.\d+)?(?:ns|us|µs|ms|s|m|h))+\b`)
 
-// steady is a message of a kubelet without what changes with time. A kubelet chooses the text:
-// it is bounded, and has one line.
+// steady returns a message of a kubelet without the parts that change with time. The kubelet chooses the text,
+// so that it is shortened and put on one line.
 func steady(message string) string {
 	message = passing.ReplaceAllString(message, "...")
 	message = strings.Join(strings.FieldsFunc(message, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }), " ")
 	return text.Shorten(message, maxKubeletMessage)
 }
 
-// startupTaints that are still there, those first that we take off ourselves.
+// startupTaints returns the startup taints that are still there. Those that Drover itself removes come first.
 func startupTaints(node *corev1.Node, want workernode.Parameters) []string {
 	var out []string
 	for _, t := range node.Spec.Taints {
@@ -98,8 +97,8 @@ func startupTaints(node *corev1.Node, want workernode.Parameters) []string {
 	return out
 }
 
-// foreignKeys returns the labels and annotations of the Node that are meant for Drover,
-// without those that Drover put there.
+// foreignKeys returns the labels and annotations of the Node that are meant for Drover, without those that
+// Drover set.
 func foreignKeys(node *corev1.Node, wn *machineNode) (labels, annotations map[string]string) {
 	was := recall(wn.Status.AppliedToNode, node, workernode.IsUninitialized(node))
 	return others(node.GetLabels(), wn.Parameters.Labels, was.Labels, isOwnLabel), others(node.GetAnnotations(), wn.Parameters.Annotations, was.Annotations, isOwnAnnotation)

@@ -17,8 +17,7 @@ type rule struct {
 	order            int32
 }
 
-// rulesOf compiles rules. One with a selector that cannot be read counts for no pod,
-// and is told of.
+// rulesOf compiles rules. A rule with an invalid selector selects no pod, and is reported as a problem.
 func rulesOf(specs []machinev1alpha1.PodRule) (rules []rule, problems []string) {
 	for i, s := range specs {
 		r := rule{behavior: s.Behavior}
@@ -46,7 +45,7 @@ func selector(s *machinev1alpha1.LabelSelector) (labels.Selector, error) {
 	return metav1.LabelSelectorAsSelector(s.Kubernetes())
 }
 
-// needNamespaces says whether a rule depends on labels of namespaces.
+// needNamespaces reports whether a rule depends on labels of namespaces.
 func needNamespaces(rules []rule) bool {
 	for _, r := range rules {
 		if !r.namespaces.Empty() {
@@ -56,7 +55,7 @@ func needNamespaces(rules []rule) bool {
 	return false
 }
 
-// treat returns how a pod is to be treated: as the first rule says that selects it.
+// treat returns the behavior and the order of a pod, from the first rule that selects it.
 func treat(rules []rule, p *corev1.Pod, namespace labels.Set) (machinev1alpha1.PodBehavior, int32) {
 	for _, r := range rules {
 		if r.pods.Matches(labels.Set(p.GetLabels())) && r.namespaces.Matches(namespace) {

@@ -28,11 +28,11 @@ import (
 	"github.com/drover-dev/drover/internal/workernode"
 )
 
-// rounds is how often the pipeline runs in one reconcile at most: once more after the join
-// token, and once more after the Node, gave it new facts.
+// rounds bounds how often the pipeline runs in one reconcile: once, again after the join token gave it new
+// facts, and again after the Node did.
 const rounds = 3
 
-// facts about a Machine, gathered once and handed down.
+// facts about a Machine, collected once per reconcile.
 type facts struct {
 	machine  *machinev1alpha1.Machine
 	revision string
@@ -41,18 +41,17 @@ type facts struct {
 	join     jointoken.State
 	// report of the cloud's inventory about the VM, nil if there is none.
 	report *plan.InventoryReport
-	// joinError is why the join token or the user data could not be made.
+	// joinError is why the join token or the user data could not be created.
 	joinError error
-	// node is nil until the pipeline decided on parameters for one.
+	// node is nil until the pipeline has decided on parameters for one.
 	node *machineNode
-	// applying is what the Node is about to get, nil at any other time.
+	// applying is the record of the keys that the Node is about to get, nil at any other time.
 	applying *machinev1alpha1.AppliedToNode
-	// joinDue is when milestones of the join have to be written that nothing else was written
-	// with, 0 if there are none.
+	// joinDue is when milestones of the join must be written that no other write included, 0 if there are none.
 	joinDue time.Duration
 }
 
-// A decision is the answer of the pipeline.
+// A decision is the result of the pipeline.
 type decision struct {
 	pipeline.Result
 	bootstrap plan.Bootstrap
@@ -60,7 +59,7 @@ type decision struct {
 	node      *workernode.Parameters
 }
 
-// advance a Machine that lives.
+// advance reconciles a Machine that is not being deleted.
 func (r *Reconciler) advance(ctx context.Context, m *machinev1alpha1.Machine) (reconcile.Result, error) {
 	chosen, err := r.choose(ctx, m)
 	if err != nil {
@@ -70,7 +69,7 @@ func (r *Reconciler) advance(ctx context.Context, m *machinev1alpha1.Machine) (r
 		return reconcile.Result{RequeueAfter: time.Minute}, r.refuse(ctx, m, chosen.problem)
 	}
 	if chosen.pin {
-		// The reconcile goes on: its own write causes no other one.
+		// The reconcile continues, since its own write does not enqueue another one.
 		if err := r.pin(ctx, m, chosen.revision.GetName()); err != nil {
 			return reconcile.Result{}, err
 		}
@@ -107,7 +106,7 @@ func (r *Reconciler) advance(ctx context.Context, m *machinev1alpha1.Machine) (r
 	return r.conclude(ctx, f, d)
 }
 
-// settle runs the pipeline until it has decided by all that can be known now.
+// settle runs the pipeline until it has decided by all facts that are available now.
 func (r *Reconciler) settle(ctx context.Context, f *facts) (decision, error) {
 	if err := r.recallNode(ctx, f); err != nil {
 		return decision{}, err
@@ -131,12 +130,12 @@ func (r *Reconciler) settle(ctx context.Context, f *facts) (decision, error) {
 	}
 }
 
-// knowsNode reports whether the decision was made with what the target cluster has of the
-// Node. A process that has just started looks at the Node in its first round: until then, a
-// join token that was deleted since the Node joined would be missing, and be made again.
+// knowsNode reports whether the decision was made with the Node in the target cluster. A process that has just
+// started reads the Node in its first round. Before that, a join token that was deleted since the Node joined
+// would be missing, and be created again.
 func (f *facts) knowsNode(d decision) bool { return d.node == nil || f.node != nil }
 
-// run the pipeline once.
+// run runs the pipeline once.
 func (r *Reconciler) run(ctx context.Context, f *facts) (decision, error) {
 	in, err := f.input()
 	if err != nil {
@@ -172,8 +171,8 @@ func (d *decision) decode() error {
 	return nil
 }
 
-// input of the pipeline: the Machine, its resources, and in the context what no resource
-// reports.
+// input returns the input of the pipeline: the Machine, its resources, and in the context the facts that no
+// resource reports.
 func (f *facts) input() (pipeline.Input, error) {
 	in := pipeline.Input{Observed: &fnv1.State{Resources: map[string]*fnv1.Resource{}}}
 	raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(f.machine)
@@ -208,7 +207,7 @@ func (f *facts) input() (pipeline.Input, error) {
 	return in, err
 }
 
-// userData is the Secret beside the Machine, as a resource with connection details.
+// userData returns the Secret beside the Machine, as a resource with connection details.
 func (f *facts) userData() (*fnv1.Resource, error) {
 	s := &corev1.Secret{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
@@ -230,7 +229,7 @@ func resourceOf(raw map[string]any) (*fnv1.Resource, error) {
 	if err == nil {
 		return &fnv1.Resource{Resource: s}, nil
 	}
-	// Types that only JSON knows, such as those of a status that was decoded elsewhere.
+	// The status may have types that only a JSON encoder knows, such as those that were decoded elsewhere.
 	b, err := json.Marshal(raw)
 	if err != nil {
 		return nil, err
@@ -248,7 +247,7 @@ func contextOf(seeds map[string]any) (*structpb.Struct, error) {
 	return s, protojson.Unmarshal(b, s)
 }
 
-// conclude writes what was decided: first to the Machine, then to its resources.
+// conclude writes the decision: first to the Machine, then to its resources.
 func (r *Reconciler) conclude(ctx context.Context, f *facts, d decision) (reconcile.Result, error) {
 	if err := r.recordVM(ctx, f, d); err != nil {
 		return reconcile.Result{}, err
@@ -263,7 +262,7 @@ func (r *Reconciler) conclude(ctx context.Context, f *facts, d decision) (reconc
 	return reconcile.Result{RequeueAfter: r.again(f, d)}, r.recovered(ctx, f.machine)
 }
 
-// again is when to look again if nothing happens.
+// again is when to reconcile again if no event arrives.
 func (r *Reconciler) again(f *facts, d decision) time.Duration {
 	after := d.TTL
 	sooner := func(wish time.Duration) {
@@ -290,8 +289,7 @@ func (r *Reconciler) again(f *facts, d decision) time.Duration {
 	return after
 }
 
-// unsettled is for a pipeline that gave no answer: all stays as it is, and the Machine says
-// why.
+// unsettled reports that the pipeline gave no result. The resources are not changed.
 func (r *Reconciler) unsettled(ctx context.Context, f *facts, d decision, err error) (reconcile.Result, error) {
 	var fatal *pipeline.FatalError
 	if errors.As(err, &fatal) {
@@ -300,7 +298,7 @@ func (r *Reconciler) unsettled(ctx context.Context, f *facts, d decision, err er
 	return reconcile.Result{}, r.fail(ctx, f.machine, err)
 }
 
-// readyWhen the pipeline says so.
+// readyWhen returns the condition Ready, as the pipeline decided it.
 func readyWhen(d decision) xpv2.Condition {
 	if d.Desired.GetComposite().GetReady() == fnv1.Ready_READY_TRUE {
 		return xpv2.Available()

@@ -18,10 +18,10 @@ import (
 
 var revisionKind = schema.GroupVersionKind{Group: "apiextensions.crossplane.io", Version: "v1", Kind: "CompositionRevision"}
 
-// labelComposition of a CompositionRevision names its Composition.
+// labelComposition is the label of a CompositionRevision that names its Composition.
 const labelComposition = "crossplane.io/composition-name"
 
-// A selection of the CompositionRevision that a Machine follows.
+// A selection is the CompositionRevision that a Machine follows.
 type selection struct {
 	// revision is nil if there is a problem.
 	revision *unstructured.Unstructured
@@ -31,8 +31,8 @@ type selection struct {
 	pin bool
 }
 
-// choose the CompositionRevision that the Machine follows, as Crossplane does for composite
-// resources. By default it is one of the Composition for the provider of its class.
+// choose selects the CompositionRevision that the Machine follows, as Crossplane does for composite resources.
+// By default it is one of the Composition for the provider of its class.
 func (r *Reconciler) choose(ctx context.Context, m *machinev1alpha1.Machine) (selection, error) {
 	s := machinev1alpha1.CompositionSelection{}
 	if m.Spec.Crossplane != nil {
@@ -61,7 +61,7 @@ func (r *Reconciler) choose(ctx context.Context, m *machinev1alpha1.Machine) (se
 	return selection{revision: revision, pin: isManual}, nil
 }
 
-// manual selects the revision of a name, which must be one of Machines.
+// manual selects the revision with a name, which must be one of Machines.
 func (r *Reconciler) manual(ctx context.Context, name string) (selection, error) {
 	s, err := r.pinned(ctx, name)
 	if err == nil && s.revision != nil && !plan.ComposesMachines(s.revision) {
@@ -86,7 +86,7 @@ func (r *Reconciler) pinned(ctx context.Context, name string) (selection, error)
 	return selection{revision: revision}, err
 }
 
-// A compositionQuery selects revisions by labels: a revision has those of its Composition.
+// A compositionQuery selects revisions by labels: a revision has the labels of its Composition.
 type compositionQuery struct {
 	labels map[string]string
 	// notFound is the message if nothing is selected.
@@ -116,7 +116,7 @@ func (r *Reconciler) compositionsFor(ctx context.Context, m *machinev1alpha1.Mac
 			notFound: plan.NoComposition(class).Message,
 		}, nil, nil
 	}
-	// A Machine keeps its Composition when its class is deleted, or serves its namespace no longer.
+	// A Machine keeps its Composition when its class is deleted or no longer serves its namespace.
 	if before := r.compositionOf(ctx, m.Status.CompositionRevision); before != "" {
 		return compositionQuery{
 			labels:   map[string]string{labelComposition: before},
@@ -126,7 +126,7 @@ func (r *Reconciler) compositionsFor(ctx context.Context, m *machinev1alpha1.Mac
 	return compositionQuery{}, problem, nil
 }
 
-// classOf the Machine, or the problem if there is none that serves its namespace.
+// classOf returns the class of the Machine, or the problem if there is none that serves its namespace.
 func (r *Reconciler) classOf(ctx context.Context, m *machinev1alpha1.Machine) (*machinev1alpha1.MachineClass, *plan.Problem, error) {
 	const field = "spec.classRef.name"
 	ref := m.Spec.ClassRef
@@ -151,7 +151,7 @@ func (r *Reconciler) classOf(ctx context.Context, m *machinev1alpha1.Machine) (*
 	return cluster.AsMachineClass(), nil, nil
 }
 
-// compositionOf a revision, empty if it is not there.
+// compositionOf returns the Composition of a revision, empty if the revision does not exist.
 func (r *Reconciler) compositionOf(ctx context.Context, revision string) string {
 	if revision == "" {
 		return ""
@@ -163,8 +163,8 @@ func (r *Reconciler) compositionOf(ctx context.Context, revision string) string 
 	return s.revision.GetLabels()[labelComposition]
 }
 
-// latest revision of Machines. If several Compositions match, it is one of the first by
-// name, so that the same view gives the same answer.
+// latest returns the latest revision of Machines. If several Compositions match, it is one of the first by
+// name, so that the same view gives the same result.
 func latest(revisions []unstructured.Unstructured) *unstructured.Unstructured {
 	var best *unstructured.Unstructured
 	for i := range revisions {

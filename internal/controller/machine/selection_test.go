@@ -19,7 +19,7 @@ func aClass() *v1alpha1.MachineClass {
 	return c
 }
 
-// aClusterClass for the namespaces of the patterns.
+// aClusterClass serves the namespaces of the patterns.
 func aClusterClass(patterns ...clusterv1alpha1.NamespacePattern) *v1alpha1.ClusterMachineClass {
 	c := &v1alpha1.ClusterMachineClass{ObjectMeta: metav1.ObjectMeta{Name: "small"}}
 	c.Spec.Provider, c.Spec.AllowedNamespaces = "cloud", patterns

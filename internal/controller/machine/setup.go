@@ -44,21 +44,21 @@ const (
 
 // Indexes of Machines.
 const (
-	// byNode has the configuration and the name of the Node.
+	// byNode is by the configuration and the name of the Node.
 	byNode = "drover.node"
-	// byToken has the UID of the Machine, by which its Node registers.
+	// byToken is by the UID of the Machine, with which its Node registers.
 	byToken = "drover.token"
-	// byTokenID has the configuration and the ID of the join token.
+	// byTokenID is by the configuration and the ID of the join token.
 	byTokenID = "drover.tokenID"
-	// byProviderID has the providerID that is recorded in the spec.
+	// byProviderID is by the providerID that is recorded in the spec.
 	byProviderID = "drover.providerID"
-	// byCluster has the configuration.
+	// byCluster is by the configuration.
 	byCluster = "drover.cluster"
-	// byClass has the key of the class.
+	// byClass is by the key of the class.
 	byClass = "drover.class"
 )
 
-// byMachine is the index of resources that Machines compose: the name in the label of a Machine.
+// byMachine is the index of composed resources by their label with the name of a Machine.
 const byMachine = "drover.machine"
 
 // Options of the controller.
@@ -70,7 +70,7 @@ type Options struct {
 	CertsDir string
 }
 
-// Setup adds the controller to the manager. It returns what is known of Nodes.
+// Setup adds the controller to the manager. It returns the Nodes that the controller observes.
 func Setup(ctx context.Context, mgr ctrl.Manager, o controller.Options, pool *target.Pool, opts Options) (*Nodes, error) {
 	if err := index(ctx, mgr.GetFieldIndexer()); err != nil {
 		return nil, err
@@ -88,7 +88,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o controller.Options, pool *ta
 	var c interface {
 		Watch(source.TypedSource[reconcile.Request]) error
 	}
-	// The first reconcile waits until the controller is known.
+	// The first reconcile waits until the controller is assigned.
 	built := make(chan struct{})
 	r.watches.start = func(gvk schema.GroupVersionKind, h handler.TypedEventHandler[*unstructured.Unstructured, reconcile.Request]) error {
 		<-built
@@ -161,7 +161,7 @@ func newReconciler(mgr ctrl.Manager, o controller.Options, pool *target.Pool, re
 	return r, nil
 }
 
-// resourcesCache has the objects of all kinds that pipelines compose and require.
+// resourcesCache returns a cache for all kinds that pipelines compose and require.
 func resourcesCache(mgr ctrl.Manager) (cache.Cache, error) {
 	c, err := cache.New(mgr.GetConfig(), cache.Options{
 		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), DefaultTransform: cache.TransformStripManagedFields(),
@@ -210,7 +210,7 @@ func index(ctx context.Context, indexer client.FieldIndexer) error {
 	return nil
 }
 
-// indexByMachine the resources of a kind.
+// indexByMachine indexes the resources of a kind.
 func indexByMachine(ctx context.Context, resources client.FieldIndexer, gvk schema.GroupVersionKind) error {
 	obj := &unstructured.Unstructured{}
 	obj.SetGroupVersionKind(gvk)
@@ -225,11 +225,11 @@ func machineLabel(obj client.Object) []string {
 	return nil
 }
 
-// requestsFor the Machines that an index finds.
+// requestsFor returns requests for the Machines that an index finds.
 func requestsFor(ctx context.Context, reader client.Reader, opts ...client.ListOption) []reconcile.Request {
 	list := &machinev1alpha1.MachineList{}
 	if reader.List(ctx, list, append(opts, client.UnsafeDisableDeepCopy)...) != nil {
-		return nil // Only while the cache stops.
+		return nil // The cache is stopping.
 	}
 	out := make([]reconcile.Request, 0, len(list.Items))
 	for i := range list.Items {
@@ -242,13 +242,13 @@ func (r *Reconciler) ofClass(ctx context.Context, c *machinev1alpha1.MachineClas
 	return requestsFor(ctx, r.client, client.InNamespace(c.GetNamespace()), client.MatchingFields{byClass: c.GetName()})
 }
 
-// ofClusterClass are the Machines of all namespaces: those that the class serves, and those that
-// it served or will serve.
+// ofClusterClass returns the Machines of all namespaces: those that the class serves, and those that it served
+// or will serve.
 func (r *Reconciler) ofClusterClass(ctx context.Context, c *machinev1alpha1.ClusterMachineClass) []reconcile.Request {
 	return requestsFor(ctx, r.client, client.MatchingFields{byClass: c.AsMachineClass().Reference().Key()})
 }
 
-// ofRevision are all Machines: a new revision may be the one that they follow.
+// ofRevision returns all Machines: any of them may follow a new revision.
 func (r *Reconciler) ofRevision(ctx context.Context, _ *unstructured.Unstructured) []reconcile.Request {
 	return requestsFor(ctx, r.client)
 }
@@ -263,7 +263,7 @@ func ofConfig[T client.Object](r *Reconciler) func(context.Context, T) []reconci
 	}
 }
 
-// nodesOf is the source of reconciles that changes of Nodes cause.
+// nodesOf is the source that enqueues Machines for changes of Nodes.
 func nodesOf(reader client.Reader, pool *target.Pool) source.Source {
 	return source.Func(func(ctx context.Context, q queue) error {
 		limits := newNodeLimits(time.Now)
@@ -277,7 +277,7 @@ func nodesOf(reader client.Reader, pool *target.Pool) source.Source {
 	})
 }
 
-// ofNode are the Machines that a Node is of, or pretends to be of.
+// ofNode returns the Machines that a Node belongs to, or claims to belong to.
 func ofNode(ctx context.Context, reader client.Reader, ref target.Ref, n target.NodeIdentity) []reconcile.Request {
 	found := requestsFor(ctx, reader, client.MatchingFields{byNode: ref.String() + " " + n.Name})
 	for index, key := range map[string]string{byToken: n.Token, byProviderID: n.ProviderID} {
@@ -293,7 +293,7 @@ func ofNode(ctx context.Context, reader client.Reader, ref target.Ref, n target.
 	return found
 }
 
-// machineHandler enqueues a Machine, and drops what was written of one that is gone.
+// machineHandler enqueues a Machine, and forgets the writes to a deleted one.
 func machineHandler(r *Reconciler) handler.TypedEventHandler[*machinev1alpha1.Machine, reconcile.Request] {
 	enqueue := func(m *machinev1alpha1.Machine, q queue) {
 		q.Add(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: m.GetNamespace(), Name: m.GetName()}})
@@ -311,8 +311,8 @@ func machineHandler(r *Reconciler) handler.TypedEventHandler[*machinev1alpha1.Ma
 	}
 }
 
-// changed lets through what a Machine is reconciled for: not its status, and not what the
-// controller itself wrote.
+// changed passes only changes that a Machine is reconciled for: neither changes of its status, nor the writes
+// of the controller itself.
 func changed(written *overlay) predicate.TypedPredicate[*machinev1alpha1.Machine] {
 	return predicate.TypedFuncs[*machinev1alpha1.Machine]{UpdateFunc: func(e event.TypedUpdateEvent[*machinev1alpha1.Machine]) bool {
 		was, is := e.ObjectOld, e.ObjectNew

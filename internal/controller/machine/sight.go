@@ -16,18 +16,18 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// A sight is what a pass sees of a Node.
+// A sight is the view of a Node during a pass.
 type sight struct {
 	wn   *machineNode
 	node *corev1.Node
 	pass drainPass
-	// list has the pods as the API server has them, pods what is made of each.
+	// list has the pods as the API server returned them, pods their summary in the same order.
 	list []corev1.Pod
 	pods []pod
 	mem  *drainMemory
 }
 
-// left says whether a pod is to go yet.
+// left reports whether a pod still has to leave the Node.
 func (s sight) left() bool {
 	for _, p := range s.pods {
 		if s.pass.decide(p) != ignore {
@@ -46,9 +46,8 @@ func (s sight) claims() bool {
 	return false
 }
 
-// volumes says which volumes leave the Node, from what was said last, and notes which
-// pods use some. A cluster whose volumes we may not read is drained without regard to
-// them.
+// volumes returns the volumes that leave the Node, given those that were recorded last, and adds to the pods
+// the volumes that they use. Without the right to read volumes, the drain ignores them.
 func (x *nodeKeeper) volumes(ctx context.Context, s sight, was []machinev1alpha1.MovingVolume) ([]machinev1alpha1.MovingVolume, error) {
 	if s.left() && !s.claims() && len(was) == 0 {
 		return nil, nil
@@ -84,7 +83,7 @@ func (x *nodeKeeper) viewVolumes(ctx context.Context, s sight) (volumeView, erro
 	}
 	list := s.list
 	if !s.left() {
-		// What holds a volume now are pods that stay: those of DaemonSets.
+		// The volumes that are still in use now belong to pods that stay: those of DaemonSets.
 		all, err := x.kube.CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("spec.nodeName", v.node).String()})
 		if err != nil {
 			return v, err

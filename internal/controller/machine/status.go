@@ -20,9 +20,8 @@ import (
 	"github.com/drover-dev/drover/internal/plan"
 )
 
-// report writes the status that the pipeline decided on, if it is new, and then records
-// the events of the pipeline: an event is recorded only once its status is accepted, so
-// that a decision by an old view is never announced.
+// report writes the status that the pipeline decided on, if it changed, and then records the events of the
+// pipeline. Events follow an accepted status, so that a decision by a stale view is never announced.
 func (r *Reconciler) report(ctx context.Context, f *facts, d decision) (written bool, err error) {
 	m := f.machine
 	status, err := statusOf(d)
@@ -43,8 +42,8 @@ func (r *Reconciler) report(ctx context.Context, f *facts, d decision) (written 
 	own := append(identifiedCondition(f), userDataCondition(f)...)
 	setConditions(&status, m.GetGeneration(), own...)
 	news := newsOf(m.Status.Conditions, own)
-	// After a failed launch, Synced waits for a launch that succeeds: otherwise each retry
-	// would write it twice.
+	// After a failed launch, Synced stays False until a launch succeeds: otherwise each retry would write it
+	// twice.
 	isLaunched := true
 	if hasFailed(m) {
 		if isLaunched, err = f.isLaunched(d); err != nil {
@@ -71,7 +70,7 @@ func hasFailed(m *machinev1alpha1.Machine) bool {
 	return c != nil && c.Status == metav1.ConditionFalse && c.Reason == string(xpv2.ReasonReconcileError)
 }
 
-// recovered writes that the launch succeeded, if the status has an error.
+// recovered removes the error from the status after a successful launch.
 func (r *Reconciler) recovered(ctx context.Context, m *machinev1alpha1.Machine) error {
 	if !hasFailed(m) {
 		return nil
@@ -82,7 +81,7 @@ func (r *Reconciler) recovered(ctx context.Context, m *machinev1alpha1.Machine) 
 	return err
 }
 
-// statusOf a decision.
+// statusOf decodes the status of a decision.
 func statusOf(d decision) (machinev1alpha1.MachineStatus, error) {
 	status := machinev1alpha1.MachineStatus{}
 	raw := d.Desired.GetComposite().GetResource().GetFields()["status"]
@@ -99,10 +98,10 @@ func statusOf(d decision) (machinev1alpha1.MachineStatus, error) {
 	return status, nil
 }
 
-// maxReferences is how many resources the schema of a Machine's status has room for.
+// maxReferences is the limit of the schema of a Machine's status.
 const maxReferences = 64
 
-// references to the resources that the pipeline desires, and to those that exist.
+// references returns references to the resources that the pipeline desires, and to those that exist.
 func references(f *facts, d decision) ([]machinev1alpha1.ComposedReference, error) {
 	byRole := map[string]machinev1alpha1.ComposedReference{}
 	for role, obj := range f.observed {
@@ -126,7 +125,7 @@ func references(f *facts, d decision) ([]machinev1alpha1.ComposedReference, erro
 	return out, nil
 }
 
-// conditionsOf a pipeline.
+// conditionsOf converts the conditions of a pipeline.
 func conditionsOf(conditions []*fnv1.Condition) []metav1.Condition {
 	statuses := map[fnv1.Status]metav1.ConditionStatus{
 		fnv1.Status_STATUS_CONDITION_TRUE:  metav1.ConditionTrue,
@@ -135,11 +134,11 @@ func conditionsOf(conditions []*fnv1.Condition) []metav1.Condition {
 	out := make([]metav1.Condition, 0, len(conditions))
 	for _, c := range conditions {
 		if isSystem(c.GetType()) {
-			continue // The controller's own.
+			continue // The controller sets these itself.
 		}
 		out = append(out, metav1.Condition{
 			Type: c.GetType(), Status: cmp.Or(statuses[c.GetStatus()], metav1.ConditionUnknown),
-			// The schema requires a reason: without one the whole status would be refused.
+			// The schema requires a reason: without one the API server would refuse the whole status.
 			Reason: cmp.Or(c.GetReason(), machinev1alpha1.ReasonUnspecified), Message: c.GetMessage(),
 		})
 	}
@@ -154,8 +153,8 @@ func conditionOf(c xpv2.Condition) metav1.Condition {
 	return metav1.Condition{Type: string(c.Type), Status: metav1.ConditionStatus(c.Status), Reason: string(c.Reason), Message: c.Message}
 }
 
-// setConditions of a generation. A condition that is not set now stays, with the generation
-// that it was set for.
+// setConditions sets conditions of a generation. A condition that is not set now keeps the generation that it
+// was set for.
 func setConditions(s *machinev1alpha1.MachineStatus, generation int64, conditions ...metav1.Condition) {
 	for _, c := range conditions {
 		c.ObservedGeneration = generation
@@ -163,7 +162,7 @@ func setConditions(s *machinev1alpha1.MachineStatus, generation int64, condition
 	}
 }
 
-// writeStatus in one write, unless nothing changes.
+// writeStatus writes the status in one write, if it changed.
 func (r *Reconciler) writeStatus(ctx context.Context, m *machinev1alpha1.Machine, status machinev1alpha1.MachineStatus) (written bool, err error) {
 	if equality.Semantic.DeepEqual(m.Status, status) {
 		return false, nil
@@ -178,21 +177,20 @@ func (r *Reconciler) writeStatus(ctx context.Context, m *machinev1alpha1.Machine
 	return true, nil
 }
 
-// remember a Machine as the API server returned it.
+// remember stores a Machine as the API server returned it.
 func (r *Reconciler) remember(m *machinev1alpha1.Machine) {
 	m.SetGroupVersionKind(machineKind)
 	m.SetManagedFields(nil)
 	r.written.put(m.DeepCopy())
 }
 
-// recordVM in the spec, once the VM itself reports its providerID: the providerID, which the
-// cluster-autoscaler reads, and references to the VM and to all else that was composed, which
-// "crossplane resource trace" follows. It comes before the status, which then is about the
-// new generation.
+// recordVM writes the spec once the VM itself reports its providerID. It writes the providerID, which the
+// cluster-autoscaler reads, and references to all composed resources, which "crossplane resource trace"
+// follows. It comes before the status, which then is about the new generation.
 //
-// The references are derived, and nothing reads them back. One write has both, so that the
-// references cost a Machine none. Only if the provider reports an error first, they are
-// written for themselves: a user then looks for the resource that has the error.
+// The references are derived, and never read. They share the write of the providerID, so that they cost no
+// additional one. If the provider reports an error first, they are written without a providerID: a user then
+// looks for the resource with the error.
 func (r *Reconciler) recordVM(ctx context.Context, f *facts, d decision) error {
 	m := f.machine
 	isNew := d.vm.Confirmed && m.Spec.ProviderID == nil
@@ -217,7 +215,7 @@ func (r *Reconciler) recordVM(ctx context.Context, f *facts, d decision) error {
 	})
 }
 
-// traced are the references of status.resourceRefs as Crossplane has them in a spec.
+// traced returns the references of status.resourceRefs in Crossplane's form for a spec.
 func traced(f *facts, d decision) ([]machinev1alpha1.ResourceReference, error) {
 	composed, err := references(f, d)
 	if err != nil {
@@ -237,7 +235,7 @@ func tracedBefore(m *machinev1alpha1.Machine) []machinev1alpha1.ResourceReferenc
 	return m.Spec.Crossplane.ResourceRefs
 }
 
-// pin a Machine to a revision, as Crossplane does by the policy Manual.
+// pin pins a Machine to a revision, as Crossplane does with the policy Manual.
 func (r *Reconciler) pin(ctx context.Context, m *machinev1alpha1.Machine, revision string) error {
 	return r.patchSpec(ctx, m, func(s *machinev1alpha1.MachineSpec) {
 		s.Crossplane.CompositionRevisionRef = &machinev1alpha1.CompositionReference{Name: revision}
@@ -254,7 +252,7 @@ func (r *Reconciler) patchSpec(ctx context.Context, m *machinev1alpha1.Machine, 
 	return nil
 }
 
-// recordResults of a pipeline as events of the Machine.
+// recordResults records the results of a pipeline as events of the Machine.
 func (r *Reconciler) recordResults(m *machinev1alpha1.Machine, results []*fnv1.Result) {
 	for _, res := range results {
 		reason := event.Reason(cmp.Or(res.GetReason(), machinev1alpha1.EventComposeResources))
@@ -266,8 +264,8 @@ func (r *Reconciler) recordResults(m *machinev1alpha1.Machine, results []*fnv1.R
 	}
 }
 
-// fail reports an error that keeps the Machine from being reconciled, and returns it, so
-// that it is retried with a backoff. Everything else stays as it is.
+// fail reports an error that keeps the Machine from being reconciled, and returns it, so that it is retried
+// with a backoff. The rest of the status stays.
 func (r *Reconciler) fail(ctx context.Context, m *machinev1alpha1.Machine, err error) error {
 	if isStale(err) || ctx.Err() != nil {
 		return err
@@ -284,8 +282,7 @@ func (r *Reconciler) fail(ctx context.Context, m *machinev1alpha1.Machine, err e
 	return err
 }
 
-// reportFatal is for a step that gave up: the conditions that it did not set are Unknown, as
-// Crossplane has it.
+// reportFatal reports that a step failed. The conditions that it did not set become Unknown, as in Crossplane.
 func (r *Reconciler) reportFatal(ctx context.Context, m *machinev1alpha1.Machine, d decision, fatal *pipeline.FatalError) error {
 	status := *m.Status.DeepCopy()
 	set := conditionsOf(d.Conditions)
@@ -306,7 +303,7 @@ func (r *Reconciler) reportFatal(ctx context.Context, m *machinev1alpha1.Machine
 	return nil
 }
 
-// refuse a Machine for which no pipeline can run until a user fixes a problem.
+// refuse reports a problem that a user must fix before the pipeline can run.
 func (r *Reconciler) refuse(ctx context.Context, m *machinev1alpha1.Machine, p *plan.Problem) error {
 	status := *m.Status.DeepCopy()
 	if status.Phase == "" {
@@ -326,7 +323,7 @@ func (r *Reconciler) refuse(ctx context.Context, m *machinev1alpha1.Machine, p *
 	return err
 }
 
-// pause a Machine that has Crossplane's annotation.
+// pause reports that a Machine has Crossplane's annotation for a pause.
 func (r *Reconciler) pause(ctx context.Context, m *machinev1alpha1.Machine) error {
 	status := *m.Status.DeepCopy()
 	setConditions(&status, m.GetGeneration(), conditionOf(xpv2.ReconcilePaused().WithMessage("Reconciliation is paused by the annotation "+annotationPaused)))

@@ -32,7 +32,7 @@ func (l lacking) Get(ctx context.Context, key client.ObjectKey, obj client.Objec
 	return l.Reader.Get(ctx, key, obj, opts...)
 }
 
-// frozenReader is a cache that has an object as it was.
+// frozenReader is a cache that has an earlier version of an object.
 type frozenReader struct {
 	client.Reader
 	obj *unstructured.Unstructured
@@ -46,7 +46,7 @@ func (f frozenReader) Get(ctx context.Context, key client.ObjectKey, obj client.
 	return f.Reader.Get(ctx, key, obj, opts...)
 }
 
-// fatal is a step that sets one condition, warns, and gives up.
+// fatal is a step that sets one condition, warns, and fails.
 func fatal(t *testing.T) func(context.Context, *fnRequest) (*fnResponse, error) {
 	t.Helper()
 	return func(ctx context.Context, req *fnRequest) (*fnResponse, error) {
@@ -185,7 +185,7 @@ func TestAConditionThatNoStepSetsStays(t *testing.T) {
 	}
 }
 
-// TestAForgedReferenceDoesNotHideTheVM: a status never takes the place of what the pipeline names.
+// TestAForgedReferenceDoesNotHideTheVM: a status never replaces a resource that the pipeline names.
 func TestAForgedReferenceDoesNotHideTheVM(t *testing.T) {
 	w := running(t)
 	fake := aVM()

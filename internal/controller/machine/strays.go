@@ -20,13 +20,13 @@ import (
 	"github.com/drover-dev/drover/internal/plan"
 )
 
-// managementPolicies are those of every managed resource.
+// managementPolicies is the field of every managed resource.
 const managementPolicies = "managementPolicies"
 
-// A stray is the VM, or a companion, of a Machine that does not exist: its finalizers were
-// removed by hand, or the resource was restored from a backup and has the UID of a Machine of
-// another control cluster. The garbage collector deletes it, and FinalizerDrain would hold it
-// for ever, with a VM that nobody reports.
+// A stray is the VM, or a companion, of a Machine that does not exist: the Machine's finalizers were removed by
+// hand, or the resource was restored from a backup and has the UID of a Machine of another control cluster. The
+// garbage collector deletes the stray, and FinalizerDrain would hold it for ever, with a VM that no object
+// reports.
 type stray struct {
 	gvk  schema.GroupVersionKind
 	name string
@@ -37,9 +37,9 @@ func isHeld(obj *unstructured.Unstructured) bool {
 	return obj.GetDeletionTimestamp() != nil && controllerutil.ContainsFinalizer(obj, machinev1alpha1.FinalizerDrain)
 }
 
-// letGoStrays of a Machine's name: the resources that wait for another Machine than this one,
-// which is nil if there is none of the name. The Machine inherits what they stand for. The
-// problem is why it may not.
+// letGoStrays releases the resources of a Machine's name that wait for another Machine than m, which is nil if
+// no Machine has the name. The Machine inherits their VM and companions. The returned problem is why it may
+// not.
 func (r *Reconciler) letGoStrays(ctx context.Context, name types.NamespacedName, m *machinev1alpha1.Machine) (*plan.Problem, error) {
 	var errs []error
 	var problem *plan.Problem
@@ -56,9 +56,9 @@ func (r *Reconciler) letGoStrays(ctx context.Context, name types.NamespacedName,
 	return problem, errors.Join(errs...)
 }
 
-// letGo of a stray and keep its VM, which may be in use. Unless the Machine of its name inherits
-// the VM, it is an orphan then: an OrphanCollector reports it. The right to delete goes before
-// the finalizer that keeps the provider from deleting.
+// letGo releases a stray and keeps its VM, which may be in use. Unless the Machine of its name inherits the VM,
+// the VM is an orphan then, and an OrphanCollector reports it. The permission to delete is removed before the
+// finalizer that keeps the provider from deleting.
 func (r *Reconciler) letGo(ctx context.Context, machine types.NamespacedName, m *machinev1alpha1.Machine, s stray) (*plan.Problem, error) {
 	obj, err := r.readLive(ctx, s.gvk, types.NamespacedName{Namespace: machine.Namespace, Name: s.name})
 	if err != nil || obj == nil || !isHeld(obj) {
@@ -75,14 +75,14 @@ func (r *Reconciler) letGo(ctx context.Context, machine types.NamespacedName, m 
 	return nil, r.keepVM(ctx, machine, s, obj)
 }
 
-// inherits reports whether a Machine takes what a stray stands for: it lives, or the garbage
-// collector deletes it too.
+// inherits reports whether a Machine inherits the VM of a stray: the Machine is not being deleted, or only by
+// the garbage collector.
 func inherits(m *machinev1alpha1.Machine) bool {
 	d := m.Status.Deletion
 	return m.GetDeletionTimestamp() == nil || d == nil || d.Stage == machinev1alpha1.DeletionHeld
 }
 
-// keepVM of a stray that goes.
+// keepVM lets a stray be deleted, and keeps its VM.
 func (r *Reconciler) keepVM(ctx context.Context, machine types.NamespacedName, s stray, obj *unstructured.Unstructured) error {
 	kept := obj.DeepCopy()
 	if err := unstructured.SetNestedStringSlice(kept.Object, []string{"Observe"}, "spec", managementPolicies); err != nil {

@@ -25,7 +25,7 @@ func strayVM(uid types.UID) *unstructured.Unstructured {
 	return v
 }
 
-// seen lets the controller's watch see the VM as it is, after its deletion began.
+// seeDeleted deletes the VM, and has the controller's watch observe that.
 func (w *world) seeDeleted() {
 	w.t.Helper()
 	if err := w.client.Delete(w.t.Context(), w.vm()); err != nil {

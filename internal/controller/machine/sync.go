@@ -12,18 +12,17 @@ import (
 	"github.com/drover-dev/drover/internal/workernode"
 )
 
-// A nodeChange is what brings a Node in step with its parameters.
+// A nodeChange brings a Node in sync with its parameters.
 type nodeChange struct {
-	// patch is a merge patch, nil if the Node is in step.
+	// patch is a merge patch, nil if the Node is in sync.
 	patch []byte
-	// record of what Drover has on the Node once it has the patch, nil if nothing.
+	// record of the keys that Drover has on the Node after the patch, nil if there are none.
 	record *machinev1alpha1.AppliedToNode
-	// kept are the keys that stay on the Node although the Machine has them no more.
+	// kept are the keys that stay on the Node although the Machine no longer has them.
 	kept []string
 }
 
-// syncChange puts on the Node what its parameters desire, and removes what is recorded and
-// no longer desired.
+// syncChange sets the desired keys of the Node, and removes those that are recorded and no longer desired.
 func syncChange(node *corev1.Node, want workernode.Parameters, recorded *machinev1alpha1.AppliedToNode) (nodeChange, error) {
 	have, fresh := taintValues(node.Spec.Taints)
 	was := recall(recorded, node, fresh)
@@ -54,11 +53,11 @@ func syncChange(node *corev1.Node, want workernode.Parameters, recorded *machine
 		spec["providerID"] = want.ProviderID
 	}
 	if !equality.Semantic.DeepEqual(newTaints, node.Spec.Taints) {
-		// A list of many owners is written as a whole: only on top of what was read.
+		// The list has several owners and is written as a whole, so it must be based on the version that was read.
 		spec["taints"], meta["resourceVersion"] = newTaints, node.GetResourceVersion()
 	}
 	if unschedulable != node.Spec.Unschedulable {
-		// Who cordoned it is known only of what was read.
+		// The owner of the cordon is known only for the version that was read.
 		spec["unschedulable"], meta["resourceVersion"] = unschedulable, node.GetResourceVersion()
 	}
 	patch := map[string]any{}
@@ -76,8 +75,8 @@ func syncChange(node *corev1.Node, want workernode.Parameters, recorded *machine
 	return c, err
 }
 
-// cordoned returns whether the Node shall be cordoned, and whether that is Drover's doing:
-// then it has TaintCordoned. A Node that was cordoned otherwise stays so.
+// cordoned returns whether the Node shall be cordoned, and whether Drover cordons it: then it has
+// TaintCordoned. A Node that was cordoned otherwise stays cordoned.
 func cordoned(is, want, wasOurs bool) (unschedulable, ours bool) {
 	switch {
 	case want:
@@ -88,40 +87,40 @@ func cordoned(is, want, wasOurs bool) (unschedulable, ours bool) {
 	return is, false
 }
 
-// A keyset is the labels, the annotations or the taints of a Node.
+// A keyset has the labels, the annotations or the taints of a Node.
 type keyset struct {
 	have, want map[string]string
-	// recorded are the keys that Drover put there, replaced the values that they had before.
+	// recorded are the keys that Drover set, replaced their previous values.
 	recorded []string
 	replaced map[string]string
-	// fresh means that the Node has what its kubelet registered with.
+	// fresh means that the Node still has the taint that its kubelet registered with.
 	fresh bool
-	// promised means that the keys were recorded before the Node joined: whether Drover or
-	// the kubelet put them there, or another client, only the value tells.
+	// promised means that the keys were recorded before the Node joined. Only the value shows whether Drover, the
+	// kubelet or another client set a key.
 	promised bool
 	// isOwn reports whether only Drover sets a key. It needs no record.
 	isOwn func(key string) bool
-	// isProtected reports whether no record lets Drover change a key.
+	// isProtected reports whether Drover must not change a key, whatever is recorded.
 	isProtected func(key, value string) bool
 }
 
-// isOurs reports whether Drover put a desired key there.
+// isOurs reports whether Drover set a desired key.
 func (k keyset) isOurs(key string) bool {
 	h, there := k.have[key]
 	return slices.Contains(k.recorded, key) && !(k.promised && there && h != k.want[key])
 }
 
-// A settlement is what is to be done to keys that have several owners.
+// A settlement has the changes to keys that have several owners.
 type settlement struct {
 	patch    map[string]any    // a value to set, nil for a key to remove
-	ours     []string          // keys that are removed again when they are not desired
-	replaced map[string]string // values that are then given back
-	kept     []string          // keys that are not desired any more, and stay
+	ours     []string          // keys to remove once they are no longer desired
+	replaced map[string]string // values to restore then
+	kept     []string          // keys that are no longer desired, and stay
 }
 
-// settle which keys are Drover's. A key that has the desired value already belongs to the
-// client that set it, and stays. But the kubelet of a fresh Node set it because Drover's user
-// data demand it: that key is Drover's.
+// settle decides which keys are Drover's. If a key already has the desired value, it belongs to the client that
+// set it, and stays. But if the Node is fresh, its kubelet set the key because Drover's user data requested it:
+// then the key is Drover's.
 func settle(k keyset) settlement {
 	s := settlement{patch: map[string]any{}, replaced: map[string]string{}}
 	for _, key := range slices.Sorted(maps.Keys(k.want)) {
@@ -164,8 +163,8 @@ func settle(k keyset) settlement {
 	return s
 }
 
-// wantedTaints by their key and effect. TaintCordoned is in no parameters: with it a Machine
-// would have its Node uncordoned.
+// wantedTaints returns the taints by their key and effect. TaintCordoned is never one of the parameters: with
+// it a Machine would uncordon its Node.
 func wantedTaints(taints []workernode.Taint) map[string]string {
 	out := map[string]string{}
 	for _, t := range taints {
@@ -176,8 +175,8 @@ func wantedTaints(taints []workernode.Taint) map[string]string {
 	return out
 }
 
-// taintValues returns the taints by key and effect. A Node that still has the taint
-// that it registered with is fresh.
+// taintValues returns the taints by key and effect. A Node is fresh while it has the taint that it registered
+// with.
 func taintValues(taints []corev1.Taint) (values map[string]string, fresh bool) {
 	values = map[string]string{}
 	for _, t := range taints {
@@ -194,8 +193,8 @@ func taintValues(taints []corev1.Taint) (values map[string]string, fresh bool) {
 
 func taintID(t corev1.Taint) string { return t.Key + ":" + string(t.Effect) }
 
-// withTaints keeps the taints of others, and their order. TaintUninitialized is removed by the
-// same patch that adds Drover's.
+// withTaints keeps the taints of other owners, and their order. The patch that adds Drover's taints also
+// removes TaintUninitialized.
 func withTaints(have []corev1.Taint, patch map[string]any) []corev1.Taint {
 	todo := maps.Clone(patch)
 	out := []corev1.Taint{}

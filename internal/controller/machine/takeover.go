@@ -33,8 +33,8 @@ import (
 // its label names takes it over. The annotations of the resource, which no tenant may write,
 // identify the VM and the Node.
 
-// takeOver the resources that wait for a Machine without a VM resource. The problem is that
-// of a VM that waits, and that the Machine may not have: no other VM is made meanwhile.
+// takeOver makes the Machine the controller of the resources that wait for it, if it has no VM resource. The
+// problem is why the Machine may not have a waiting VM: no other VM is created meanwhile.
 func (r *Reconciler) takeOver(ctx context.Context, m *machinev1alpha1.Machine, steps []pipeline.Step, observed composed) (composed, *plan.Problem, error) {
 	if observed[machinev1alpha1.ResourceVM] != nil {
 		return observed, nil, nil
@@ -73,7 +73,7 @@ func (r *Reconciler) takeOver(ctx context.Context, m *machinev1alpha1.Machine, s
 			}
 		}
 	}
-	// The VM comes last: while the Machine has none, the next reconcile looks for companions too.
+	// The VM comes last: while the Machine has none, the next reconcile retries the companions too.
 	if out[machinev1alpha1.ResourceVM], err = r.own(ctx, m, vm, machinev1alpha1.ResourceVM); err != nil {
 		return observed, nil, err
 	}
@@ -85,8 +85,7 @@ func isRestored(m *machinev1alpha1.Machine) bool {
 	return m.Spec.ProviderID != nil && m.Status.ProviderID == ""
 }
 
-// waitingFor a Machine are the resources that it controls already, and those of which the
-// Machine is gone, by their roles.
+// waitingFor returns by role the resources that the Machine controls already, and those whose Machine is gone.
 func (r *Reconciler) waitingFor(ctx context.Context, m *machinev1alpha1.Machine, kinds map[string]schema.GroupVersionKind) (map[string][]*unstructured.Unstructured, error) {
 	out := map[string][]*unstructured.Unstructured{}
 	for role, gvk := range kinds {
@@ -109,8 +108,8 @@ func (r *Reconciler) waitingFor(ctx context.Context, m *machinev1alpha1.Machine,
 	return out, nil
 }
 
-// waitsFor reports whether a resource with the Machine's name in its label has no other
-// controller. Of two Machines with one name and two UIDs, the other one is gone.
+// waitsFor reports whether a resource with the Machine's name in its label has no controller, or a Machine of
+// the same name. If the latter has another UID, it is gone.
 func waitsFor(obj *unstructured.Unstructured, m *machinev1alpha1.Machine) bool {
 	if obj.GetDeletionTimestamp() != nil {
 		return false
@@ -122,7 +121,7 @@ func waitsFor(obj *unstructured.Unstructured, m *machinev1alpha1.Machine) bool {
 	return ok && owner.Name == m.GetName()
 }
 
-// refuses reports why a Machine may not have the VM of a resource.
+// refuses returns the problem why a Machine may not have the VM of a resource.
 func (r *Reconciler) refuses(ctx context.Context, m *machinev1alpha1.Machine, vm *unstructured.Unstructured) (*plan.Problem, error) {
 	if metav1.IsControlledBy(vm, m) {
 		return nil, nil
@@ -161,7 +160,8 @@ func (r *Reconciler) refuses(ctx context.Context, m *machinev1alpha1.Machine, vm
 	return nil, nil
 }
 
-// isKnownAs reports whether a Machine has an identity, for certain: a status can be forged.
+// isKnownAs reports whether a Machine certainly has an identity: the status is not read, since it can be
+// forged.
 func (r *Reconciler) isKnownAs(m *machinev1alpha1.Machine, uid types.UID) bool {
 	known, _ := r.parameters.get(m.GetUID())
 	return m.GetUID() == uid || known.identity != nil && known.identity.UID == uid
@@ -171,8 +171,8 @@ func notIdentified(format string, args ...any) *plan.Problem {
 	return &plan.Problem{Reason: machinev1alpha1.ReasonVMNotIdentified, Message: fmt.Sprintf(format, args...)}
 }
 
-// own a resource. What it stands for stays as it is: it is read again from the API server,
-// and changed only if nobody else changes it.
+// own makes the Machine the controller of a resource, and keeps its spec. The resource is read again from the
+// API server, so that a concurrent change is a conflict.
 func (r *Reconciler) own(ctx context.Context, m *machinev1alpha1.Machine, seen *unstructured.Unstructured, role string) (*unstructured.Unstructured, error) {
 	if metav1.IsControlledBy(seen, m) {
 		return seen, nil
@@ -206,7 +206,7 @@ func (r *Reconciler) own(ctx context.Context, m *machinev1alpha1.Machine, seen *
 	return is, nil
 }
 
-// keepIdentity of a VM resource whose annotations lack one: it is that of its last controller.
+// keepIdentity adds the identity of its last controller to a VM resource whose annotations lack one.
 func keepIdentity(vm, was client.Object) {
 	before := metav1.GetControllerOfNoCopy(was)
 	if before == nil {
@@ -219,8 +219,8 @@ func keepIdentity(vm, was client.Object) {
 	}
 }
 
-// identityIn the VM resource of a Machine, nil if it has none. A VM that Drover did not make is
-// that of no other Machine.
+// identityIn returns the identity in the VM resource of a Machine, nil if it has none. A VM that Drover did not
+// create has the UID of its Machine.
 func identityIn(m *machinev1alpha1.Machine, vm metav1.Object) *machinev1alpha1.MachineIdentity {
 	a := vm.GetAnnotations()
 	id := machinev1alpha1.MachineIdentity{UID: cmp.Or(types.UID(a[machinev1alpha1.AnnotationMachineUID]), m.GetUID()), NodeName: a[machinev1alpha1.AnnotationNodeName]}
@@ -230,8 +230,8 @@ func identityIn(m *machinev1alpha1.Machine, vm metav1.Object) *machinev1alpha1.M
 	return &id
 }
 
-// identify a Machine by the VM resource that it controls, and overwrite any other identity in its
-// status. Without a VM resource, the identity that this process observed last counts.
+// identify sets the identity of a Machine by the VM resource that it controls, and overwrites any other one in
+// its status. Without a VM resource, the identity that this process observed last counts.
 func (r *Reconciler) identify(ctx context.Context, m *machinev1alpha1.Machine, vm metav1.Object) error {
 	var id *machinev1alpha1.MachineIdentity
 	if vm != nil {
@@ -251,8 +251,8 @@ func (r *Reconciler) identify(ctx context.Context, m *machinev1alpha1.Machine, v
 	return err
 }
 
-// inherit the VM or companion that a stray stands for: the stray is being deleted, which
-// cannot be taken back, and the Machine of its name gets another resource for the same VM.
+// inherit creates another resource for the VM or companion of a stray: the deletion of the stray cannot be
+// undone.
 func (r *Reconciler) inherit(ctx context.Context, m *machinev1alpha1.Machine, of *unstructured.Unstructured) (*plan.Problem, error) {
 	role := of.GetAnnotations()[roleAnnotation]
 	if !machinev1alpha1.IsInfrastructure(role) || xpmeta.GetExternalName(of) == "" || xpmeta.ExternalCreateIncomplete(of) {
@@ -282,8 +282,7 @@ func (r *Reconciler) inherit(ctx context.Context, m *machinev1alpha1.Machine, of
 	return nil, nil
 }
 
-// heirOf a resource stands for the same VM. Its provider may look at the VM and delete it, and
-// nothing else.
+// heirOf returns a resource for the same VM. Its provider may observe and delete the VM, and nothing else.
 func heirOf(m *machinev1alpha1.Machine, role string, of *unstructured.Unstructured) *unstructured.Unstructured {
 	heir := &unstructured.Unstructured{Object: map[string]any{}}
 	heir.SetGroupVersionKind(of.GroupVersionKind())

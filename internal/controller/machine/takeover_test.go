@@ -18,11 +18,10 @@ import (
 	"github.com/drover-dev/drover/internal/names"
 )
 
-// formerNode is the name of the Node of the Machine m that had the UID before.
+// formerNode is the name of the Node of the former Machine m, with the UID uid-before.
 var formerNode = names.OfMachine("m", "uid-before")
 
-// waitingVM is a VM resource without a Machine. Its VM was made for the Machine m that had the
-// UID before.
+// waitingVM is a VM resource without a Machine. Its VM was created for the former Machine m.
 func waitingVM(changes ...func(*unstructured.Unstructured)) *unstructured.Unstructured {
 	v := aVM()
 	v.SetName(formerNode)
@@ -58,7 +57,7 @@ func annotatedWith(key, value string) func(*unstructured.Unstructured) {
 	}
 }
 
-// restored is a world of a Machine without a status, and of what else is there.
+// restored returns a world with a Machine without a status, and with other objects.
 func restored(t *testing.T, machine func(*v1alpha1.Machine), objs ...client.Object) *world {
 	t.Helper()
 	m := aMachine(false, v1alpha1.FinalizerTerminator)
@@ -73,7 +72,7 @@ func restored(t *testing.T, machine func(*v1alpha1.Machine), objs ...client.Obje
 
 func hadVM(m *v1alpha1.Machine) { m.Spec.ProviderID = ptr.To(id) }
 
-// joinBefore is the Node that joined for the former Machine.
+// joinBefore adds the Node that joined for the former Machine.
 func (w *world) joinBefore() { w.join(joined(formerNode, "uid-of-node", "uid-before", id)) }
 
 func onFormerNode(p *corev1.Pod) { p.Spec.NodeName = formerNode }
@@ -300,7 +299,7 @@ func TestTheNodeOfAVMThatWasTakenOverIsDrained(t *testing.T) {
 	}
 }
 
-// withoutLists cannot list.
+// withoutLists fails each list.
 type withoutLists struct{ client.Reader }
 
 func (withoutLists) List(context.Context, client.ObjectList, ...client.ListOption) error {
@@ -341,7 +340,7 @@ func TestAMachineThatTookOverAVMWaitsUntilItCanBeSeen(t *testing.T) {
 	}
 }
 
-// collectVM lets the garbage collector delete a VM resource, and the controller see it.
+// collectVM deletes a VM resource as the garbage collector does, and has the controller observe that.
 func (w *world) collectVM(name string) {
 	w.t.Helper()
 	v := w.get(vmKind, name)

@@ -29,13 +29,12 @@ import (
 	"github.com/drover-dev/drover/internal/workernode"
 )
 
-// tokenFor so long the deletion of a Machine waits for the revocation of its join token.
-// Later it is left to the sweeper, or to expire.
+// tokenFor is how long the deletion of a Machine waits for the revocation of its join token. After that, the
+// token is left to the sweeper, or to its expiry.
 const tokenFor = 30 * time.Second
 
-// terminate does what is due of the deletion of a Machine. It does so also without
-// FinalizerTerminator: otherwise, if a user removed it, FinalizerDrain would keep the VM, and
-// the VM its Machine.
+// terminate does the next step of the deletion of a Machine. It does not depend on FinalizerTerminator:
+// otherwise, if a user removed it, FinalizerDrain would hold the VM, and the VM its Machine.
 func (r *Reconciler) terminate(ctx context.Context, m *machinev1alpha1.Machine) (reconcile.Result, error) {
 	o, err := r.inventory(ctx, m, r.cached)
 	if err != nil {
@@ -79,21 +78,21 @@ func (r *Reconciler) terminate(ctx context.Context, m *machinev1alpha1.Machine) 
 		p.lookAgain(wn.again)
 	}
 	if o.unreadable != "" || o.unwatched {
-		p.lookAgain(retryAfter) // No watch reports that a right was granted, or a VM is gone.
+		p.lookAgain(retryAfter) // No watch reports that a right was granted, or that a VM is gone.
 	}
 	return reconcile.Result{RequeueAfter: p.again}, r.execute(ctx, m, o, p, wn)
 }
 
-// isIdentityHidden reports whether the Machine has taken over a VM by its status, and the VM
-// resource that proves it cannot be read. With another identity its Node would not be found, and the VM
-// would be deleted without a drain.
+// isIdentityHidden reports whether the Machine has taken over a VM by its status, and the VM resource that
+// proves it cannot be read. With another identity its Node would not be found, and the VM would be deleted
+// without a drain.
 func (r *Reconciler) isIdentityHidden(m *machinev1alpha1.Machine, o inventory) bool {
 	_, known := r.parameters.get(m.GetUID())
 	return m.Status.Identity != nil && o.unreadable != "" && o.vmOf() == nil && !known
 }
 
-// collectedBy returns the name of the MachineSet that does not exist any more although it
-// controls a Machine which may have a Node, empty if it exists or a user confirmed the deletion.
+// collectedBy returns the name of the MachineSet that controls the Machine and does not exist any more, if the
+// Machine may have a Node. It is empty if the set exists or a user confirmed the deletion.
 func (r *Reconciler) collectedBy(ctx context.Context, m *machinev1alpha1.Machine) (string, error) {
 	if !mayHaveNode(m) || isTrue(m, machinev1alpha1.AnnotationConfirmDeletion) {
 		return "", nil
@@ -104,8 +103,7 @@ func (r *Reconciler) collectedBy(ctx context.Context, m *machinev1alpha1.Machine
 	return finalizer.LostOwner(ctx, r.live, m, machinev1alpha1.MachineSetGroupVersionKind)
 }
 
-// revoke the join token. It returns how long the deletion may wait for that, zero if it
-// need not.
+// revoke revokes the join token. It returns how long the deletion may wait for a retry, zero if it need not.
 func (r *Reconciler) revoke(ctx context.Context, m *machinev1alpha1.Machine) time.Duration {
 	_, err := r.tokens.Apply(ctx, m, jointoken.Request{
 		TTL: metav1.Duration{Duration: time.Hour}, MaxLife: metav1.Duration{Duration: time.Hour}, Revoked: true, Frozen: true,
@@ -120,8 +118,8 @@ func (r *Reconciler) revoke(ctx context.Context, m *machinev1alpha1.Machine) tim
 	return 0
 }
 
-// leaveNode does a pass of the drain, and notes in the state whether there is still a Node.
-// It returns nil if the Node was left before.
+// leaveNode does a pass of the drain, and records in the state whether a Node remains. It returns nil if the
+// drain ended earlier, or is not needed.
 func (r *Reconciler) leaveNode(ctx context.Context, m *machinev1alpha1.Machine, o *inventory) (*machineNode, error) {
 	if o.hasLeftNode() || !mayHaveNode(m) {
 		return nil, nil
@@ -137,20 +135,20 @@ func (r *Reconciler) leaveNode(ctx context.Context, m *machinev1alpha1.Machine, 
 	return wn, nil
 }
 
-// mayHaveNode reports whether a Node of the Machine can be there: it was, or its VM was.
+// mayHaveNode reports whether the Machine may have a Node: a Node or a VM was recorded.
 func mayHaveNode(m *machinev1alpha1.Machine) bool {
 	return m.Status.NodeRef != nil || m.Status.ProviderID != "" || m.Spec.ProviderID != nil
 }
 
-// nodeOf a Machine that is being deleted. No pipeline runs for it any more: how the Node is
-// drained is in the Machine itself.
+// nodeOf returns the Node of a Machine that is being deleted. No pipeline runs for it any more: the parameters
+// of the drain are in the Machine itself.
 func (r *Reconciler) nodeOf(m *machinev1alpha1.Machine) *machineNode {
 	wn := &machineNode{Machine: m, WorkerNode: workernode.WorkerNode{Observation: lastSeen(m)}}
 	if before, ok := r.parameters.get(m.GetUID()); ok && before.node != nil {
 		wn.WorkerNode, wn.confirmed, wn.ownUserData, wn.proven, wn.provenUID = *before.node, before.confirmed, before.ownUserData, before.proven, before.provenUID
 	} else {
-		// After a restart the providerID is unknown: that of the status may be forged. The
-		// names in the status serve to find a Node, and prove nothing without its token.
+		// After a restart the providerID is unknown: that of the status may be forged. The names in the status are
+		// used to find a Node, and prove nothing without its token.
 		wn.Parameters.CloudNamesNodes = m.Status.NodeRef != nil && m.Status.NodeRef.Name != identity.NodeName(m)
 	}
 	wn.Observation.Drain = m.Status.Drain.DeepCopy()
@@ -162,7 +160,7 @@ func (r *Reconciler) nodeOf(m *machinev1alpha1.Machine) *machineNode {
 	return wn
 }
 
-// stageOf a drain in a Machine's deletion.
+// stageOf maps the stage of a drain to that of the Machine's deletion.
 var stageOf = map[machinev1alpha1.DrainStage]machinev1alpha1.DeletionStage{
 	machinev1alpha1.DrainWaitingForHooks:  machinev1alpha1.DeletionPreDrainHooks,
 	machinev1alpha1.DrainEvictingPods:     machinev1alpha1.DeletionDraining,
@@ -196,7 +194,7 @@ func (r *Reconciler) execute(ctx context.Context, m *machinev1alpha1.Machine, o 
 	if len(p.timedOut) > 0 {
 		r.record.Event(m, event.Warning(machinev1alpha1.EventHookTimeout, fmt.Errorf("the deletion goes on, although it is held by %s: that took longer than %s", strings.Join(p.timedOut, ", "), o.hookTimeout)))
 	}
-	// The stage is recorded before it is entered: a restart never goes back to the Node.
+	// The stage is recorded before it starts: after a restart the deletion never returns to the Node.
 	if err := r.reportDeletion(ctx, m, p, wn); err != nil {
 		return err
 	}
@@ -207,14 +205,14 @@ func (r *Reconciler) execute(ctx context.Context, m *machinev1alpha1.Machine, o 
 		errs = append(errs, forget(ctx, r.client, o.objects[v].gvk, o.objects[v].meta, r.now()))
 	}
 	for _, v := range p.abandon {
-		r.record.Event(m, event.Warning(machinev1alpha1.EventForceDeleted, fmt.Errorf("%s %s is let go without its provider, as %s asks: if its VM still exists, nobody deletes it any more; look for the tag %s=%s", v.kind, v.name, machinev1alpha1.AnnotationForceDelete, machinev1alpha1.TagMachineUID, m.GetUID())))
+		r.record.Event(m, event.Warning(machinev1alpha1.EventForceDeleted, fmt.Errorf("%s %s is let go without its provider, as %s asks: if its VM still exists, nothing deletes it any more; look for the tag %s=%s", v.kind, v.name, machinev1alpha1.AnnotationForceDelete, machinev1alpha1.TagMachineUID, m.GetUID())))
 		errs = append(errs, abandon(ctx, r.client, o.objects[v].gvk, o.objects[v].meta))
 	}
 	errs = append(errs, finalizer.Take(ctx, r.client, machineKind, m, p.step))
 	return errors.Join(errs...)
 }
 
-// reportDeletion writes in the status what the deletion waits for, if that is new.
+// reportDeletion writes the stage of the deletion in the status, if it changed.
 func (r *Reconciler) reportDeletion(ctx context.Context, m *machinev1alpha1.Machine, p machinePlan, wn *machineNode) error {
 	status := *m.Status.DeepCopy()
 	if wn != nil && isWorthWriting(status.Drain, wn.Observation.Drain) {
@@ -233,8 +231,8 @@ func (r *Reconciler) reportDeletion(ctx context.Context, m *machinev1alpha1.Mach
 	return err
 }
 
-// isWorthWriting reports whether a drain got further. The moment at which the Node is about
-// to be deleted is not worth a write of its own.
+// isWorthWriting reports whether a drain made progress. The moment before the Node is deleted is not worth a
+// write of its own.
 func isWorthWriting(was, is *machinev1alpha1.DrainStatus) bool {
 	if is == nil || equality.Semantic.DeepEqual(was, is) {
 		return false
@@ -246,7 +244,7 @@ func isSameOperation(a, b *machinev1alpha1.LastOperation) bool {
 	return b != nil && b.LastUpdateTime != nil && a.Type == b.Type && a.State == b.State && a.Description == b.Description && a.ErrorCode == b.ErrorCode
 }
 
-// An inventory is the state of a deletion, and the objects that it was made from.
+// An inventory is the state of a deletion, with the objects that it was read from.
 type inventory struct {
 	machineState
 	// unwatched means that there is a resource of a kind that is not watched.
@@ -259,10 +257,10 @@ type vmObject struct {
 	meta *metav1.PartialObjectMetadata
 }
 
-// A lister finds the resources of a kind that a Machine owns.
+// A lister finds the resources of a kind that a Machine controls.
 type lister func(ctx context.Context, gvk schema.GroupVersionKind, m *machinev1alpha1.Machine) ([]metav1.PartialObjectMetadata, error)
 
-// inventory of what the Machine has.
+// inventory reads the state of the Machine's deletion.
 func (r *Reconciler) inventory(ctx context.Context, m *machinev1alpha1.Machine, list lister) (inventory, error) {
 	o := inventory{objects: map[vm]vmObject{}}
 	o.self, o.now, o.deletedAt = finalizer.StateOf(m), r.now(), m.GetDeletionTimestamp().Time
@@ -296,7 +294,7 @@ func (r *Reconciler) inventory(ctx context.Context, m *machinev1alpha1.Machine, 
 	return o, nil
 }
 
-// vmOf the Machine, nil if there is none.
+// vmOf returns the VM resource of the Machine, nil if there is none.
 func (o *inventory) vmOf() metav1.Object {
 	if len(o.vms) == 0 {
 		return nil
@@ -317,7 +315,7 @@ func (o *inventory) add(gvk schema.GroupVersionKind, obj *metav1.PartialObjectMe
 	o.objects[v] = vmObject{gvk: gvk, meta: obj}
 }
 
-// kindsToSearch for the VM and the companions of a Machine: those that its status refers to,
+// kindsToSearch returns the kinds of the VM and the companions of a Machine: those that its status refers to,
 // and those of the pipeline that it follows.
 func (r *Reconciler) kindsToSearch(ctx context.Context, m *machinev1alpha1.Machine) ([]schema.GroupVersionKind, error) {
 	var out []schema.GroupVersionKind
@@ -347,8 +345,8 @@ func (r *Reconciler) kindsToSearch(ctx context.Context, m *machinev1alpha1.Machi
 	return out, nil
 }
 
-// followed is the revision that the Machine follows. A Machine without one in its status, such as
-// a restored one, follows the revision that a new Machine would.
+// followed returns the revision that the Machine follows. If the status has none, as after a restore, it is the
+// revision that a new Machine would follow.
 func (r *Reconciler) followed(ctx context.Context, m *machinev1alpha1.Machine) (selection, error) {
 	if m.Status.CompositionRevision == "" {
 		return r.choose(ctx, m)
@@ -363,13 +361,13 @@ func readVM(kind string, obj *metav1.PartialObjectMetadata) vm {
 		deleting:  obj.GetDeletionTimestamp() != nil,
 		uncertain: xpmeta.ExternalCreateIncomplete(obj),
 	}
-	// One without a number is made like the first.
+	// A companion without a number counts as one of the first.
 	v.order, _ = strconv.Atoi(obj.GetAnnotations()[machinev1alpha1.AnnotationOrder])
 	return v
 }
 
-// cached lists from the cache. It may lack what was just created: see isIrrevocable. A kind
-// that no pipeline composes is not watched: a status that refers to it can be forged.
+// cached lists from the cache. It may lack an object that was just created: see isIrrevocable. A kind that no
+// pipeline composes is not watched: a status that refers to it can be forged.
 func (r *Reconciler) cached(ctx context.Context, gvk schema.GroupVersionKind, m *machinev1alpha1.Machine) ([]metav1.PartialObjectMetadata, error) {
 	if !r.watches.has(gvk) {
 		return r.fresh(ctx, gvk, m)
@@ -387,7 +385,7 @@ func (r *Reconciler) cached(ctx context.Context, gvk schema.GroupVersionKind, m 
 	return out, nil
 }
 
-// metadataOf is the metadata of an object.
+// metadataOf returns the metadata of an object.
 func metadataOf(u *unstructured.Unstructured) *metav1.PartialObjectMetadata {
 	p := meta.AsPartialObjectMetadata(u)
 	p.SetGroupVersionKind(u.GroupVersionKind())

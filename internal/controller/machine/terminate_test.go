@@ -26,7 +26,7 @@ import (
 	"github.com/drover-dev/drover/internal/target"
 )
 
-// podsStay has the API server accept evictions that no kubelet carries out.
+// podsStay has the API server accept evictions, and no kubelet carry them out.
 func (w *world) podsStay() {
 	w.target.PrependReactor("create", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {
 		return a.GetSubresource() == "eviction", nil, nil
@@ -59,12 +59,12 @@ func (w *world) isHeld() bool {
 	return slices.Contains(w.machine().GetFinalizers(), v1alpha1.FinalizerTerminator)
 }
 
-// dying is a Machine with a Node that is deleted in the foreground.
+// dying is a Machine with a Node that is being deleted in the foreground.
 func dying() *v1alpha1.Machine {
 	return withNode(aMachine(true, v1alpha1.FinalizerTerminator, metav1.FinalizerDeleteDependents))
 }
 
-// TestANodeThatJoinsAfterTheDeletionBeganIsDeleted is of a VM that was still starting.
+// TestANodeThatJoinsAfterTheDeletionBeganIsDeleted has a VM that was still starting.
 func TestANodeThatJoinsAfterTheDeletionBeganIsDeleted(t *testing.T) {
 	m := dying()
 	m.Status.NodeRef = nil
@@ -158,7 +158,7 @@ func TestAMachineGoesInOrder(t *testing.T) {
 	}
 }
 
-// TestARestartNeverGoesBackToTheNode stops the process between the status and the release.
+// TestARestartNeverGoesBackToTheNode stops the process between the write of the status and the release.
 func TestARestartNeverGoesBackToTheNode(t *testing.T) {
 	w := newWorld(t, dying(), aVM())
 	w.refuse = func(write string) error {
@@ -183,7 +183,7 @@ func TestARestartNeverGoesBackToTheNode(t *testing.T) {
 	}
 }
 
-// TestARestartGoesOnWithADrain is of a process that is replaced in the middle of one.
+// TestARestartGoesOnWithADrain replaces the process in the middle of a drain.
 func TestARestartGoesOnWithADrain(t *testing.T) {
 	w := newWorld(t, dying(), aVM())
 	w.podsStay()
@@ -202,8 +202,8 @@ func TestARestartGoesOnWithADrain(t *testing.T) {
 	}
 }
 
-// TestNoCreationWithoutEndHoldsAMachine plays a provider that stopped in the middle of a
-// creation: crossplane-runtime does not even delete the VM resource then.
+// TestNoCreationWithoutEndHoldsAMachine has a provider that stopped in the middle of a creation:
+// crossplane-runtime does not even delete the VM resource then.
 func TestNoCreationWithoutEndHoldsAMachine(t *testing.T) {
 	for name, externalName := range map[string]string{"OfAVMThatItsCloudNames": "", "OfAVMThatItsProviderNames": "v"} {
 		t.Run(name, func(t *testing.T) { noCreationWithoutEndHoldsAMachine(t, externalName) })
@@ -247,7 +247,7 @@ func TestAVMOfAnotherMachineOfTheSameNameIsNotTouched(t *testing.T) {
 	}
 }
 
-// TestAVMThatTheMachineDoesNotControlIsNotTouched is of an owner that is not the controller.
+// TestAVMThatTheMachineDoesNotControlIsNotTouched has an owner that is not the controller.
 func TestAVMThatTheMachineDoesNotControlIsNotTouched(t *testing.T) {
 	other := aVM()
 	owners := owner()
@@ -271,8 +271,8 @@ func TestSkipDrainDeletesTheNodeWithItsPods(t *testing.T) {
 	}
 }
 
-// TestWithoutFinalizerTheVMIsReleasedAllTheSame is of a user who removed it: the VM, which
-// blocks the deletion of its owner in the foreground, would stay for ever.
+// TestWithoutFinalizerTheVMIsReleasedAllTheSame has a user who removed it: the VM, which blocks the deletion of
+// its owner in the foreground, would stay for ever.
 func TestWithoutFinalizerTheVMIsReleasedAllTheSame(t *testing.T) {
 	w := newWorld(t, withNode(aMachine(true, metav1.FinalizerDeleteDependents)), aVM())
 	w.join(itsNode())
@@ -423,7 +423,7 @@ func TestADeletionDoesNotWaitForATokenWhileItsVMIsThere(t *testing.T) {
 	}
 }
 
-// TestAClusterThatIsGoneHoldsNoMachineForEver has no drain to do, and no Node to see.
+// TestAClusterThatIsGoneHoldsNoMachineForEver has a cluster in which no Node can be read or drained.
 func TestAClusterThatIsGoneHoldsNoMachineForEver(t *testing.T) {
 	w := newWorld(t, dying(), aVM())
 	w.unreachable = &target.Error{Kind: target.Unreachable, Detail: "refused"}

@@ -11,27 +11,27 @@ import (
 )
 
 const (
-	// tellNodeAfter so long it is told that a Node is being deleted. It takes no time,
-	// as a rule, and each thing that is told is a write.
+	// tellNodeAfter is how long the deletion of a Node lasts before the status reports it. It usually takes no
+	// time, and each stage in the status is a write.
 	tellNodeAfter = 3 * time.Second
 
-	// forceDeleteAfter is what the provider of a VM has, once it is released, before a
-	// Machine that shall be deleted by force is let go without it.
+	// forceDeleteAfter is how long the provider of a released VM may take. After that, a forced deletion of the
+	// Machine abandons the VM.
 	forceDeleteAfter = 10 * time.Second
 )
 
-// machineState is what is known of a Machine and of what it composes.
+// machineState has the facts about a Machine and its composed resources.
 type machineState struct {
 	self      finalizer.State
 	now       time.Time
 	deletedAt time.Time
-	// stage that was told last, and since when, zero if none.
+	// stage is the last one in the status, since its start. Both are zero if there is none.
 	stage machinev1alpha1.DeletionStage
 	since time.Time
 
 	forceDelete bool
-	// collected is the MachineSet that does not exist any more although it controls the Machine,
-	// empty if it exists or if a user confirmed the deletion.
+	// collected is the MachineSet that controls the Machine and does not exist any more, empty if it exists or if
+	// a user confirmed the deletion.
 	collected string
 	// restored means that the Machine had a VM before its status was lost, as in a restore.
 	restored bool
@@ -42,16 +42,16 @@ type machineState struct {
 	// node is nil once the Node is gone.
 	node *leavingNode
 	vms  []vm
-	// companions of the VMs, in the order in which they were made.
+	// companions of the VMs, in the order of their creation.
 	companions []vm
-	// unreadable says why VMs may be left that cannot be seen.
+	// unreadable is why there may be VMs that cannot be read, empty if all were read.
 	unreadable string
 }
 
 // A leavingNode is the Node of a Machine that is being deleted.
 type leavingNode struct {
 	name string
-	// stage of its drain, "" before it began, and since when.
+	// stage of its drain since a time, "" before the drain starts.
 	stage   machinev1alpha1.DeletionStage
 	since   time.Time
 	hooks   []string
@@ -65,32 +65,32 @@ type vm struct {
 	name     string
 	held     bool // has FinalizerDrain
 	deleting bool
-	// uncertain means that its creation began, and that nobody knows whether it ended.
+	// uncertain means that its creation began, and that its end was not recorded.
 	uncertain bool
 	order     int // of a companion
 }
 
-// machinePlan is what to do to a Machine and to what it composes.
+// machinePlan has the actions on a Machine and its composed resources.
 type machinePlan struct {
 	step    finalizer.Step
 	release []vm
 	abandon []vm // without waiting for their provider
-	forget  []vm // the creation of which keeps their provider from deleting them
-	// timedOut are hooks that are not waited for any more.
+	forget  []vm // a mark of their creation keeps their provider from deleting them
+	// timedOut are hooks that are no longer waited for.
 	timedOut []string
-	// operation and deletion are what the Machine's status shall say, nil if nothing.
+	// operation and deletion are the changes of the Machine's status, nil for no change.
 	operation *machinev1alpha1.LastOperation
 	deletion  *machinev1alpha1.DeletionStatus
-	// again is when to look again if nothing happens, 0 for never.
+	// again is when to reconcile again if no event arrives, 0 for never.
 	again time.Duration
 }
 
-// isIrrevocable plans must not come from an old view.
+// isIrrevocable reports whether the plan cannot be undone, and must not come from a stale view.
 func (p machinePlan) isIrrevocable() bool {
 	return p.step == finalizer.Remove || len(p.release) > 0 || len(p.abandon) > 0
 }
 
-// lookAgain after d at the latest, unless d is 0.
+// lookAgain requeues after d at the latest, unless d is 0.
 func (p *machinePlan) lookAgain(d time.Duration) {
 	if d > 0 && (p.again == 0 || d < p.again) {
 		p.again = d
@@ -103,7 +103,7 @@ func planDeletion(s machineState) machinePlan {
 		return p
 	}
 	if s.isHeld() && p.step == finalizer.DeleteAgain {
-		p.step = finalizer.Nothing // In the foreground its VM resource would be deleted too.
+		p.step = finalizer.Nothing // In a foreground deletion its VM resource would be deleted too.
 	}
 	at := s.place()
 	p.timedOut, p.again = at.timedOut, at.again
@@ -124,14 +124,14 @@ func planDeletion(s machineState) machinePlan {
 	return p
 }
 
-// left says whether anything is that the Machine waits for. The VM resource of one that was restored
-// may come back later.
+// left reports whether the Machine has to wait for a resource. The VM resource of a restored Machine may be
+// restored later.
 func (s machineState) left() bool {
 	return s.isHeld() && s.restored || s.node != nil || len(s.vms)+len(s.companions) > 0
 }
 
-// due are the resources that are deleted in a stage: of companions those that were made
-// last, which those before them do not need. By force it is all of them at once.
+// due returns the resources that are deleted in a stage. Of the companions, these are the last created ones, on
+// which no remaining companion depends. A forced deletion deletes all at once.
 func (s machineState) due(stage machinev1alpha1.DeletionStage) []vm {
 	switch {
 	case stage == machinev1alpha1.DeletionDeletingVM:
@@ -145,18 +145,18 @@ func (s machineState) due(stage machinev1alpha1.DeletionStage) []vm {
 	return nil
 }
 
-// A place in a deletion.
+// A place is the progress of a deletion.
 type place struct {
 	stage machinev1alpha1.DeletionStage
 	hooks []string
 	pods  []machinev1alpha1.DrainedPod
-	// quiet means that it is not worth telling yet.
+	// quiet means that the stage is not to be reported yet.
 	quiet    bool
 	timedOut []string
 	again    time.Duration
 }
 
-// place where the deletion is. It never goes back to hooks that it has passed.
+// place returns the progress of the deletion. It never returns to hooks that it has passed.
 func (s machineState) place() place {
 	if s.isHeld() {
 		return place{stage: machinev1alpha1.DeletionHeld}
@@ -166,13 +166,13 @@ func (s machineState) place() place {
 	}
 	at := place{stage: machinev1alpha1.DeletionDeletingVM}
 	if len(s.vms) == 0 {
-		// What cannot be seen may be a VM that needs its companions.
+		// A VM that cannot be read may need its companions.
 		if len(s.companions) > 0 && (s.unreadable == "" || s.forceDelete) {
 			at.stage = machinev1alpha1.DeletionDeletingCompanions
 		}
 		return at
 	}
-	// Without a Node the drain does not wait for these.
+	// Without a Node these hooks do not hold a drain.
 	if s.isBefore() || s.stage == machinev1alpha1.DeletionPreDrainHooks {
 		if left := s.deletedAt.Add(s.hookTimeout).Sub(s.now); len(s.preDrain) > 0 && left > 0 {
 			return place{stage: machinev1alpha1.DeletionPreDrainHooks, hooks: s.preDrain, again: left}
@@ -192,7 +192,7 @@ func (s machineState) place() place {
 	return at
 }
 
-// draining is where a Machine is whose Node is there.
+// draining returns the progress of a deletion whose Node still exists.
 func (s machineState) draining(wn leavingNode) place {
 	at := place{stage: wn.stage, hooks: wn.hooks, pods: wn.pods}
 	switch {
@@ -208,7 +208,7 @@ func (s machineState) draining(wn leavingNode) place {
 	return at
 }
 
-// deletion is what the status shall say, nil if nothing new.
+// deletion returns the new deletion status, nil for no change.
 func (s machineState) deletion(at place) *machinev1alpha1.DeletionStatus {
 	if at.quiet || !s.left() && s.unreadable == "" {
 		return nil
@@ -222,7 +222,7 @@ func (s machineState) deletion(at place) *machinev1alpha1.DeletionStatus {
 	return d
 }
 
-// operation says what a Machine that is being deleted waits for.
+// operation returns a description of the event that the deletion waits for.
 func operation(s machineState, at place) *machinev1alpha1.LastOperation {
 	op := func(t machinev1alpha1.OperationType, format string, args ...any) *machinev1alpha1.LastOperation {
 		return &machinev1alpha1.LastOperation{Type: t, State: machinev1alpha1.OperationProcessing, Description: fmt.Sprintf(format, args...)}
@@ -235,7 +235,7 @@ func operation(s machineState, at place) *machinev1alpha1.LastOperation {
 	}
 	switch at.stage {
 	case machinev1alpha1.DeletionHeld:
-		return op(machinev1alpha1.OperationDelete, "Held: MachineSet %s does not exist any more, and nobody deleted this Machine. Its Node is not drained and its VM is kept. To delete both, set the annotation %s=true", s.collected, machinev1alpha1.AnnotationConfirmDeletion)
+		return op(machinev1alpha1.OperationDelete, "Held: MachineSet %s does not exist any more, and no user deleted this Machine. Its Node is not drained and its VM is kept. To delete both, set the annotation %s=true", s.collected, machinev1alpha1.AnnotationConfirmDeletion)
 	case machinev1alpha1.DeletionPreDrainHooks:
 		return op(machinev1alpha1.OperationDrain, "Waiting for pre-drain hooks: %s", strings.Join(at.hooks, ", "))
 	case machinev1alpha1.DeletionDraining:
@@ -269,13 +269,13 @@ func (s machineState) isBefore() bool {
 	return s.stage == "" || s.stage == machinev1alpha1.DeletionHeld
 }
 
-// isHeld reports whether the garbage collector, and nobody else, deleted the Machine. A
-// MachineSet outlives its Machines, so that one which does not exist decided nothing: it lost
-// its finalizers, or was restored from a backup with another UID.
+// isHeld reports whether only the garbage collector deleted the Machine. A MachineSet outlives its Machines. If
+// it does not exist, it did not decide on the deletion: it lost its finalizers, or was restored from a backup
+// with another UID.
 func (s machineState) isHeld() bool {
 	return s.collected != "" && s.isBefore()
 }
 
-// hasLeftNode reports whether the Node was left before: its VM was released, or the status
-// has a later stage.
+// hasLeftNode reports whether the deletion is past the Node: the VM was released, or the status has a later
+// stage.
 func (s machineState) hasLeftNode() bool { return s.stage.IsPastNode() }

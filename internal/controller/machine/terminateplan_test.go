@@ -106,7 +106,7 @@ func TestStagesOfADeletion(t *testing.T) {
 	}
 	backup := []string{"backup"}
 	type want struct {
-		stage    v1alpha1.DeletionStage // told, "" for nothing
+		stage    v1alpha1.DeletionStage // in the status, "" for no change
 		since    time.Time
 		released bool
 		dropped  bool

@@ -19,7 +19,7 @@ func (w *world) wantTraced(want ...v1alpha1.ResourceReference) {
 	}
 }
 
-// traces makes the Machine refer to something.
+// traces sets the references of the Machine.
 func (w *world) traces(refs ...v1alpha1.ResourceReference) {
 	w.t.Helper()
 	m := w.machine()

@@ -28,8 +28,8 @@ import (
 	"github.com/drover-dev/drover/internal/target"
 )
 
-// TestANodesOwnAnnotationIsNoMemory plays a kubelet that may not write the label and the taint
-// itself, and writes into an annotation that Drover put them there.
+// TestANodesOwnAnnotationIsNoMemory has a kubelet that may not write the label and the taint itself, and claims
+// in an annotation that Drover set them.
 func TestANodesOwnAnnotationIsNoMemory(t *testing.T) {
 	const tier = "node-restriction.kubernetes.io/tier"
 	n := node("n", corev1.ConditionTrue)
@@ -47,13 +47,13 @@ func TestANodesOwnAnnotationIsNoMemory(t *testing.T) {
 	}
 }
 
-// recordedNode is what the status of workerNode has of its Node.
+// recordedNode records a Node in the status of workerNode.
 func recordedNode(name, uid string) func(*machineNode) {
 	return func(wn *machineNode) { wn.Status.NodeRef = &machinev1alpha1.NodeReference{Name: name, UID: uid} }
 }
 
-// TestAKubeletThatTakesTheTokenOfAnotherMachine plays a rogue kubelet at a cloud that names
-// Nodes: it puts the UID of the Machine into the label of its own Node.
+// TestAKubeletThatTakesTheTokenOfAnotherMachine has a rogue kubelet at a cloud that names Nodes: it puts the
+// UID of the Machine into the label of its own Node.
 func TestAKubeletThatTakesTheTokenOfAnotherMachine(t *testing.T) {
 	genuine, rogue := joined("genuine", "uid-1", "w", id), joined("rogue", "uid-r", "w", id)
 	bare := joined("rogue", "uid-r", "w", "")
@@ -119,8 +119,8 @@ func namesOfItems(nodes []corev1.Node) []string {
 	return out
 }
 
-// TestAForgedProviderIDKeepsNoNodeFromItsDrain is of a Machine whose deletion goes on after a
-// restart: the status is all that names the VM.
+// TestAForgedProviderIDKeepsNoNodeFromItsDrain continues the deletion of a Machine after a restart: only the
+// status names the VM.
 func TestAForgedProviderIDKeepsNoNodeFromItsDrain(t *testing.T) {
 	m := dying()
 	m.Status.ProviderID = "of-another"
@@ -266,7 +266,8 @@ func TestALabelIsOneWriteOfTheMachine(t *testing.T) {
 	}
 }
 
-// TestAForgedRecordReachesNoProtectedKey plays a tenant who writes what Drover put on the Node.
+// TestAForgedRecordReachesNoProtectedKey has a tenant who forges the record of the keys that Drover set on the
+// Node.
 func TestAForgedRecordReachesNoProtectedKey(t *testing.T) {
 	const tier = "node-restriction.kubernetes.io/tier"
 	w := running(t)
@@ -309,7 +310,7 @@ func identifiedOf(w *world) metav1.Condition {
 	return *c
 }
 
-// TestAPretenderIsReportedOnceAndBlindsNoMachine plays a rogue kubelet beside a healthy Machine.
+// TestAPretenderIsReportedOnceAndBlindsNoMachine has a rogue kubelet beside a healthy Machine.
 func TestAPretenderIsReportedOnceAndBlindsNoMachine(t *testing.T) {
 	for name, rogue := range map[string]*corev1.Node{
 		"WithTheProviderID": joined("rogue", "uid-r", "of-the-rogue", id),
@@ -350,7 +351,7 @@ func TestAPretenderIsReportedOnceAndBlindsNoMachine(t *testing.T) {
 	}
 }
 
-// TestANodeThatGivesUpItsIdentityStaysTheMachines, which restores the label and reports that.
+// TestANodeThatGivesUpItsIdentityStaysTheMachines: Drover restores the label and reports that.
 func TestANodeThatGivesUpItsIdentityStaysTheMachines(t *testing.T) {
 	for name, token := range map[string]string{"Removed": "", "ThatOfAnotherMachine": "uid-of-another"} {
 		t.Run(name, func(t *testing.T) {
@@ -414,7 +415,7 @@ func TestChangesOfANodeWakeItsMachineAtABoundedRate(t *testing.T) {
 	}
 }
 
-// TestAPretenderWakesItsVictim: else it is reported hours later.
+// TestAPretenderWakesItsVictim: otherwise it is reported hours later.
 func TestAPretenderWakesItsVictim(t *testing.T) {
 	victim, rogue := aMachine(false), aMachine(false)
 	victim.Name, victim.UID, victim.Spec.ProviderID = "victim", "uid-v", ptr.To(id)

@@ -11,29 +11,29 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// maxMoving is how many volumes a status names. A Node has at most some dozens.
+// maxMoving is how many volumes a status names. A Node usually has a few dozen.
 const maxMoving = 256
 
 // An attachment of a PersistentVolume to a Node.
 type attachment struct {
 	volume, node string
-	// attached means that it is done, and not only wanted.
+	// attached means that the volume is attached, not only requested to be.
 	attached bool
 }
 
-// volumeView is what decides over the volumes of a Node that is drained.
+// volumeView has the facts about the volumes of a Node that is drained.
 type volumeView struct {
 	now  time.Time
 	node string
 	// used by pods that are still on the Node.
 	used        map[string]bool
 	attachments []attachment
-	// silent means that the Node's kubelet unmounts nothing any more.
+	// silent means that the kubelet of the Node no longer unmounts volumes.
 	silent           bool
 	detach, reattach time.Duration
 }
 
-// here are the volumes that are attached to the Node, or about to be.
+// here returns the volumes that are attached to the Node, or about to be.
 func (v volumeView) here() map[string]bool {
 	out := map[string]bool{}
 	for _, a := range v.attachments {
@@ -44,7 +44,7 @@ func (v volumeView) here() map[string]bool {
 	return out
 }
 
-// move says what becomes of the volumes, from what was said last.
+// move returns the next state of the volumes, given their recorded state.
 func (v volumeView) move(was []machinev1alpha1.MovingVolume) []machinev1alpha1.MovingVolume {
 	here, elsewhere := v.here(), map[string]bool{}
 	for _, a := range v.attachments {

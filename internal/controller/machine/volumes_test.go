@@ -74,7 +74,7 @@ func using(name, claim string) *corev1.Pod {
 	})
 }
 
-// TestPodsWithVolumesGoOneAfterTheOther plays the life of two of them.
+// TestPodsWithVolumesGoOneAfterTheOther drains two of them.
 func TestPodsWithVolumesGoOneAfterTheOther(t *testing.T) {
 	n := node("n", corev1.ConditionTrue)
 	kube := fake.NewClientset(n, using("a", "data-a"), using("b", "data-b"), using("shared", "nfs"),
@@ -140,7 +140,7 @@ func TestPodsWithVolumesGoOneAfterTheOther(t *testing.T) {
 		for _, m := range d.Volumes {
 			moving += m.Name + " " + string(m.State)
 		}
-		// Those in parallel come in any order.
+		// Parallel evictions come in any order.
 		if len(evicted) != len(tc.evicted) || len(evicted) == 1 && evicted[0] != tc.evicted[0] || d.Stage != tc.stage || moving != tc.moving {
 			t.Errorf("%s: evicted %v, stage %s, volumes %q, want %v, %s, %q", tc.name, evicted, d.Stage, moving, tc.evicted, tc.stage, tc.moving)
 		}

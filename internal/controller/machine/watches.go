@@ -23,21 +23,20 @@ import (
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// watches are those of the kinds that Machines compose and require. Which kinds there are
-// is found out from the pipelines.
+// watches are the watches of the kinds that Machines compose and require. The pipelines determine these kinds.
 type watches struct {
-	// start the watch of a kind. It does not wait for its cache.
+	// start starts the watch of a kind. It does not wait for its cache.
 	start func(schema.GroupVersionKind, handler.TypedEventHandler[*unstructured.Unstructured, reconcile.Request]) error
-	// index the resources of a kind by byMachine. It waits for its cache, and is called once.
+	// index indexes the resources of a kind by byMachine. It waits for the cache, and is called once per kind.
 	index   func(context.Context, schema.GroupVersionKind) error
 	written *overlay
-	// indexing lets one caller index a kind, and the others wait for that.
+	// indexing lets one caller index a kind while the other callers wait.
 	indexing singleflight.Group
 
 	mu      sync.Mutex
 	started map[schema.GroupVersionKind]bool
 	indexed map[schema.GroupVersionKind]bool
-	// held resources by the names of the Machines that they wait for, with the UIDs of these.
+	// held resources by the names of the Machines that they wait for, with the UIDs of these Machines.
 	held map[types.NamespacedName]map[stray]types.UID
 	// required resources of Machines, by kind.
 	required map[schema.GroupVersionKind]map[types.NamespacedName][]*fnv1.ResourceSelector
@@ -47,7 +46,7 @@ func newWatches(written *overlay) *watches {
 	return &watches{written: written, started: map[schema.GroupVersionKind]bool{}, indexed: map[schema.GroupVersionKind]bool{}, held: map[types.NamespacedName]map[stray]types.UID{}, required: map[schema.GroupVersionKind]map[types.NamespacedName][]*fnv1.ResourceSelector{}}
 }
 
-// ensure that a kind is watched.
+// ensure watches a kind, if it is not watched yet.
 func (w *watches) ensure(gvk schema.GroupVersionKind) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -61,7 +60,7 @@ func (w *watches) ensure(gvk schema.GroupVersionKind) error {
 	return nil
 }
 
-// ensureIndex of a kind. An index cannot be added twice.
+// ensureIndex indexes a kind, if it is not indexed yet. An index cannot be added twice.
 func (w *watches) ensureIndex(ctx context.Context, gvk schema.GroupVersionKind) error {
 	_, err, _ := w.indexing.Do(gvk.String(), func() (any, error) {
 		w.mu.Lock()
@@ -88,7 +87,7 @@ func (w *watches) has(gvk schema.GroupVersionKind) bool {
 	return w.started[gvk]
 }
 
-// require what the pipeline of a Machine required in its last answers.
+// require stores the requirements of a Machine's pipeline, and watches their kinds.
 func (w *watches) require(machine types.NamespacedName, required []pipeline.Requirement) {
 	now := map[schema.GroupVersionKind][]*fnv1.ResourceSelector{}
 	for _, q := range required {
@@ -96,7 +95,7 @@ func (w *watches) require(machine types.NamespacedName, required []pipeline.Requ
 		now[gvk] = append(now[gvk], q.Selector)
 	}
 	for gvk := range now {
-		_ = w.ensure(gvk) // A kind that cannot be watched cannot be read either, and the run says so.
+		_ = w.ensure(gvk) // A kind that cannot be watched cannot be read either, and the pipeline reports that.
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -121,7 +120,7 @@ func (w *watches) forget(machine types.NamespacedName) {
 	}
 }
 
-// handler of a kind enqueues the Machine that controls an object, and those that require it.
+// handler enqueues the Machine that controls an object of a kind, and the Machines that require it.
 func (w *watches) handler(gvk schema.GroupVersionKind) handler.TypedEventHandler[*unstructured.Unstructured, reconcile.Request] {
 	enqueue := func(obj *unstructured.Unstructured, q queue) {
 		if obj.GroupVersionKind().Empty() {
@@ -156,7 +155,7 @@ func (w *watches) handler(gvk schema.GroupVersionKind) handler.TypedEventHandler
 	}
 }
 
-// noteHeld remembers the resources that wait for a Machine while they are being deleted.
+// noteHeld stores the resources that wait for a Machine while they are being deleted.
 func (w *watches) noteHeld(gvk schema.GroupVersionKind, obj *unstructured.Unstructured, held bool) {
 	owner, ok := controllerOf(obj, machineKind)
 	if !ok {
@@ -178,7 +177,7 @@ func (w *watches) noteHeld(gvk schema.GroupVersionKind, obj *unstructured.Unstru
 	}
 }
 
-// heldOf are the resources that wait for a Machine, with the UID of the one that controls them.
+// heldOf returns the resources that wait for a Machine, with the UID of their controller.
 func (w *watches) heldOf(machine types.NamespacedName) map[stray]types.UID {
 	w.mu.Lock()
 	defer w.mu.Unlock()

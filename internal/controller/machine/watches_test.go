@@ -21,7 +21,7 @@ import (
 	"github.com/drover-dev/drover/internal/pipeline"
 )
 
-// woken by a handler: the names of Machines.
+// woken returns the names of the Machines that a handler enqueues.
 func woken(t *testing.T, call func(queue)) []string {
 	t.Helper()
 	q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
@@ -142,7 +142,7 @@ func TestRequiredResourcesWakeTheMachinesThatRequireThem(t *testing.T) {
 	}
 }
 
-// TestARequiredResourceWakesTheMachineOfARun is of the requirements of a pipeline.
+// TestARequiredResourceWakesTheMachineOfARun covers the requirements of a pipeline.
 func TestARequiredResourceWakesTheMachineOfARun(t *testing.T) {
 	w := running(t)
 	w.script = func(ctx context.Context, req *fnRequest) (*fnResponse, error) {

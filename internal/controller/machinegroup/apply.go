@@ -15,11 +15,11 @@ import (
 	"github.com/drover-dev/drover/internal/plan/group"
 )
 
-// fieldOwner of what templates say of Machines.
+// fieldOwner of the fields that templates set on Machines.
 const fieldOwner = client.FieldOwner("drover-machinegroup")
 
-// apply a change, as one server-side apply: it creates what does not exist, takes on
-// what nobody controls, and takes back what an earlier template said.
+// apply carries out a change with one server-side apply. It creates a Machine that does not exist,
+// adopts one without a controller, and removes the fields that an earlier template had set.
 func apply(ctx context.Context, c client.Client, g *v1alpha1.MachineGroup, ch group.Change) error {
 	m, err := manifest(g, ch)
 	if err != nil {
@@ -41,8 +41,8 @@ func manifest(g *v1alpha1.MachineGroup, ch group.Change) (*unstructured.Unstruct
 	m.SetNamespace(g.Namespace)
 	m.SetName(ch.Name)
 	if ch.Existing != nil {
-		// Nothing that is gone meanwhile comes into being again: with a UID the API server
-		// refuses to create.
+		// A Machine that was deleted meanwhile must not be created again: with a UID, the API server
+		// refuses to create it.
 		m.SetUID(ch.Existing.UID)
 	}
 	m.SetLabels(ch.Template.Metadata.Labels)

@@ -11,25 +11,24 @@ import (
 	"github.com/drover-dev/drover/internal/plan/group"
 )
 
-// A notification is a status of the group: it wakes the MachineSet, and by it the
-// MachineDeployment, which costs some twenty writes and, with Crossplane's default circuit
-// breaker, two tokens of each. So changes are reported together: the more a set can do about
-// them, the sooner.
+// A notification is a change of the group's status: it enqueues the MachineSet and then the
+// MachineDeployment. That costs some twenty writes and, with Crossplane's default circuit breaker,
+// two tokens of each. So changes are reported together: the more a set can do about them, the sooner.
 const (
-	// settleFor so long after a change more changes of the same sort follow: a notification
-	// waits for that time without a change, unless no Machine is pending any more.
+	// settleFor: for this time after a change, more changes of the same kind follow. A notification
+	// waits until none came for this time, unless no Machine is pending any more.
 	settleFor = 300 * time.Millisecond
-	// settleAtMost is the longest time that a notification waits for the changes that follow.
+	// settleAtMost is the longest time that a notification waits for further changes.
 	settleAtMost = 1500 * time.Millisecond
 	// goneEvery is the shortest interval between two notifications that Machines are gone.
 	goneEvery = 500 * time.Millisecond
-	// arrivalsEvery is the shortest interval between two notifications that half of the
-	// Machines that the set waits for have arrived: of few Machines each is half.
+	// arrivalsEvery is the shortest interval between two notifications that half of the Machines that
+	// the set waits for have arrived: if there are few, each is half.
 	arrivalsEvery = time.Second
 )
 
-// pendingCounts has the number of Machines in each phase that they leave by themselves: they
-// wait for a VM, for a Node, or to be gone.
+// pendingCounts has the number of Machines by the phases that they leave on their own: they wait for
+// a VM, for a Node, or for the end of their deletion.
 type pendingCounts map[v1alpha1.MachinePhase]int
 
 func countPending(machines []*v1alpha1.Machine) pendingCounts {
@@ -47,8 +46,8 @@ func countPending(machines []*v1alpha1.Machine) pendingCounts {
 	return n
 }
 
-// arrivals of Machines that have left a phase since they were counted: none, some, half of
-// the Machines that were in a phase, or all.
+// arrivals is how many Machines have left a phase since they were counted: none, some, half of the
+// Machines in a phase, or all.
 type arrivals int
 
 const (
@@ -105,8 +104,8 @@ func newPace(now func() time.Time) *pace {
 	return &pace{now: now, groups: map[types.NamespacedName]*notifications{}}
 }
 
-// delay returns the time until a change may be reported, 0 if it may be now. Gone means that
-// Machines are gone of which the set does not know that yet.
+// delay returns the time until a change may be reported, 0 if it may be now. The flag gone reports
+// that Machines are gone of which the set was not notified yet.
 func (p *pace) delay(name types.NamespacedName, is pendingCounts, gone bool) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -122,14 +121,14 @@ func (p *pace) delay(name types.NamespacedName, is pendingCounts, gone bool) tim
 	if n.latestAt.IsZero() || !maps.Equal(n.latest, is) {
 		n.latest, n.latestAt = is, now
 	}
-	// Of the Machines that were created or deleted together, the others follow soon.
+	// Machines that were created or deleted together change one after another.
 	settled := n.latestAt.Add(settleFor)
 	if latest := n.changedAt.Add(settleAtMost); settled.After(latest) {
 		settled = latest
 	}
 	interval := group.TellEvery
 	a := n.pending.arrivals(is)
-	if a == allArrived { // No others follow.
+	if a == allArrived { // No further changes follow.
 		settled = now
 	}
 	switch {

@@ -30,10 +30,10 @@ func TestChangesAreReportedTogether(t *testing.T) {
 	ending := func(n int) pendingCounts { return pendingCounts{v1alpha1.MachineTerminating: n} }
 	cases := map[string]struct {
 		reason string
-		// since the last notification, of was pending Machines.
+		// since is the time since the last notification, which reported was.
 		since time.Duration
 		was   pendingCounts
-		// changed so long ago.
+		// changed is the time since the change.
 		changed time.Duration
 		is      pendingCounts
 		gone    bool

@@ -19,7 +19,7 @@ import (
 	"github.com/drover-dev/drover/internal/plan/group"
 )
 
-// atOnce is how many Machines of a group are written at a time.
+// atOnce is how many Machines of a group are written in parallel.
 const atOnce = 8
 
 type reconciler struct {
@@ -56,7 +56,8 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	created, err := r.write(ctx, g, p)
 	seen.pending[v1alpha1.MachineProvisioning] += len(created)
 	err = errors.Join(errors.Join(p.Errors...), err)
-	// Whether a Machine is gone costs a live read: only for a status that is written now.
+	// Checking whether a Machine is gone costs a live read, so it is only done for a status that is
+	// written now.
 	assumed := group.Status(g, p, created, p.Missing, seen.digest, err)
 	if equality.Semantic.DeepEqual(g.Status, assumed) {
 		return reconcile.Result{}, err
@@ -72,16 +73,16 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return reconcile.Result{}, err
 }
 
-// isOld says whether a group changed since it was seen. Who creates by an old one makes
-// again what it had created, if that came and went meanwhile.
+// isOld reports whether a group changed since it was observed. A stale group might create a Machine
+// again that was created and deleted meanwhile.
 func (r *reconciler) isOld(ctx context.Context, g *v1alpha1.MachineGroup) (bool, error) {
 	now, err := r.metadata(ctx, v1alpha1.MachineGroupGroupVersionKind, client.ObjectKeyFromObject(g))
 	return kerrors.IsNotFound(err) || now.ResourceVersion != g.ResourceVersion, client.IgnoreNotFound(err)
 }
 
-// isEnding says whether the set that a group is of is being deleted, or is gone. The
-// function may have ordered Machines by a view in which others went already and it
-// did not.
+// isEnding reports whether the set of a group is being deleted, or is gone. The function may have
+// ordered Machines from a view in which other Machines were already being deleted and the set was
+// not.
 func (r *reconciler) isEnding(ctx context.Context, namespace string, owner *metav1.OwnerReference) (bool, error) {
 	set, err := r.metadata(ctx, v1alpha1.MachineSetGroupVersionKind, types.NamespacedName{Namespace: namespace, Name: owner.Name})
 	if kerrors.IsNotFound(err) {
@@ -90,20 +91,20 @@ func (r *reconciler) isEnding(ctx context.Context, namespace string, owner *meta
 	return err == nil && (set.DeletionTimestamp != nil || set.UID != owner.UID), err
 }
 
-// metadata of an object, as the API server has it.
+// metadata returns the metadata of an object, read live from the API server.
 func (r *reconciler) metadata(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*metav1.PartialObjectMetadata, error) {
 	m := &metav1.PartialObjectMetadata{}
 	m.SetGroupVersionKind(gvk)
 	return m, r.live.Get(ctx, key, m)
 }
 
-// A sight of Machines.
+// A sight is an observation of Machines.
 type sight struct {
-	// machines that the group names, or that its set controls, by name.
+	// machines by name that the group names, or that its set controls.
 	machines map[string]*v1alpha1.Machine
-	// pending Machines of those that the set controls.
+	// pending counts the pending Machines among those that the set controls.
 	pending pendingCounts
-	// digest of what the set sees.
+	// digest of the Machines that the set observes.
 	digest string
 }
 
@@ -141,7 +142,7 @@ func (r *reconciler) look(ctx context.Context, g *v1alpha1.MachineGroup, owner t
 	return sight{machines, countPending(ours), digest}, err
 }
 
-// others are Machines that the set's selector matches, and that it does not control.
+// others returns the Machines that the set's selector matches and that the set does not control.
 func (r *reconciler) others(ctx context.Context, g *v1alpha1.MachineGroup, owner types.UID) ([]*v1alpha1.Machine, error) {
 	if len(g.Spec.MatchLabels) == 0 {
 		return nil, nil
@@ -160,12 +161,12 @@ func (r *reconciler) others(ctx context.Context, g *v1alpha1.MachineGroup, owner
 	return out, nil
 }
 
-// write what the plan says, and return the names of the Machines that it created. What goes, goes first: what
-// replaces it comes when it does. One that cannot be written holds up no other of its
-// sort.
+// write carries out the plan, and returns the names of the Machines that it created. Deletions come
+// first, because replacements are created after them. A Machine that cannot be written does not delay
+// the rest of its kind of action.
 func (r *reconciler) write(ctx context.Context, g *v1alpha1.MachineGroup, p group.Plan) ([]string, error) {
 	err := each(p.Delete, func(m *v1alpha1.Machine) error {
-		// In the foreground, as package finalizer would have it.
+		// Package finalizer expects a deletion in the foreground.
 		return client.IgnoreNotFound(r.client.Delete(ctx, &v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name}},
 			client.PropagationPolicy(metav1.DeletePropagationForeground), client.Preconditions{UID: &m.UID}))
 	})
@@ -188,7 +189,7 @@ func (r *reconciler) write(ctx context.Context, g *v1alpha1.MachineGroup, p grou
 	return created, err
 }
 
-// each does something with all, several at a time, and returns all errors.
+// each calls do with all elements, several in parallel, and returns all errors.
 func each[T any](all []T, do func(T) error) error {
 	errs := make([]error, len(all))
 	work := errgroup.Group{}
@@ -200,7 +201,7 @@ func each[T any](all []T, do func(T) error) error {
 	return errors.Join(errs...)
 }
 
-// gone are those of the names that the API server does not know.
+// gone returns the names that the API server does not know.
 func (r *reconciler) gone(ctx context.Context, namespace string, names []string) ([]string, error) {
 	var gone []string
 	for _, name := range names {

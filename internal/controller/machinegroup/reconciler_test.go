@@ -29,11 +29,11 @@ type world struct {
 	*testing.T
 	client.Client
 	*reconciler
-	// liveReads of Machines.
+	// liveReads counts the live reads of Machines.
 	liveReads int
 	writes    atomic.Int32
 	refuses   string // the name of a Machine
-	// old is the group as it is seen, if that is not as it is.
+	// old is the stale group that is observed, nil if the view is current.
 	old *v1alpha1.MachineGroup
 	now time.Time
 }
@@ -256,7 +256,7 @@ func TestNewsOfMachinesAreToldInBatches(t *testing.T) {
 	}
 }
 
-// TestWhetherAMachineIsGoneIsReadOncePerReport, not at each change of the others.
+// TestWhetherAMachineIsGoneIsReadOncePerReport, not at each change of other Machines.
 func TestWhetherAMachineIsGoneIsReadOncePerReport(t *testing.T) {
 	w := newWorld(t, v1alpha1.MachineGroupSpec{})
 	w.settle()
@@ -295,8 +295,8 @@ func TestAGroupThatIsBeingDeletedMakesNothing(t *testing.T) {
 	}
 }
 
-// TestASetThatIsBeingDeletedGetsNoMachine although its function ordered one: it saw the
-// Machine of the set go, and not yet the set.
+// TestASetThatIsBeingDeletedGetsNoMachine, although its function ordered one: it observed the
+// deletion of the set's Machine before that of the set.
 func TestASetThatIsBeingDeletedGetsNoMachine(t *testing.T) {
 	for name, end := range map[string]func(w *world, set *v1alpha1.MachineSet) error{
 		"InTheForeground": func(w *world, set *v1alpha1.MachineSet) error {

@@ -23,7 +23,7 @@ const (
 	backoffMax = 30 * time.Second
 )
 
-// byController indexes Machines by the UID of what controls them.
+// byController indexes Machines by the UID of their controller.
 const byController = "drover.controller"
 
 // Setup adds the controller to the manager.
@@ -48,8 +48,8 @@ func controllerOf(obj client.Object) []string {
 	return nil
 }
 
-// groupsOf a Machine are that of its MachineSet, which has the set's name, and those of
-// sets whose selectors match it.
+// groupsOf returns the groups of a Machine: that of its MachineSet, which has the set's name, and
+// those of sets whose selectors match it.
 func groupsOf(reader client.Reader) handler.MapFunc {
 	return func(ctx context.Context, m client.Object) []reconcile.Request {
 		names := sets.New[string]()
@@ -57,7 +57,7 @@ func groupsOf(reader client.Reader) handler.MapFunc {
 			names.Insert(by.Name)
 		}
 		groups := &v1alpha1.MachineGroupList{}
-		if reader.List(ctx, groups, client.InNamespace(m.GetNamespace()), client.UnsafeDisableDeepCopy) == nil { // It fails only while the cache stops.
+		if reader.List(ctx, groups, client.InNamespace(m.GetNamespace()), client.UnsafeDisableDeepCopy) == nil { // The list fails only while the cache stops.
 			for i := range groups.Items {
 				if group.Matches(&groups.Items[i], m) {
 					names.Insert(groups.Items[i].Name)

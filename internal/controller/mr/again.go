@@ -11,20 +11,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// Again lets an ExternalClient say when it wants to be called again. The managed
-// reconciler itself knows only its poll interval, and a backoff that grows to a
-// minute while a deletion is under way.
+// Again lets an ExternalClient choose the time of its next call. The managed reconciler itself only
+// has its poll interval, and a backoff that grows to a minute during a deletion.
 type Again struct{ after sync.Map }
 
-// After asks for a reconcile of obj after d, instead of what the managed reconciler
-// decides. It counts for the reconcile that is under way.
+// After requests a reconcile of obj after d, which replaces the delay of the managed reconciler. It
+// applies to the present reconcile.
 func (a *Again) After(obj client.Object, d time.Duration) {
 	a.after.Store(client.ObjectKeyFromObject(obj), d)
 }
 
 func (a *Again) wrap(inner reconcile.Reconciler) reconcile.Reconciler {
 	return reconcile.Func(func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-		a.after.Delete(req.NamespacedName) // of a reconcile that panicked
+		a.after.Delete(req.NamespacedName) // left by a reconcile that panicked
 		res, err := inner.Reconcile(ctx, req)
 		d, asked := a.after.LoadAndDelete(req.NamespacedName)
 		if after, ok := d.(time.Duration); asked && ok && err == nil {
@@ -34,8 +33,8 @@ func (a *Again) wrap(inner reconcile.Reconciler) reconcile.Reconciler {
 	})
 }
 
-// written forgets what was asked for in a reconcile that meets a conflict: nobody was
-// told what it saw. The managed reconciler asks for another at once, and hides why.
+// written removes the request of a reconcile that meets a conflict: its observation was not recorded.
+// The managed reconciler requests another reconcile at once, and hides the cause.
 func (a *Again) written(obj client.Object, err error) error {
 	if kerrors.IsConflict(err) {
 		a.after.Delete(client.ObjectKeyFromObject(obj))
@@ -43,12 +42,12 @@ func (a *Again) written(obj client.Object, err error) error {
 	return err
 }
 
-// manager for the managed reconciler that is wrapped.
+// manager returns the manager for the wrapped managed reconciler.
 func (a *Again) manager(m manager.Manager) manager.Manager {
 	return managerWith{Manager: m, client: heedingClient{Client: m.GetClient(), again: a}}
 }
 
-// heedingClient tells of what was written.
+// heedingClient passes the results of its writes to Again.
 type heedingClient struct {
 	client.Client
 	again *Again

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// managerWith gives the managed reconciler another client.
+// managerWith is a manager with another client.
 type managerWith struct {
 	manager.Manager
 	client client.Client
@@ -18,15 +18,14 @@ type managerWith struct {
 
 func (m managerWith) GetClient() client.Client { return m.client }
 
-// Quiet returns the manager with a client that leaves out the writes of the managed
-// reconciler that change nothing, and that reads its own writes.
+// Quiet returns the manager with a client that omits the writes of the managed reconciler that change
+// nothing, and that reads its own writes.
 func Quiet(m manager.Manager) manager.Manager {
 	return managerWith{Manager: m, client: quietClient{Client: m.GetClient(), own: newOwnWrites()}}
 }
 
-// quietClient leaves out two writes of the managed reconciler that change nothing:
-// the status that it sends at the end of every reconcile, changed or not, and the
-// connection Secret that it creates before there is anything to put into it.
+// quietClient omits two writes of the managed reconciler that change nothing: the status at the end
+// of every reconcile if it is unchanged, and the connection Secret while it has no data.
 type quietClient struct {
 	client.Client
 	own *ownWrites
@@ -45,7 +44,7 @@ func (c quietClient) Status() client.SubResourceWriter {
 
 type quietStatus struct {
 	client.SubResourceWriter
-	reader client.Reader // that the reconciler read its object from
+	reader client.Reader // the source of the reconciler's object
 	own    *ownWrites
 }
 

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// ownWritesKept is how many managed resources are remembered until the cache has them.
+// ownWritesKept is how many managed resources are kept in memory until the cache has them.
 const ownWritesKept = 8192
 
 // ownWrites are the managed resources that this process wrote last. The managed reconciler
@@ -30,7 +30,7 @@ func ownKeyOf(obj client.Object) ownKey {
 	return ownKey{kind: reflect.TypeOf(obj), name: client.ObjectKeyFromObject(obj)}
 }
 
-// remember an object that was written, unless it is no managed resource.
+// remember stores an object that was written, if it is a managed resource.
 func (o *ownWrites) remember(obj client.Object, err error) error {
 	mg, ok := obj.(resource.Managed)
 	if !ok {
@@ -46,7 +46,7 @@ func (o *ownWrites) remember(obj client.Object, err error) error {
 	return nil
 }
 
-// refresh an object that was read from the cache, if a newer one was written.
+// refresh replaces an object that was read from the cache if a newer version was written.
 func (o *ownWrites) refresh(obj client.Object) {
 	v, ok := o.last.Get(ownKeyOf(obj))
 	if !ok {

@@ -19,7 +19,7 @@ func TestAReconcilerReadsItsOwnWriteThatTheCacheLacks(t *testing.T) {
 		t.Fatal(err)
 	}
 	vm := &v1alpha1.VirtualMachine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "vm", UID: "u"}}
-	var cached *v1alpha1.VirtualMachine // as an informer that lags has it
+	var cached *v1alpha1.VirtualMachine // the version in a stale informer
 	kube := fake.NewClientBuilder().WithScheme(s).WithObjects(vm).WithStatusSubresource(vm).WithInterceptorFuncs(interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
 			into, ok := obj.(*v1alpha1.VirtualMachine)

@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	// An event that says the same of the same object is sent again after so long.
+	// repeatAfter is the time after which an event with the same message and object is sent again.
 	repeatAfter = time.Hour
-	// So many events are remembered.
+	// remembered is the number of events that are kept in memory.
 	remembered = 8192
 )
 
-// Reasons of the managed reconciler's events that only report a call, where our own events or
-// the status have more.
+// uninformative are the reasons of the managed reconciler's events that carry no detail. Drover's own
+// events or the status have it.
 var uninformative = map[event.Reason]bool{
 	machinev1alpha1.EventCreatedExternalResource: true,
 	machinev1alpha1.EventUpdatedExternalResource: true,
@@ -51,7 +51,7 @@ type sentEvent struct {
 	at      time.Time
 }
 
-// Event is sent unless the last event with its reason said the same.
+// Event sends an event unless the last one with its reason had the same message.
 func (r *Recorder) Event(obj runtime.Object, e event.Event) {
 	if uninformative[e.Reason] {
 		return
@@ -68,6 +68,6 @@ func (r *Recorder) Event(obj runtime.Object, e event.Event) {
 	r.next.Event(obj, e)
 }
 
-// WithAnnotations returns the Recorder as it is: the managed reconciler would only
-// add the external name, which the object has.
+// WithAnnotations returns the same Recorder: the managed reconciler would only add the external name,
+// which the object has.
 func (r *Recorder) WithAnnotations(...string) event.Recorder { return r }

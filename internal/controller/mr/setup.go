@@ -44,13 +44,13 @@ type Controller[T interface {
 	Object    T
 	List      resource.ManagedList
 	Connector managed.TypedExternalConnector[T]
-	// Again is what the Connector's clients call.
+	// Again receives the requests of the Connector's clients for the next reconcile.
 	Again *Again
-	// Recorder is what the Connector's clients record with.
+	// Recorder is the event recorder of the Connector's clients.
 	Recorder event.Recorder
-	// Sources of reconciles beside the objects themselves. Optional.
+	// Sources of reconciles in addition to the objects themselves. Optional.
 	Sources []source.Source
-	// Options that follow those that every Controller has. Optional.
+	// Options that are applied after those of every Controller. Optional.
 	Options []managed.ReconcilerOption
 }
 
@@ -84,7 +84,7 @@ func (c Controller[T]) Setup(mgr ctrl.Manager, o controller.Options) error {
 	return b.Complete(ratelimiter.NewReconciler(name, c.Again.wrap(r), o.GlobalRateLimiter))
 }
 
-// options that every Controller has, by its name.
+// options returns the options that every Controller has. The name is that of the controller.
 func (c Controller[T]) options(name string, o controller.Options) []managed.ReconcilerOption {
 	opts := []managed.ReconcilerOption{
 		managed.WithTypedExternalConnector(c.Connector),
@@ -102,8 +102,8 @@ func (c Controller[T]) options(name string, o controller.Options) []managed.Reco
 	return opts
 }
 
-// finalizerLeft lets the removal of a finalizer from a dying object through: the
-// managed reconciler waits until its own is the only one left.
+// finalizerLeft accepts the removal of a finalizer from an object that is being deleted: the managed
+// reconciler waits until its own finalizer is the only one left.
 var finalizerLeft = predicate.Funcs{
 	CreateFunc:  func(ctrlevent.CreateEvent) bool { return false },
 	DeleteFunc:  func(ctrlevent.DeleteEvent) bool { return false },

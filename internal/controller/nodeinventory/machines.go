@@ -12,9 +12,9 @@ import (
 	"github.com/drover-dev/drover/internal/names"
 )
 
-// machinesOf returns the names of the Machines in the namespaces of the queries, by namespace
-// and name of their VM. The name of a VM has a hash of its Machine's UID, and the tags of some
-// clouds do not name the Machine: only a look at the Machines tells which one has a VM's name.
+// machinesOf returns the names of the Machines in the namespaces of the queries, by namespace and
+// name of their VM. The name of a VM has a hash of its Machine's UID, and the tags of some clouds do
+// not name the Machine. So only a list of the Machines shows which Machine has the VM of a name.
 func (r *reconciler) machinesOf(ctx context.Context, queries []clusterv1alpha1.NodeQuery) (map[types.NamespacedName]string, error) {
 	out, listed := map[types.NamespacedName]string{}, map[string]bool{}
 	for _, q := range queries {

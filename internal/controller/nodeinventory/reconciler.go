@@ -24,17 +24,17 @@ import (
 	"github.com/drover-dev/drover/internal/workernode"
 )
 
-// interval between two looks while nothing wakes the controller: the watch of a target
-// cluster may have ended.
+// interval between two checks if no event enqueues the inventory: the watch of a target cluster may
+// have ended.
 const interval = time.Minute
 
-// A cluster is what is needed of a target cluster.
+// A cluster has the parts of a target cluster that the controller needs.
 type cluster struct {
 	kube kubernetes.Interface
-	// nodes and ofVM read from a cache: the Node of a name, and those with a providerID.
+	// nodes and ofVM read from a cache: the Node of a name, and the Nodes with a providerID.
 	nodes func(ctx context.Context, token, name, uid string) ([]*corev1.Node, error)
 	ofVM  func(ctx context.Context, providerID string) ([]*corev1.Node, error)
-	// classify an error of a call.
+	// classify returns the class of an error of a call.
 	classify func(error) error
 }
 
@@ -44,7 +44,7 @@ type reconciler struct {
 	connect func(context.Context, target.Ref) (cluster, error)
 }
 
-// Reconcile a NodeInventory.
+// Reconcile updates the answers of a NodeInventory.
 func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	n := &clusterv1alpha1.NodeInventory{}
 	if err := r.client.Get(ctx, req.NamespacedName, n); err != nil {
@@ -70,7 +70,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	n = n.DeepCopy()
 	n.Status = status
 	if err := r.client.Status().Update(ctx, n); err != nil {
-		if kerrors.IsConflict(err) { // The cache gets the newer one soon, which causes a reconcile.
+		if kerrors.IsConflict(err) { // The cache soon gets the newer version, which causes a reconcile.
 			return reconcile.Result{RequeueAfter: interval}, nil
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
@@ -78,16 +78,16 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return reconcile.Result{RequeueAfter: interval}, nil
 }
 
-// A look at one target cluster.
+// A look is the observation of one target cluster.
 type look struct {
 	cluster
-	// registered are the Nodes that registered as the Machines in question.
+	// registered has the Nodes that registered as the Machines in question.
 	registered []corev1.Node
-	// err is why nobody can look.
+	// err is the reason why the cluster cannot be observed.
 	err error
 }
 
-// look at each target cluster once. There is no look at one without a configuration.
+// look observes each target cluster once. A cluster without a configuration has no entry.
 func (r *reconciler) look(ctx context.Context, queries []clusterv1alpha1.NodeQuery) map[target.Ref]*look {
 	uids := map[target.Ref][]string{}
 	for _, q := range queries {
@@ -110,7 +110,7 @@ func (r *reconciler) look(ctx context.Context, queries []clusterv1alpha1.NodeQue
 	return out
 }
 
-// refsOf are the configurations that a query can be about.
+// refsOf returns the configurations that a query can refer to.
 func refsOf(q clusterv1alpha1.NodeQuery) []target.Ref {
 	if q.Cluster == "" {
 		return nil
@@ -122,12 +122,12 @@ func refsOf(q clusterv1alpha1.NodeQuery) []target.Ref {
 	return refs
 }
 
-// list the Nodes that registered as Machines, as the API server has them now. It is a proof
-// that the cluster answers: what a cache has of one that does not may be old.
+// list returns the Nodes that registered as Machines, read live. It proves that the cluster answers:
+// the cache of a cluster that does not answer may be stale.
 func (l *look) list(ctx context.Context, uids []string) ([]corev1.Node, error) {
 	uids = slices.DeleteFunc(slices.Compact(slices.Sorted(slices.Values(uids))), func(uid string) bool { return uid == "" })
 	if len(uids) == 0 {
-		uids = []string{"none"} // A list all the same.
+		uids = []string{"none"} // The list is needed as a proof, even if it is empty.
 	}
 	is, err := labels.NewRequirement(clusterv1alpha1.LabelJoinToken, selection.In, uids)
 	if err != nil {
@@ -140,7 +140,7 @@ func (l *look) list(ctx context.Context, uids []string) ([]corev1.Node, error) {
 	return list.Items, nil
 }
 
-// answer a query by what was seen.
+// answer returns the answer to a query from the observations.
 func answer(ctx context.Context, q clusterv1alpha1.NodeQuery, looks map[target.Ref]*look) clusterv1alpha1.NodeAnswer {
 	out := clusterv1alpha1.NodeAnswer{ExternalName: q.ExternalName}
 	seen, problems := false, []string{}
@@ -171,7 +171,7 @@ func answer(ctx context.Context, q clusterv1alpha1.NodeQuery, looks map[target.R
 	return out
 }
 
-// nodesOf a VM.
+// nodesOf returns the Nodes of a VM.
 func (l *look) nodesOf(ctx context.Context, q clusterv1alpha1.NodeQuery) ([]*corev1.Node, error) {
 	if l.err != nil {
 		return nil, l.err
@@ -197,11 +197,11 @@ func (l *look) nodesOf(ctx context.Context, q clusterv1alpha1.NodeQuery) ([]*cor
 	return out, nil
 }
 
-// isReady reports whether pods may run on a Node. Until it was initialized none was scheduled
-// to it: it joined late, for a Machine that nobody has any more.
+// isReady reports whether pods may run on a Node. Before its initialization no pod was scheduled to
+// it: it joined late, for a Machine that no longer exists.
 func isReady(node *corev1.Node) bool {
 	return workernode.IsReady(node) && !workernode.IsUninitialized(node)
 }
 
-// maxProblem is as much of an error as an answer holds.
+// maxProblem is the maximum length of an error in an answer.
 const maxProblem = 256

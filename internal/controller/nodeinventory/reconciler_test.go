@@ -43,7 +43,7 @@ func uninitialized(n *corev1.Node) *corev1.Node {
 	return n
 }
 
-// A world has target clusters by their configurations, and how many statuses were written.
+// A world has target clusters by their configurations, and the number of written statuses.
 type world struct {
 	*reconciler
 	clusters map[target.Ref][]*corev1.Node

@@ -18,8 +18,8 @@ import (
 	"github.com/drover-dev/drover/internal/target"
 )
 
-// settle is how long a change of a Node waits for others. A kubelet may change its Node many
-// times a second, and each look is a list of the target cluster's API server.
+// settle is how long a change of a Node waits for further changes. A kubelet may change its Node many
+// times a second, and each reconcile is a list request to the target cluster's API server.
 const settle = time.Second
 
 // Setup adds the controller to the manager.
@@ -40,7 +40,7 @@ func Setup(mgr ctrl.Manager, o controller.Options, pool *target.Pool) error {
 		Complete(r)
 }
 
-// asking are the NodeInventories that ask about the VM of a Node. There are few of them.
+// asking returns the NodeInventories that query the VM of a Node. There are few of them.
 func asking(ctx context.Context, reader client.Reader, n target.NodeIdentity) []reconcile.Request {
 	list := &clusterv1alpha1.NodeInventoryList{}
 	if reader.List(ctx, list, client.UnsafeDisableDeepCopy) != nil {

@@ -7,11 +7,11 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/servers"
 )
 
-// consoleLines are requested of a server: more than are shown, since what explains a failure may
-// be further up.
+// consoleLines is how many lines of a server's console are requested. It is more than are shown,
+// since the cause of a failure may be further up.
 const consoleLines = 500
 
-// console returns the end of what a server wrote to its console.
+// console returns the end of a server's console output.
 func (p *projects) console(ctx context.Context, mg resource.ModernManaged, id string) (string, error) {
 	project, err := p.of(ctx, mg)
 	if err != nil {

@@ -22,7 +22,7 @@ func (w *world) reads() int {
 	return calls[action]
 }
 
-// requestConsole as a Machine that is late to join does.
+// requestConsole requests the console as a Machine does that is late to join.
 func (w *world) requestConsole(vm *v1alpha1.VirtualMachine, value string) {
 	w.Change(vm, func() { meta.AddAnnotations(vm, map[string]string{machinev1alpha1.AnnotationReadConsole: value}) })
 }
@@ -65,7 +65,7 @@ func TestAConsoleIsReadOnDemand(t *testing.T) {
 	})
 }
 
-// TestAConsoleThatCannotBeReadIsNoErrorOfTheInstance has the answers of a Nova.
+// TestAConsoleThatCannotBeReadIsNoErrorOfTheInstance has the error responses of Nova.
 func TestAConsoleThatCannotBeReadIsNoErrorOfTheInstance(t *testing.T) {
 	for name, f := range map[string]fakecloud.Fault{
 		"TheInstanceIsNotReady":  {Status: 409, Code: "conflictingRequest", Message: "Instance 4 is not ready"},

@@ -20,8 +20,8 @@ var configs = providerconfig.Configs{
 	Cluster:      &v1alpha1.ClusterProviderConfig{},
 }
 
-// credentials are what the Secret of a provider config holds: an application credential,
-// or a user with a password and the project.
+// credentials are the contents of a provider config's Secret: an application credential, or a user
+// with a password and the project.
 type credentials struct {
 	ApplicationCredentialID     string `json:"applicationCredentialID"`
 	ApplicationCredentialSecret string `json:"applicationCredentialSecret"`
@@ -38,7 +38,7 @@ type credentials struct {
 const like = `{"applicationCredentialID": "...", "applicationCredentialSecret": "..."} or ` +
 	`{"username": "...", "password": "...", "userDomainName": "Default", "projectName": "...", "projectDomainName": "Default"}`
 
-// options by which Keystone is asked for a token.
+// options returns the options of a login at Keystone.
 func (c credentials) options(authURL string) (gophercloud.AuthOptions, error) {
 	o := gophercloud.AuthOptions{IdentityEndpoint: authURL, AllowReauth: true}
 	switch {
@@ -56,8 +56,8 @@ func (c credentials) options(authURL string) (gophercloud.AuthOptions, error) {
 	return o, nil
 }
 
-// findProject returns the project that mg's provider config names. It is read each time,
-// so that a change counts at once.
+// findProject returns the project that mg's provider config names. It is read each time, so that a
+// change takes effect at once.
 func findProject(ctx context.Context, c client.Reader, mg resource.ModernManaged) (projectKey, error) {
 	pc, err := configs.Get(ctx, c, mg)
 	if err != nil {

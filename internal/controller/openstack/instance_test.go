@@ -92,8 +92,8 @@ func TestATokenThatExpiresIsRenewed(t *testing.T) {
 	})
 }
 
-// TestALostAnswerMakesNoSecondInstance: names are not unique in OpenStack, so that it
-// must not be tried again. The function replaces such a Machine.
+// TestALostAnswerMakesNoSecondInstance: names are not unique in OpenStack, so the creation must not
+// be retried. The function replaces such a Machine.
 func TestALostAnswerMakesNoSecondInstance(t *testing.T) {
 	for name, f := range map[string]fakecloud.Fault{
 		"TheConnectionIsCut":  {Call: create, Lost: true},

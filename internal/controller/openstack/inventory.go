@@ -32,7 +32,7 @@ func (p *projects) inventory(ctx context.Context, i *v1alpha1.VirtualMachineInve
 // lister lists the servers of a project, in all zones of its region.
 type lister struct{ project *project }
 
-// List reads all servers of the project: OpenStack cannot look for metadata.
+// List reads all servers of the project: OpenStack cannot search by metadata.
 func (l lister) List(ctx context.Context, installation string) ([]inventory.VM, bool, error) {
 	found, err := l.project.servers(ctx)
 	if err != nil {

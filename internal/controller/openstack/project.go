@@ -3,8 +3,6 @@ package openstack
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,28 +23,29 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/cloud/trust"
 	"github.com/drover-dev/drover/internal/lift"
 	"github.com/drover-dev/drover/internal/ratelimit"
 )
 
 const (
-	// answerTimeout ends a call that the cloud does not answer.
+	// answerTimeout is the timeout of a call that the cloud does not answer.
 	answerTimeout = time.Minute
-	// refusedFor so long a login that was refused is not tried again with the same
-	// credentials: a cloud may lock an account after some.
+	// refusedFor is how long a refused login is not retried with the same credentials: a cloud may
+	// lock an account after several attempts.
 	refusedFor = 30 * time.Second
 )
 
-// projectKey tells projects apart, and those who go to them.
+// projectKey identifies a project and the account that accesses it.
 type projectKey struct {
 	authURL, region, ca string
 	credentials         credentials
 }
 
-// projects have one client each.
+// projects has one client per project.
 type projects struct {
 	kube client.Reader
-	// transport makes that of a project, with the CA bundle.
+	// transport returns the transport of a project, with the CA bundle.
 	transport func(ca string) (http.RoundTripper, error)
 	known     lift.Accounts[projectKey, *project]
 	faults    faults
@@ -55,14 +54,10 @@ type projects struct {
 func newProjects(c client.Reader) *projects { return &projects{kube: c, transport: transport} }
 
 func transport(ca string) (http.RoundTripper, error) {
-	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.ResponseHeaderTimeout = answerTimeout
-	if ca != "" {
-		pool := x509.NewCertPool()
-		if !pool.AppendCertsFromPEM([]byte(ca)) {
-			return nil, errors.New("spec.caBundle of the provider config: must be certificates in PEM")
-		}
-		t.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
+	t, err := trust.Transport([]byte(ca), answerTimeout)
+	if err != nil {
+		// Nothing but the bundle can be wrong.
+		return nil, errors.New("spec.caBundle of the provider config: must be certificates in PEM")
 	}
 	return t, nil
 }
@@ -90,7 +85,7 @@ func (p *projects) of(ctx context.Context, mg resource.ModernManaged) (*project,
 type project struct {
 	key    projectKey
 	client *gophercloud.ProviderClient
-	// hasServers: the account has shown a server that was asked for by its ID.
+	// hasServers reports whether the account has returned a server that was requested by its ID.
 	hasServers atomic.Bool
 
 	mu       sync.Mutex
@@ -110,7 +105,7 @@ func newProject(key projectKey, t http.RoundTripper, f *faults) (*project, error
 	return p, nil
 }
 
-// login asks for a token, once. gophercloud asks for another when it has expired.
+// login requests a token, once. When it expires, gophercloud requests another.
 func (p *project) login(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -131,14 +126,13 @@ func (p *project) login(ctx context.Context) error {
 		}
 		return err
 	}
-	// The Terraform provider's own finder of services, which asks none of them for its
-	// versions.
+	// The endpoint locator of the Terraform provider requests no versions from the services.
 	p.client.EndpointLocator = p.config().EndpointLocator
 	p.loggedIn, p.refused = true, nil
 	return nil
 }
 
-// config for the Terraform provider.
+// config returns the configuration for the Terraform provider.
 func (p *project) config() *openstack.Config {
 	return &openstack.Config{Config: auth.Config{
 		OsClient: p.client, AuthOpts: &gophercloud.AuthOptions{}, Region: p.key.region, IdentityEndpoint: p.key.authURL,
@@ -150,10 +144,10 @@ func (p *project) compute() (*gophercloud.ServiceClient, error) {
 	return cloud.NewComputeV2(p.client, gophercloud.EndpointOpts{Region: p.key.region})
 }
 
-// codeCreationUnknown begins the error of a creation that may have made a server.
+// codeCreationUnknown is the prefix of an error of a creation that may have created a server.
 const codeCreationUnknown = "CreationUnknown: "
 
-// watch what is told of servers.
+// watch records the responses about servers.
 type watch struct {
 	next    http.RoundTripper
 	project *project
@@ -177,8 +171,8 @@ func (w watch) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// unknown says so of a creation of which nobody knows whether it made a server. A
-// gateway that has no server behind it answers 503, and then there is none.
+// unknown returns an error with codeCreationUnknown if it is unknown whether a creation created a
+// server. A gateway without a server behind it answers 503, and then no server was created.
 func unknown(resp *http.Response, err error) (*http.Response, error) {
 	switch {
 	case err != nil && !ratelimit.Unsent(err):
@@ -190,11 +184,11 @@ func unknown(resp *http.Response, err error) (*http.Response, error) {
 	return resp, err
 }
 
-// faults are what servers failed with, by their IDs. The Terraform provider tells only
-// that they did.
+// faults has the fault messages of servers by their IDs. The Terraform provider only reports that a
+// server failed.
 type faults struct{ texts sync.Map }
 
-// note what a server says of itself.
+// note records the fault in the response about a server.
 func (f *faults) note(id string, resp *http.Response) error {
 	b, err := io.ReadAll(resp.Body)
 	_ = resp.Body.Close()
@@ -226,8 +220,8 @@ func (f *faults) of(id string) string {
 
 var errOtherProject = errors.New("PermissionDenied: the project of the credentials has no server of Drover at all: are they those of another project? The server counts as lost only when the project has shown one")
 
-// gone doubts that a server is gone whose project was not seen to have any: credentials
-// of another project do not show it either.
+// gone returns an error if it is not certain that a server is gone, because its project was not seen
+// to have any: credentials of another project would not show the server either.
 func (p *projects) gone(ctx context.Context, mg resource.ModernManaged) error {
 	project, err := p.of(ctx, mg)
 	if err != nil {
@@ -248,7 +242,7 @@ func (p *projects) gone(ctx context.Context, mg resource.ModernManaged) error {
 	return errOtherProject
 }
 
-// servers that the project has in its region.
+// servers returns the servers of the project in its region.
 func (p *project) servers(ctx context.Context) ([]servers.Server, error) {
 	c, err := p.compute()
 	if err != nil {

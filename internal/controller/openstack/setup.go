@@ -23,8 +23,7 @@ import (
 
 // Setup adds all controllers of the provider.
 func Setup(_ context.Context, mgr ctrl.Manager, o controller.Options) error {
-	// The Terraform provider's own log, which repeats what it returns and would tell
-	// user data.
+	// The log of the Terraform provider only repeats its results, and would disclose user data.
 	log.SetOutput(io.Discard)
 	pc, err := config.Provider()
 	if err != nil {
@@ -49,7 +48,7 @@ func (p *projects) behaviours() map[string]lift.Behaviour {
 	}}
 }
 
-// ready says of a server that failed what it failed with.
+// ready returns the condition of a server, with the fault message of a failed one.
 func (p *projects) ready(state map[string]any) xpv2.Condition {
 	c := config.Ready(state)
 	id, _ := state["id"].(string)

@@ -25,7 +25,7 @@ import (
 const (
 	good, other = "s3cret-good", "s3cret-of-another-project"
 
-	// soon is more than enough for anything that nothing keeps from happening.
+	// soon is more than enough for an operation without an obstacle.
 	soon = 2 * time.Minute
 )
 
@@ -40,7 +40,7 @@ func credential(id string) []byte {
 	return []byte(`{"applicationCredentialID":"` + id + `","applicationCredentialSecret":"secret-of-` + id + `"}`)
 }
 
-// inWorld runs a test with a cloud that has the options.
+// inWorld runs a test with a cloud of these options.
 func inWorld(t *testing.T, o fakecloud.Options, test func(*testing.T, *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -75,7 +75,7 @@ func (w *world) process(t *testing.T) func(client.Client) lifttest.Process {
 	}
 }
 
-// credential changes the one in the Secret, which wakes nobody.
+// credential changes the credential in the Secret, which enqueues no reconcile.
 func (w *world) credential(data []byte) {
 	w.Change(w.secret, func() { w.secret.Data["credentials"] = data })
 }
@@ -95,8 +95,8 @@ func instance(name string) *v1alpha1.VirtualMachine {
 	return vm
 }
 
-// running adds an instance and waits until it runs. It is then pinned, as the function
-// does when it knows the VM.
+// running adds an instance and waits until it runs. It then pins the instance, as the function does
+// once the VM is known.
 func (w *world) running(name string) *v1alpha1.VirtualMachine {
 	vm := instance(name)
 	w.Add(vm)
@@ -107,7 +107,7 @@ func (w *world) running(name string) *v1alpha1.VirtualMachine {
 	return vm
 }
 
-// posts are the calls that made servers, or tried to.
+// posts returns the number of calls that created servers, or tried to.
 func (w *world) posts() int {
 	calls, _ := w.cloud.Calls()
 	return calls["POST /compute/v2.1/servers"]

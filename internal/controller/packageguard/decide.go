@@ -2,7 +2,7 @@ package packageguard
 
 import "k8s.io/apimachinery/pkg/api/equality"
 
-// An action is what the controller does to a ClusterUsage.
+// An action on a ClusterUsage.
 type action string
 
 const (
@@ -12,10 +12,9 @@ const (
 	remove action = "delete"
 )
 
-// An observation is all that the decision depends on.
+// An observation is the input of the decision.
 type observation struct {
-	// isNeeded is true while there is a Machine that needs the package, also one that is
-	// being deleted.
+	// isNeeded reports whether a Machine needs the package, which may be one that is being deleted.
 	isNeeded bool
 	// desired is the spec of the ClusterUsage, nil if there is no package to guard. It is
 	// not observed while the package is not needed.
@@ -24,15 +23,15 @@ type observation struct {
 	usage *usage
 }
 
-// A usage is what the decision needs to know of the ClusterUsage.
+// A usage has the parts of a ClusterUsage that the decision depends on.
 type usage struct {
 	spec map[string]any
-	// terminating is true while the usage waits for the finalizer of Crossplane.
+	// terminating reports whether the usage waits for the finalizer of Crossplane.
 	terminating bool
 }
 
-// decide returns what to do. Every change of an observed object leads to another
-// decision, so that keep is also the answer while a deletion is under way.
+// decide returns the next action. Every change of an observed object leads to another decision, so
+// keep is also the answer during a deletion.
 func decide(o observation) action {
 	switch {
 	case o.usage != nil && o.usage.terminating:

@@ -43,7 +43,7 @@ func revisionGroupVersionKind(kind string) schema.GroupVersionKind {
 	return packageGroupVersionKind(kind + "Revision")
 }
 
-// newMetadata returns the metadata of an object with nothing but its kind and name.
+// newMetadata returns the metadata of an object with only its kind and name.
 func newMetadata(gvk schema.GroupVersionKind, name string) *metav1.PartialObjectMetadata {
 	m := &metav1.PartialObjectMetadata{}
 	m.SetGroupVersionKind(gvk)
@@ -56,10 +56,10 @@ type finder interface {
 	find(ctx context.Context) (string, error)
 }
 
-// revisionOf returns the reference to the revision of a package of this kind that installed
-// the definition, nil if none did. Inactive revisions own the definition too, but only the
-// active one controls it. Crossplane may convert a CRD of a Provider to a
-// ManagedResourceDefinition, which then owns the CRD without controlling it.
+// revisionOf returns the reference to the revision of a package of this kind that installed the
+// definition, nil if there is none. Inactive revisions own the definition too, but only the active
+// one controls it. Crossplane may convert a CRD of a Provider to a ManagedResourceDefinition, which
+// then owns the CRD without controlling it.
 func revisionOf(definition *metav1.PartialObjectMetadata, kind string) *metav1.OwnerReference {
 	by := metav1.GetControllerOf(definition)
 	if by == nil || schema.FromAPIVersionAndKind(by.APIVersion, by.Kind).GroupKind() != revisionGroupVersionKind(kind).GroupKind() {
@@ -124,8 +124,8 @@ func (f *functionFinder) find(ctx context.Context) (string, error) {
 	return f.name, nil
 }
 
-// A groupFinder finds the Provider of the first kind of an API group that a Machine has
-// resources of. All kinds of a group are taken to be of one package.
+// A groupFinder finds the Provider of the first kind of an API group that a Machine has resources of.
+// All kinds of a group are assumed to come from one package.
 type groupFinder struct {
 	group    string
 	machines client.Reader // a cache with the index byGroup

@@ -20,7 +20,7 @@ const (
 	groupUsagePrefix   = "drover-machines."
 )
 
-// What a user reads when the deletion of a package is denied.
+// Reasons that a user reads when the deletion of a package is denied.
 const (
 	ProviderReason = "Machines exist: deleting this package would delete them and their VMs. " +
 		"Delete all MachineDeployments, MachineSets and Machines first (kubectl get machines -A), then delete the package."
@@ -29,27 +29,27 @@ const (
 	FunctionReason = ConfigurationReason
 )
 
-// GroupUsage returns the name of the ClusterUsage of the package that brings the VMs of an
-// API group.
+// GroupUsage returns the name of the ClusterUsage of the package that installs the VMs of an API
+// group.
 func GroupUsage(group string) string { return groupUsagePrefix + group }
 
-// GroupReason returns what a user reads when the deletion of this package is denied.
+// GroupReason returns the reason that a user reads when the deletion of this package is denied.
 func GroupReason(group string) string {
 	return "Machines have resources of " + group + ": without this package nothing deletes their VMs. " +
 		"Delete these Machines first (kubectl get machines -A), then delete the package."
 }
 
-// A guard is one ClusterUsage, and what it depends on.
+// A guard is one ClusterUsage with its dependencies.
 type guard struct {
 	usage  string
 	kind   string // of the package
 	reason string
 	finder finder
-	// machines selects those that need the package.
+	// machines selects the Machines that need the package.
 	machines []client.ListOption
 
-	// blockedUntil is when the API server is called again after it lacked a kind or a
-	// right; logged is the error that was logged last.
+	// blockedUntil is the time of the next call to the API server after it lacked a kind or a right;
+	// logged is the last logged error.
 	blockedUntil time.Time
 	logged       string
 }
@@ -73,7 +73,7 @@ func groupsOf(o client.Object) []string {
 	}
 	var out []string
 	for _, r := range m.Status.ResourceRefs {
-		// Kinds of Kubernetes itself are of no package.
+		// Kinds of Kubernetes itself belong to no package.
 		group := schema.FromAPIVersionAndKind(r.APIVersion, r.Kind).Group
 		if strings.Contains(group, ".") && !strings.HasSuffix(group, ".k8s.io") && !slices.Contains(out, group) {
 			out = append(out, group)

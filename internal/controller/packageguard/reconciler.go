@@ -17,14 +17,14 @@ import (
 const (
 	// timeout of a reconcile. A cache that cannot sync must not block the worker.
 	timeout = time.Minute
-	// retryInterval after the API server lacked the kind or the right. Both come from an
-	// administrator, and without an event.
+	// retryInterval is the delay after the API server lacked the kind or the right. An administrator
+	// adds both, and no event reports it.
 	retryInterval = 10 * time.Minute
 
 	fieldOwner = client.FieldOwner("provider-drover/packageguard")
 )
 
-// A reconciler keeps the ClusterUsages. It serves one request at a time.
+// A reconciler maintains the ClusterUsages. It serves one request at a time.
 type reconciler struct {
 	machines client.Reader // a cache
 	usages   *view
@@ -38,13 +38,13 @@ type reconciler struct {
 	newGroup func(group string) *guard
 }
 
-// Reconcile makes the ClusterUsage of this name what it should be.
+// Reconcile creates, updates or deletes the ClusterUsage of this name.
 func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	g := r.guards[req.Name]
 	if g == nil {
 		group := groupOfUsage(req.Name)
 		if group == "" {
-			return reconcile.Result{}, nil // A ClusterUsage with the label, but not of this controller.
+			return reconcile.Result{}, nil // The ClusterUsage has the label, but does not belong to this controller.
 		}
 		g = r.newGroup(group)
 		r.guards[req.Name] = g
@@ -103,8 +103,8 @@ func (r *reconciler) keep(ctx context.Context, g *guard, isNeeded bool) error {
 	return r.write(ctx, decide(o), u, o.desired)
 }
 
-// write carries out the action on the usage as it was read. An error that proves this view
-// of it stale is no failure: the watch brings the present state, and another decision.
+// write carries out the action on the usage as it was read. An error that proves this view stale is
+// no failure: the watch delivers the present state, which causes another decision.
 func (r *reconciler) write(ctx context.Context, a action, u *unstructured.Unstructured, desired map[string]any) error {
 	name := u.GetName()
 	var err error

@@ -193,7 +193,7 @@ func TestReconcile(t *testing.T) {
 	}
 }
 
-// TestUsage holds the object against what Crossplane expects and a user reads.
+// TestUsage compares the object with the fields that Crossplane expects and a user reads.
 func TestUsage(t *testing.T) {
 	c := newCluster(t)
 	addMachine("m", false)(c)
@@ -216,7 +216,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// TestOtherPackages is about the packages that Machines need beside that of their CRD.
+// TestOtherPackages is about the packages that Machines need in addition to that of their CRD.
 func TestOtherPackages(t *testing.T) {
 	const group = "cloud.example.org"
 	cloud := GroupUsage(group)
@@ -448,7 +448,7 @@ func (c *cluster) change(obj client.Object, change func()) {
 	c.must(c.Update(c.Context(), obj))
 }
 
-// install a revision of a Provider, which then controls the CRD beside other owners.
+// install installs a revision of a Provider, which then controls the CRD in addition to other owners.
 func install(provider, name string) func(*cluster) {
 	return func(c *cluster) {
 		revision := &unstructured.Unstructured{}
@@ -495,7 +495,8 @@ func reconcileNow(usage string) func(*cluster) {
 	}
 }
 
-// addKind of a cloud that a Provider's package brought, or by hand if there is no Provider.
+// addKind adds a kind of a cloud, installed by a Provider's package, or by hand if there is no
+// Provider.
 func addKind(plural, provider string) func(*cluster) {
 	return func(c *cluster) {
 		crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: plural + ".cloud.example.org"}}
@@ -523,7 +524,8 @@ func addFunction(name string) func(*cluster) {
 	}
 }
 
-// revision of a package, as the controller of what it installs.
+// revision returns the owner reference of a package's revision, as the controller of the objects that
+// it installs.
 func (c *cluster) revision(kind, pkg string) []metav1.OwnerReference {
 	if pkg == "" {
 		return nil

@@ -63,7 +63,8 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o controller.Options, machines
 		Complete(r)
 }
 
-// newGuards returns the guards that each Machine needs, and what makes those of API groups.
+// newGuards returns the guards that each Machine needs, and a constructor of the guards of API
+// groups.
 func newGuards(mgr ctrl.Manager, requeue *requeuer, machines client.Reader, function string) (map[string]*guard, func(group string) *guard, error) {
 	// one returns a view of the object of this name. It has a cache of its own: an entry per
 	// kind in a common cache would fail here when the API server lacks the kind.
@@ -115,7 +116,7 @@ func newGroupGuard(group string, f finder) *guard {
 	}
 }
 
-// newView returns a view of objects that its cache selects.
+// newView returns a view of the objects that its cache selects.
 func newView(mgr ctrl.Manager, o cache.Options, watch func(context.Context, cache.Cache, client.Object) error) (*view, error) {
 	o.HTTPClient, o.Scheme, o.Mapper = mgr.GetHTTPClient(), mgr.GetScheme(), mgr.GetRESTMapper()
 	o.DefaultTransform = cache.TransformStripManagedFields()
@@ -129,8 +130,7 @@ func newView(mgr ctrl.Manager, o cache.Options, watch func(context.Context, cach
 	}, mgr.Add(c)
 }
 
-// machineHandler enqueues the guards for which a Machine may have become the first one, or
-// the last.
+// machineHandler enqueues the guards for which a Machine may have become the first one, or the last.
 func machineHandler() handler.TypedEventHandler[*v1alpha1.Machine, reconcile.Request] {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	all := func(m *v1alpha1.Machine, q queue) {
@@ -163,9 +163,9 @@ type requeuer struct {
 	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
 }
 
-// start is a source, so that it runs before the first reconcile. The requests that it adds
-// delete guards whose last Machine was deleted while no process ran: the first read of a
-// ClusterUsage starts the watch of all that there are.
+// start is a source, so that it runs before the first reconcile. The requests that it adds delete
+// guards whose last Machine was deleted while no process ran: the first read of a ClusterUsage starts
+// the watch of all ClusterUsages.
 func (q *requeuer) start(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	q.queue = queue
 	for _, r := range fixed {

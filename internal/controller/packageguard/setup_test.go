@@ -25,15 +25,15 @@ import (
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// underTest is the kubeconfig of a control plane with Crossplane and without Drover, that
-// the test may do anything with.
+// underTest is the kubeconfig of a control plane with Crossplane and without Drover, in which the
+// test may change anything.
 const underTest = "KUBECONFIG_UNDER_TEST"
 
 const patience = time.Minute
 
-// serviceAccount that the controller runs as, with nothing but these rights. Crossplane
-// grants the right on CRDs to every provider with the safe-start capability, and the others
-// must be in package/provider-drover/rbac.yaml.
+// serviceAccount is the account of the controller, with only these rights. Crossplane grants the
+// right on CRDs to every provider with the safe-start capability, and the remaining ones must be in
+// package/provider-drover/rbac.yaml.
 const serviceAccount = "packageguard-test"
 
 var rights = []rbacv1.PolicyRule{
@@ -49,8 +49,8 @@ var rights = []rbacv1.PolicyRule{
 	},
 }
 
-// TestCrossplane deletes a Provider under the eyes of the real webhook. The Provider's
-// package does not exist: the test creates what Crossplane would install.
+// TestCrossplane deletes a Provider while the real webhook runs. The Provider's package does not
+// exist: the test creates the objects that Crossplane would install.
 func TestCrossplane(t *testing.T) {
 	path := os.Getenv(underTest)
 	if path == "" {
@@ -143,7 +143,7 @@ func (e *env) start() {
 	})
 }
 
-// install creates what a Provider's package does: a revision, and the Machine CRD.
+// install creates the objects that a Provider's package installs: a revision, and the Machine CRD.
 func (e *env) install(provider *unstructured.Unstructured) {
 	e.create(provider)
 	revision := e.object("pkg.crossplane.io/v1", "ProviderRevision", "guarded-1", map[string]any{"image": "xpkg.invalid/guarded:v1", "desiredState": "Inactive", "revision": int64(1)})
@@ -182,7 +182,7 @@ func (e *env) machine(name string, finalizers ...string) *v1alpha1.Machine {
 	return &v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Finalizers: finalizers}}
 }
 
-// denied deletes the Provider and checks what the user reads.
+// denied deletes the Provider and checks the reason that the user reads.
 func (e *env) denied(provider client.Object) {
 	e.Helper()
 	err := e.Delete(e.Context(), provider)

@@ -10,12 +10,12 @@ import (
 // ClusterUsageGroupVersionKind is the kind of the guards.
 var ClusterUsageGroupVersionKind = schema.GroupVersionKind{Group: "protection.crossplane.io", Version: "v1beta1", Kind: "ClusterUsage"}
 
-// labelGuard marks the ClusterUsages of this controller, so that it watches no others.
+// labelGuard marks the ClusterUsages of this controller, so that it watches only these.
 const labelGuard = v1alpha1.Group + "/package-guard"
 
 var guardLabels = map[string]string{labelGuard: "true"}
 
-// newUsage returns a ClusterUsage with nothing but its name and label.
+// newUsage returns a ClusterUsage with only its name and label.
 func newUsage(name string) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(ClusterUsageGroupVersionKind)
@@ -24,7 +24,7 @@ func newUsage(name string) *unstructured.Unstructured {
 	return u
 }
 
-// desiredSpec of a ClusterUsage. It leaves out replayDeletion, by which Crossplane would
+// desiredSpec returns the spec of a ClusterUsage. It omits replayDeletion, by which Crossplane would
 // delete the package with the last Machine after one denied attempt.
 func desiredSpec(kind, name, reason string) map[string]any {
 	return map[string]any{
@@ -37,7 +37,7 @@ func desiredSpec(kind, name, reason string) map[string]any {
 	}
 }
 
-// usageOf returns what the decision needs to know of a ClusterUsage.
+// usageOf returns the parts of a ClusterUsage that the decision depends on.
 func usageOf(u *unstructured.Unstructured) *usage {
 	spec, _, _ := unstructured.NestedMap(u.Object, "spec") // A malformed spec differs from the desired one.
 	return &usage{spec: spec, terminating: u.GetDeletionTimestamp() != nil}

@@ -18,8 +18,8 @@ const (
 	ClusterKind    = "ClusterProviderConfig"
 )
 
-// Get reads the provider config that mg references into the object of its kind, and
-// returns that. A ProviderConfig is of mg's namespace.
+// Get reads the provider config that mg references, and returns it as an object of its kind. A
+// ProviderConfig is read from mg's namespace.
 func (configs Configs) Get(ctx context.Context, c client.Reader, mg resource.ModernManaged) (client.Object, error) {
 	ref := mg.GetProviderConfigReference()
 	key := types.NamespacedName{Name: ref.Name}
@@ -42,11 +42,11 @@ func (configs Configs) Get(ctx context.Context, c client.Reader, mg resource.Mod
 	return pc, nil
 }
 
-// A SecretKey is where credentials are.
+// A SecretKey is the location of credentials.
 type SecretKey struct{ Namespace, Name, Key string }
 
-// Of is the key as it counts for pc: a ProviderConfig reads only its own namespace,
-// else who may write in one namespace could use the Secrets of another.
+// Of returns the key that applies to pc. A ProviderConfig reads only its own namespace: otherwise a
+// user with access to one namespace could use the Secrets of another.
 func (k SecretKey) Of(pc client.Object) SecretKey {
 	if ns := pc.GetNamespace(); ns != "" {
 		k.Namespace = ns
@@ -58,8 +58,8 @@ func (k SecretKey) String() string {
 	return fmt.Sprintf("Secret %s/%s, key %q", k.Namespace, k.Name, k.Key)
 }
 
-// Read the JSON object at the key into credentials. No error says what is in the
-// Secret; like is an example of what shall be.
+// Read decodes the JSON object at the key into credentials. No error contains values of the Secret;
+// like is an example of the expected object.
 func (k SecretKey) Read(ctx context.Context, c client.Reader, credentials any, like string) error {
 	s := &corev1.Secret{}
 	if err := c.Get(ctx, types.NamespacedName{Namespace: k.Namespace, Name: k.Name}, s); err != nil {

@@ -1,4 +1,4 @@
-// Package providerconfig has what the providers of all clouds do with their
-// configurations: find the one that a VM names, read the credentials that it names,
-// and keep it while VMs use it.
+// Package providerconfig has the operations on configurations that the providers of all clouds share:
+// finding the configuration that a VM names, reading its credentials, and protecting it while VMs use
+// it.
 package providerconfig

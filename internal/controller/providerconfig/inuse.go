@@ -22,15 +22,15 @@ import (
 )
 
 const (
-	// finalizerInUse is the one that crossplane-runtime gives to provider configs.
+	// finalizerInUse is the finalizer that crossplane-runtime sets on provider configs.
 	finalizerInUse = "in-use.crossplane.io"
-	// lookAgain is when a config that is deleted is looked at again while it is used.
+	// lookAgain is the interval between checks of a deleted config that is still used.
 	lookAgain = 10 * time.Second
 )
 
-// Setup adds the controllers that keep provider configs that are used; users is a
-// list of what uses them. crossplane-runtime's own count the users, by an object for
-// each: four writes a VM for a number that nobody reads.
+// Setup adds the controllers that protect provider configs in use; users is a list of the objects
+// that use them. The controllers of crossplane-runtime count users with one object for each. That
+// costs four writes per VM, for a number without a reader.
 func Setup(mgr ctrl.Manager, o controller.Options, configs Configs, users UserList) error {
 	for kind, obj := range map[string]client.Object{
 		NamespacedKind: configs.Namespaced,
@@ -60,8 +60,8 @@ func Setup(mgr ctrl.Manager, o controller.Options, configs Configs, users UserLi
 	return nil
 }
 
-// Configs are the two kinds of provider configs that a provider has. The objects are
-// empty, and are not changed. Namespaced is nil if there is no ProviderConfig.
+// Configs are the two kinds of provider configs that a provider has. The objects are empty, and must
+// not be changed.
 type Configs struct {
 	GroupVersion schema.GroupVersion
 	// Namespaced is nil if the provider has only configurations for all namespaces.
@@ -74,7 +74,7 @@ type UserList interface {
 	resource.ManagedList
 }
 
-// A configReconciler keeps the provider configs of a kind that VMs use.
+// A configReconciler protects the provider configs of a kind that VMs use.
 type configReconciler struct {
 	client client.Client
 	kind   string
@@ -109,7 +109,7 @@ func (r *configReconciler) Reconcile(ctx context.Context, req reconcile.Request)
 	return reconcile.Result{}, client.IgnoreNotFound(r.patch(ctx, pc, func() { meta.RemoveFinalizer(pc, finalizerInUse) }))
 }
 
-// users of a config. They are counted only when it is deleted.
+// users counts the users of a config. It is called only during the config's deletion.
 func (r *configReconciler) users(ctx context.Context, req reconcile.Request) (int, error) {
 	users := r.list.DeepCopyObject().(UserList)
 	if err := r.client.List(ctx, users, client.InNamespace(req.Namespace), client.UnsafeDisableDeepCopy); err != nil {

@@ -1,5 +1,5 @@
-// Package terminator keeps a NodePool, MachineDeployment or MachineSet that is being deleted until the
-// last of what it composed is gone, and writes its status meanwhile, which
-// Crossplane does not. What it reports is decided in internal/plan/deletion; how a Machine is
-// deleted is in package machine, and the finalizer of these kinds in package finalizer.
+// Package terminator keeps a NodePool, MachineDeployment or MachineSet that is being deleted until
+// its last composed object is gone. Meanwhile it writes the status, because Crossplane does not. The
+// report is computed in internal/plan/deletion. Package machine deletes Machines, and package
+// finalizer has the finalizer of these kinds.
 package terminator

@@ -32,7 +32,7 @@ func ownedBy(obj client.Object, uid types.UID) bool {
 	return false
 }
 
-// ownerOfKind maps an object to its owner of a kind of our group.
+// ownerOfKind maps an object to its owner of a kind in Drover's API group.
 func ownerOfKind[T client.Object](kind string) func(context.Context, T) []reconcile.Request {
 	return func(_ context.Context, obj T) []reconcile.Request {
 		for _, o := range obj.GetOwnerReferences() {
@@ -45,8 +45,7 @@ func ownerOfKind[T client.Object](kind string) func(context.Context, T) []reconc
 	}
 }
 
-// owned lists the metadata of the objects of a kind that an owner has, by a label
-// that they carry.
+// owned lists the metadata of the objects of a kind that an owner has, by their label.
 func owned(ctx context.Context, reader client.Reader, gvk schema.GroupVersionKind, label string, owner client.Object) ([]metav1.PartialObjectMetadata, error) {
 	list := newMetadataList(gvk)
 	if err := reader.List(ctx, list, client.InNamespace(owner.GetNamespace()), client.MatchingLabels{label: owner.GetName()}); err != nil {
@@ -55,7 +54,7 @@ func owned(ctx context.Context, reader client.Reader, gvk schema.GroupVersionKin
 	return keep(list.Items, owner.GetUID()), nil
 }
 
-// ownedCached does so in a cache that is indexed by owner.
+// ownedCached does the same from a cache that is indexed by owner.
 func ownedCached(ctx context.Context, cached client.Reader, gvk schema.GroupVersionKind, owner client.Object) ([]metav1.PartialObjectMetadata, error) {
 	list := newMetadataList(gvk)
 	err := cached.List(ctx, list, client.InNamespace(owner.GetNamespace()), client.MatchingFields{byOwner: string(owner.GetUID())})

@@ -22,12 +22,12 @@ type parents struct {
 	client client.Client // writes
 	live   client.Reader
 	views  client.Reader // cache
-	// children that the cache has.
+	// children counts the children of a parent in the cache.
 	children func(ctx context.Context, parent client.Object) (int, error)
 	reporter *reporter
 }
 
-// Reconcile keeps a parent until its last child is gone, and reports what it waits for.
+// Reconcile keeps a parent until its last child is gone, and reports the progress.
 func (r *parents) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	p := finalizer.NewMetadata(r.gvk)
 	if err := r.views.Get(ctx, req.NamespacedName, p); err != nil {
@@ -53,7 +53,7 @@ func (r *parents) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 	}
 	s := finalizer.StateOf(p).Next(left > 0)
 	if s == finalizer.Remove {
-		// A child may be so new that the cache lacks it.
+		// A new child may be missing in the cache.
 		items, err := owned(ctx, r.live, r.child, r.label, p)
 		if err != nil {
 			return reconcile.Result{}, err
@@ -67,9 +67,10 @@ func (r *parents) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 	return reconcile.Result{RequeueAfter: again}, err
 }
 
-// collectedBy returns the owner that does not exist any more although it controls an object that is
-// being deleted, empty if it exists or a user confirmed the deletion. A deletion in the foreground
-// has begun before: the garbage collector of an owner that does not exist deletes in the background.
+// collectedBy returns the owner that controls the object and no longer exists, while the object is
+// being deleted. It is empty if the owner exists or a user confirmed the deletion. A deletion in the
+// foreground has started before: the garbage collector deletes in the background if an owner does not
+// exist.
 func (r *parents) collectedBy(ctx context.Context, p *metav1.PartialObjectMetadata) (string, error) {
 	if r.owner.Empty() || p.GetDeletionTimestamp() == nil || finalizer.StateOf(p).Foreground || p.GetAnnotations()[v1alpha1.AnnotationConfirmDeletion] == "true" {
 		return "", nil

@@ -73,7 +73,7 @@ func TestASetThatTheGarbageCollectorDeletesKeepsItsMachines(t *testing.T) {
 		change  func(*v1alpha1.MachineSet)
 		objects []client.Object
 		left    int
-		// want is the step that is taken: held, deleted in the foreground, or let go.
+		// want is the action: held, deleted (in the foreground), or gone (without its finalizer).
 		want string
 	}{
 		"ItsDeploymentIsGone":             {nil, nil, 1, "held"},

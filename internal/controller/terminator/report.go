@@ -21,7 +21,7 @@ import (
 	"github.com/drover-dev/drover/internal/plan/deletion"
 )
 
-// afterConflict the object is read again.
+// afterConflict is the delay after a conflict.
 const afterConflict = 200 * time.Millisecond
 
 // A reporter writes the status of a kind of parents while they are being deleted.
@@ -31,7 +31,7 @@ type reporter struct {
 	views  client.Reader // cache
 	record event.Recorder
 	now    func() time.Time
-	// machines that a parent has, from a cache.
+	// machines returns the Machines of a parent, from a cache.
 	machines machinesFunc
 	kind     parentKind
 }
@@ -43,8 +43,8 @@ type parentKind interface {
 	apply(client.Object, deletion.Decision)
 }
 
-// report returns when to report again if nothing happens, 0 for never. It writes nothing if
-// nothing has changed. Collected names the owner that does not exist any more, empty if the
+// report writes the status if it has changed. It returns the delay until the next report, 0 if only
+// an event requires one. The argument collected names the owner that no longer exists, empty if the
 // deletion is not held.
 func (r *reporter) report(ctx context.Context, key types.NamespacedName, collected string) (time.Duration, error) {
 	obj := r.kind.empty()
@@ -71,7 +71,7 @@ func (r *reporter) report(ctx context.Context, key types.NamespacedName, collect
 	if equality.Semantic.DeepEqual(was, obj) {
 		return d.CallAgain, nil
 	}
-	// Crossplane writes conditions too: nothing that it wrote meanwhile is overwritten.
+	// Crossplane writes conditions too: its newer writes must not be overwritten.
 	patch, err := withoutEmptyMessages(obj, client.MergeFromWithOptions(was, client.MergeFromWithOptimisticLock{}))
 	if err != nil {
 		return 0, err
@@ -93,9 +93,9 @@ func (r *reporter) report(ctx context.Context, key types.NamespacedName, collect
 	return d.CallAgain, nil
 }
 
-// withoutEmptyMessages returns a merge patch whose conditions have no empty messages.
-// Crossplane's type of a condition leaves an empty message out, and metav1's does not: one that
-// is written here would be answered by a write of Crossplane that takes it away.
+// withoutEmptyMessages returns a merge patch whose conditions have no empty messages. Crossplane's
+// type of a condition omits an empty message, and metav1's does not. If one is written here,
+// Crossplane writes again to remove it.
 func withoutEmptyMessages(obj client.Object, p client.Patch) (client.Patch, error) {
 	data, err := p.Data(obj)
 	if err != nil {
@@ -161,7 +161,7 @@ func (pools) apply(obj client.Object, is deletion.Decision) {
 	s.ObservedGeneration, s.Conditions = p.Generation, is.Conditions
 	s.Replicas, s.ReadyReplicas, s.AvailableReplicas, s.TerminatingReplicas = is.Replicas, is.Ready, is.Available, is.Terminating
 	s.UpdatedReplicas, s.UnhealthyReplicas = min(s.UpdatedReplicas, is.Replicas), 0
-	// Each MachineDeployment reports of its own failure domain.
+	// Each MachineDeployment reports its own failure domain.
 	s.FailureDomains = nil
 }
 
@@ -187,7 +187,7 @@ func (deployments) apply(obj client.Object, is deletion.Decision) {
 	s.ObservedGeneration, s.Conditions = d.Generation, is.Conditions
 	s.Replicas, s.ReadyReplicas, s.AvailableReplicas, s.TerminatingReplicas = is.Replicas, is.Ready, is.Available, is.Terminating
 	s.UpdatedReplicas, s.UnavailableReplicas = min(s.UpdatedReplicas, is.Replicas), max(0, d.Spec.Replicas-is.Available)
-	// No Machine is judged or created any more.
+	// No Machine is remediated or created any more.
 	s.UnhealthyReplicas, s.PreservedFailedReplicas, s.Exhausted = 0, 0, nil
 }
 

@@ -27,7 +27,7 @@ func newReporter(c client.Client, k parentKind, ms ...*v1alpha1.Machine) *report
 		machines: func(context.Context, client.Object) ([]*v1alpha1.Machine, error) { return ms, nil }}
 }
 
-// hanging is a Machine whose drain a budget holds.
+// hanging returns a Machine whose drain is blocked by a PodDisruptionBudget.
 func hanging() *v1alpha1.Machine {
 	m := &v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "m", DeletionTimestamp: ptr.To(metav1.Unix(50, 0))}}
 	m.Status.Phase, m.Status.ReadySince = v1alpha1.MachineTerminating, ptr.To(metav1.Unix(1, 0))
@@ -66,8 +66,7 @@ func TestADeletedDeploymentReportsItsHangingMachineInOneWrite(t *testing.T) {
 		}
 	}
 
-	// Crossplane leaves an empty message out: to write one is to be answered by a write that
-	// takes it away.
+	// Crossplane omits an empty message: if one is written, Crossplane writes again to remove it.
 	if len(sent) != 1 || strings.Contains(sent[0], `"message":""`) {
 		t.Errorf("sent %q, want one patch without empty messages", sent)
 	}
@@ -96,7 +95,7 @@ func TestADeletedDeploymentReportsItsHangingMachineInOneWrite(t *testing.T) {
 	if rec, ok := r.record.(*recorded); !ok || len(rec.events) != 1 || rec.events[0].Reason != "DrainBlocked" {
 		t.Errorf("events %+v", r.record)
 	}
-	if got.ResourceVersion != "1000" { // The fake client begins with 999.
+	if got.ResourceVersion != "1000" { // The fake client starts with 999.
 		t.Errorf("resourceVersion %s: the status was written more than once, or not", got.ResourceVersion)
 	}
 }

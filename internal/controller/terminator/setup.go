@@ -31,7 +31,7 @@ import (
 const (
 	backoffMin = 100 * time.Millisecond
 	backoffMax = 30 * time.Second
-	// reportEvery is how often a parent reports what becomes of its Machines.
+	// reportEvery is the interval at which a parent reports the progress of its Machines.
 	reportEvery = time.Second
 )
 
@@ -68,8 +68,8 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o controller.Options, views ca
 		source.Kind(mgr.GetCache(), &v1alpha1.Machine{}, later(byLabel(v1alpha1.LabelDeployment)), deleting()))
 }
 
-// SetupPools adds the controller of NodePools, once Setup has added those of what is below them. It
-// stands alone because a Configuration of an earlier release has no XRD of NodePools.
+// SetupPools adds the controller of NodePools. Setup must have added the controllers of the kinds
+// below it. It is separate because a Configuration of an earlier release has no XRD of NodePools.
 func SetupPools(mgr ctrl.Manager, o controller.Options, views cache.Cache) error {
 	machines := below(views, v1alpha1.MachineSetGroupVersionKind, machinesOf(mgr.GetClient()))
 	return setupParents(mgr, o, views, &parents{
@@ -81,7 +81,7 @@ func SetupPools(mgr ctrl.Manager, o controller.Options, views cache.Cache) error
 		source.Kind(mgr.GetCache(), &v1alpha1.Machine{}, later(byLabel(v1alpha1.LabelNodePool)), deleting()))
 }
 
-// countOf the children of a kind that a parent has, from a cache.
+// countOf returns a function that counts the children of a kind of a parent, from a cache.
 func countOf(views client.Reader, child schema.GroupVersionKind) func(context.Context, client.Object) (int, error) {
 	return func(ctx context.Context, parent client.Object) (int, error) {
 		items, err := ownedCached(ctx, views, child, parent)
@@ -92,7 +92,7 @@ func countOf(views client.Reader, child schema.GroupVersionKind) func(context.Co
 // machinesFunc returns the Machines of a parent, from a cache.
 type machinesFunc = func(context.Context, client.Object) ([]*v1alpha1.Machine, error)
 
-// below returns the Machines of all children of a kind.
+// below returns a function for the Machines of all children of a kind.
 func below(views client.Reader, child schema.GroupVersionKind, machines machinesFunc) machinesFunc {
 	return func(ctx context.Context, parent client.Object) ([]*v1alpha1.Machine, error) {
 		items, err := ownedCached(ctx, views, child, parent)
@@ -105,7 +105,7 @@ func below(views client.Reader, child schema.GroupVersionKind, machines machines
 	}
 }
 
-// machinesOf a MachineSet, from the cache.
+// machinesOf returns a function for the Machines of a MachineSet, from the cache.
 func machinesOf(cached client.Reader) machinesFunc {
 	return func(ctx context.Context, set client.Object) ([]*v1alpha1.Machine, error) {
 		list := &v1alpha1.MachineList{}
@@ -118,7 +118,8 @@ func machinesOf(cached client.Reader) machinesFunc {
 	}
 }
 
-// byLabel is the parent that a label of a Machine names: a wrong one wakes a parent in vain.
+// byLabel maps a Machine to the parent that its label names: a wrong label only causes a useless
+// reconcile.
 func byLabel(label string) func(context.Context, *v1alpha1.Machine) []reconcile.Request {
 	return func(_ context.Context, m *v1alpha1.Machine) []reconcile.Request {
 		name := m.Labels[label]
@@ -129,7 +130,7 @@ func byLabel(label string) func(context.Context, *v1alpha1.Machine) []reconcile.
 	}
 }
 
-// later enqueues after a second, in which more Machines of the same parent change.
+// later enqueues with a delay of a second, in which more Machines of the same parent change.
 func later(parentOf func(context.Context, *v1alpha1.Machine) []reconcile.Request) handler.TypedEventHandler[*v1alpha1.Machine, reconcile.Request] {
 	return handler.TypedFuncs[*v1alpha1.Machine, reconcile.Request]{
 		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*v1alpha1.Machine], q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
@@ -145,7 +146,7 @@ func later(parentOf func(context.Context, *v1alpha1.Machine) []reconcile.Request
 	}
 }
 
-// deleting passes what changes of the deletion of a Machine.
+// deleting accepts changes of the deletion of a Machine.
 func deleting() predicate.TypedPredicate[*v1alpha1.Machine] {
 	return predicate.TypedFuncs[*v1alpha1.Machine]{
 		CreateFunc: func(event.TypedCreateEvent[*v1alpha1.Machine]) bool { return false },

@@ -11,7 +11,7 @@ import (
 	"github.com/drover-dev/drover/internal/plan/vm"
 )
 
-// A binding is a VirtualMachineType whose expressions are compiled.
+// A binding is a VirtualMachineType with compiled expressions.
 type binding struct {
 	v1alpha1.VirtualMachineType
 	arguments []*vm.Expression
@@ -19,13 +19,13 @@ type binding struct {
 	providerID, addresses, running, failed, externalName *vm.Expression
 }
 
-// variables of the expressions.
+// Variables of the expressions.
 var (
 	argumentVariables = []string{"name", "tags", "failureDomain", "arguments"}
 	outputVariables   = []string{"name", "state"}
 )
 
-// bind the type at an index of spec.virtualMachines.
+// bind compiles the type at an index of spec.virtualMachines.
 func bind(i int, t v1alpha1.VirtualMachineType) (*binding, error) {
 	b := &binding{VirtualMachineType: t}
 	place := fmt.Sprintf("spec.virtualMachines[%d]", i)
@@ -58,7 +58,8 @@ func bind(i int, t v1alpha1.VirtualMachineType) (*binding, error) {
 	return b, nil
 }
 
-// argumentsOf a VM: the class's, then those of the binding, then the user data.
+// argumentsOf returns the arguments of a VM: the class's, then those of the binding, then the user
+// data.
 func (b *binding) argumentsOf(p v1alpha1.VirtualMachineParameters, userData []byte) (map[string]any, error) {
 	given := map[string]any{}
 	if p.Arguments != nil {
@@ -73,7 +74,7 @@ func (b *binding) argumentsOf(p v1alpha1.VirtualMachineParameters, userData []by
 	variables := map[string]any{"name": p.Name, "tags": tags, "failureDomain": p.FailureDomain, "arguments": given}
 	out := fieldpath.Pave(map[string]any{})
 	if p.Arguments != nil {
-		// Apart from what the expressions see.
+		// A copy, as the expressions hold the first one.
 		if err := json.Unmarshal(p.Arguments.Raw, out); err != nil {
 			return nil, err
 		}
@@ -99,7 +100,7 @@ func (b *binding) argumentsOf(p v1alpha1.VirtualMachineParameters, userData []by
 	return out.UnstructuredContent(), nil
 }
 
-// set an argument. Nil leaves it, and a map is merged over the one that is there.
+// set sets an argument. Nil leaves it unchanged, and a map is merged into the present one.
 func set(p *fieldpath.Paved, argument string, v any) error {
 	if v == nil {
 		return nil
@@ -123,14 +124,14 @@ func set(p *fieldpath.Paved, argument string, v any) error {
 	return nil
 }
 
-// An output is what a binding reads of a state.
+// An output has the values that a binding reads from a state.
 type output struct {
 	providerID, failed, externalName string
 	running                          bool
 	addresses                        []v1alpha1.Address
 }
 
-// read the outputs of a VM that exists.
+// read returns the outputs of a VM that exists.
 func (b *binding) read(name string, state map[string]any) (output, error) {
 	variables := map[string]any{"name": name, "state": state}
 	out := output{running: true}
@@ -155,7 +156,7 @@ func (b *binding) read(name string, state map[string]any) (output, error) {
 	return out, err
 }
 
-// nameOf a resource: its external name.
+// nameOf returns the external name of a resource.
 func (b *binding) nameOf(variables map[string]any) (string, error) {
 	if b.externalName != nil {
 		return evalAs(b.externalName, "a string", variables, "")
@@ -171,7 +172,8 @@ func (b *binding) nameOf(variables map[string]any) (string, error) {
 	}
 }
 
-// evalAs a type. Without an expression, and without a value, it is otherwise.
+// evalAs evaluates an expression to a type. If there is no expression, it returns the argument
+// otherwise. If the expression has no value, it returns the zero value.
 func evalAs[T any](e *vm.Expression, kind string, variables map[string]any, otherwise T) (T, error) {
 	if e == nil {
 		return otherwise, nil

@@ -19,14 +19,14 @@ import (
 	"github.com/drover-dev/drover/internal/terraform/plugin"
 )
 
-// configs are the provider's kinds of configurations. There is none of a namespace: whoever writes
-// a configuration runs code in this process's pod.
+// configs are the provider's kinds of configurations. There is no namespaced one: a user who may
+// write a configuration can run code in this process's pod.
 var configs = providerconfig.Configs{
 	GroupVersion: v1alpha1.SchemeGroupVersion,
 	Cluster:      &v1alpha1.ClusterProviderConfig{},
 }
 
-// bindingsKept is how many configurations are compiled.
+// bindingsKept is how many compiled configurations are kept.
 const bindingsKept = 256
 
 // A configuration is a ClusterProviderConfig with its credentials.
@@ -35,9 +35,9 @@ type configuration struct {
 	spec     v1alpha1.ProviderConfigSpec
 	bindings map[string]*binding
 	settings plugin.Settings
-	// digest of what is not secret.
+	// digest of the fields that are not secret.
 	digest string
-	// secrets that no error may have.
+	// secrets that no error may contain.
 	secrets []string
 }
 
@@ -47,7 +47,8 @@ type resolver struct {
 	compiled *lru.Cache
 }
 
-// resolve the configuration of a VM. It is read each time, so that a change counts at once.
+// resolve returns the configuration of a VM. It is read each time, so that a change takes effect at
+// once.
 func (r *resolver) resolve(ctx context.Context, vm *v1alpha1.VirtualMachine) (*configuration, error) {
 	got, err := configs.Get(ctx, r.kube, vm)
 	if err != nil {
@@ -70,7 +71,7 @@ func (r *resolver) resolve(ctx context.Context, vm *v1alpha1.VirtualMachine) (*c
 	return c, nil
 }
 
-// bindings of a configuration, compiled once for each generation.
+// bindings returns the bindings of a configuration, compiled once per generation.
 func (r *resolver) bindings(pc *v1alpha1.ClusterProviderConfig) (map[string]*binding, error) {
 	key := fmt.Sprintf("%s/%d", pc.GetUID(), pc.GetGeneration())
 	if v, ok := r.compiled.Get(key); ok && pc.GetUID() != "" {
@@ -130,7 +131,7 @@ func digest(parts ...any) (string, error) {
 	return hex.EncodeToString(sum[:16]), nil
 }
 
-// textsIn a value.
+// textsIn returns all strings in a value.
 func textsIn(v any) []string {
 	var out []string
 	switch v := v.(type) {
@@ -148,7 +149,7 @@ func textsIn(v any) []string {
 	return out
 }
 
-// typeOf a VM that is to be created.
+// typeOf returns the type of a VM that is to be created.
 func (c *configuration) typeOf(vm *v1alpha1.VirtualMachine) (*binding, error) {
 	typ := vm.Spec.ForProvider.Type
 	if typ == "" {

@@ -15,10 +15,10 @@ import (
 	"github.com/drover-dev/drover/internal/terraform/plugin"
 )
 
-// connectTimeout is for the start and the configuration of a provider.
+// connectTimeout is the timeout for the start and the configuration of a provider.
 const connectTimeout = 3 * time.Minute
 
-// shared by all clients.
+// shared has the dependencies of all clients.
 type shared struct {
 	kube    client.Reader
 	store   *store
@@ -37,7 +37,8 @@ type connector struct {
 	}
 }
 
-// Connect to the provider that the VM's configuration names, and start it if it does not run.
+// Connect connects to the provider that the VM's configuration names, and starts it if it does not
+// run.
 func (c *connector) Connect(ctx context.Context, vm *v1alpha1.VirtualMachine) (managed.TypedExternalClient[*v1alpha1.VirtualMachine], error) {
 	config, err := c.resolver.resolve(ctx, vm)
 	if err != nil {
@@ -52,7 +53,7 @@ func (c *connector) Connect(ctx context.Context, vm *v1alpha1.VirtualMachine) (m
 	return &external{shared: c.shared, config: config, provider: p, release: release}, nil
 }
 
-// userDataOf a VM, nil if it refers to none.
+// userDataOf returns the user data of a VM, nil if it references none.
 func (s *shared) userDataOf(ctx context.Context, vm *v1alpha1.VirtualMachine) ([]byte, error) {
 	ref := vm.Spec.ForProvider.UserDataSecretRef
 	if ref == nil {

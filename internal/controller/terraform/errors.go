@@ -11,13 +11,13 @@ import (
 	"github.com/drover-dev/drover/internal/terraform/plugin"
 )
 
-// minSecret is the least length of a text that is masked: a shorter one is no secret, and masking
+// minSecret is the minimum length of a text that is masked: a shorter one is no secret, and masking
 // it would make errors unreadable.
 const minSecret = 6
 
 const masked = "(sensitive value)"
 
-// A maskedError has the text of another one without secrets in it.
+// A maskedError has the text of another error without the secrets.
 type maskedError struct {
 	text string
 	err  error
@@ -25,10 +25,10 @@ type maskedError struct {
 
 func (e *maskedError) Error() string { return e.text }
 
-// Unwrap returns the error as it was, whose text must not be shown.
+// Unwrap returns the original error, whose text must not be shown.
 func (e *maskedError) Unwrap() error { return e.err }
 
-// mask secrets in an error, in the forms in which providers print them: as they are, quoted, in
+// mask replaces secrets in an error, in the forms in which providers print them: plain, quoted, in
 // base64, and each line of a longer text.
 func mask(err error, secrets []string) error {
 	if err == nil {
@@ -44,14 +44,14 @@ func mask(err error, secrets []string) error {
 	return &maskedError{text: text, err: err}
 }
 
-// formsOf secrets, the longest first, so that none is masked in part.
+// formsOf returns the forms of secrets, the longest first, so that none is masked in part.
 func formsOf(secrets []string) []string {
 	var out []string
 	for _, s := range secrets {
 		quoted, _ := json.Marshal(s)
 		forms := []string{s, strings.Trim(string(quoted), `"`), base64.StdEncoding.EncodeToString([]byte(s))}
 		for _, line := range strings.Split(s, "\n") {
-			// Lines of user data that are the same everywhere hide nothing.
+			// Short lines of user data are the same everywhere, so masking them hides nothing.
 			if line = strings.TrimSpace(line); len(line) >= 2*minSecret {
 				forms = append(forms, line)
 			}
@@ -66,13 +66,13 @@ func formsOf(secrets []string) []string {
 	return slices.Compact(out)
 }
 
-// lostAnswer is in errors of providers that sent a request and have no answer of the cloud, or
-// one that leaves open whether it did what was requested. A refused connection sent nothing.
+// lostAnswer matches errors of providers that sent a request and got no response of the cloud, or one
+// that leaves open whether the request was carried out. A refused connection sent nothing.
 var lostAnswer = regexp.MustCompile(`(?i)\bEOF\b|connection reset|broken pipe|i/o timeout|deadline exceeded|client\.timeout|timeout awaiting|context canceled|` +
 	`connection was closed|\b50[0234]\b|internal server error|bad gateway|gateway time-?out|service unavailable|CreationUnknown`)
 
 // isUnknown reports whether a creation that ended with the error, and without a state, may have
-// made something.
+// created a VM.
 func isUnknown(err error) bool {
 	for _, e := range joined(err) {
 		d := (*plugin.Diagnostic)(nil)
@@ -83,7 +83,7 @@ func isUnknown(err error) bool {
 	return false
 }
 
-// joined errors, one by one.
+// joined returns the single errors of a joined one.
 func joined(err error) []error {
 	if many, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // Of errors.Join itself.
 		return many.Unwrap()

@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	// observeTimeout is for one look at the cloud, or one plan.
+	// observeTimeout is the timeout of one observation of the cloud, or of one plan.
 	observeTimeout = 2 * time.Minute
-	// applyTimeout is for a creation or a deletion that the provider waits for. Providers have
-	// timeouts of their own, of 5 to 60 minutes.
+	// applyTimeout is the timeout of a creation or a deletion that the provider waits for. Providers
+	// have timeouts of their own, of 5 to 60 minutes.
 	applyTimeout = time.Hour
-	// afterDeletion the cloud may still show the VM for a moment.
+	// afterDeletion is the delay after a deletion, as the cloud may still show the VM for a moment.
 	afterDeletion = time.Second
 )
 
@@ -30,23 +30,23 @@ type external struct {
 	provider *plugin.Provider
 	release  func()
 
-	// plan of a VM that does not exist.
+	// plan and binding of a VM that does not exist.
 	plan    *plugin.Plan
 	binding *binding
-	// secrets that no error may have.
+	// secrets that no error may contain.
 	secrets []string
 	// record and state of a VM that exists.
 	record *record
 	state  plugin.State
 }
 
-// Disconnect lets the provider end when no other VM needs it.
+// Disconnect releases the provider, which ends when no other VM needs it.
 func (x *external) Disconnect(context.Context) error {
 	x.release()
 	return nil
 }
 
-// failed names the configuration of an error, and masks what is secret.
+// failed adds the name of the configuration to an error, and masks secrets.
 func (x *external) failed(err error) error {
 	if err == nil {
 		return nil
@@ -54,7 +54,7 @@ func (x *external) failed(err error) error {
 	return fmt.Errorf("%s: %w", x.config.name, mask(err, append(x.secrets, x.config.secrets...)))
 }
 
-// Observe the VM, or check and plan what is to be created.
+// Observe observes the VM, or validates and plans its creation.
 func (x *external) Observe(ctx context.Context, vm *v1alpha1.VirtualMachine) (managed.ExternalObservation, error) {
 	ctx, cancel := context.WithTimeout(ctx, observeTimeout)
 	defer cancel()
@@ -79,7 +79,7 @@ func (x *external) Observe(ctx context.Context, vm *v1alpha1.VirtualMachine) (ma
 	return x.look(ctx, vm)
 }
 
-// prepare checks the arguments of a VM that does not exist, and plans it.
+// prepare validates the arguments of a VM that does not exist, and plans it.
 func (x *external) prepare(ctx context.Context, vm *v1alpha1.VirtualMachine) error {
 	b, err := x.config.typeOf(vm)
 	if err != nil {
@@ -102,7 +102,7 @@ func (x *external) prepare(ctx context.Context, vm *v1alpha1.VirtualMachine) err
 	return nil
 }
 
-// upgrade reads a state that was saved.
+// upgrade reads a saved state, and upgrades it to the provider's present version.
 func (x *external) upgrade(ctx context.Context, r *record) (plugin.State, error) {
 	if r.Provider != x.config.spec.Provider.Source {
 		return plugin.State{}, fmt.Errorf("the VM was created with the provider %s, and the configuration has %s", r.Provider, x.config.spec.Provider.Source)
@@ -110,8 +110,8 @@ func (x *external) upgrade(ctx context.Context, r *record) (plugin.State, error)
 	return x.provider.Upgrade(ctx, r.Type, r.State)
 }
 
-// adopt a VM by its external name: one that a user names, or one whose state is lost, for example
-// because the VM resource was restored or moved to another control cluster.
+// adopt imports a VM by its external name: one that a user names, or one whose state is lost, for
+// example because the VM resource was restored or moved to another control cluster.
 func (x *external) adopt(ctx context.Context, vm *v1alpha1.VirtualMachine, name string) (plugin.State, error) {
 	b, err := x.config.typeOf(vm)
 	if err != nil {
@@ -130,7 +130,7 @@ func (x *external) recordOf(b *binding, name string) *record {
 	return &record{Provider: p.Source, Version: p.Version, Type: b.Type, Configuration: x.config.digest, ExternalName: name}
 }
 
-// look at a VM that exists as far as is known.
+// look observes a VM that should exist.
 func (x *external) look(ctx context.Context, vm *v1alpha1.VirtualMachine) (managed.ExternalObservation, error) {
 	read, err := x.provider.Read(ctx, x.record.Type, x.state)
 	if err != nil {
@@ -146,11 +146,11 @@ func (x *external) look(ctx context.Context, vm *v1alpha1.VirtualMachine) (manag
 	if err := x.report(vm); err != nil {
 		return managed.ExternalObservation{}, x.failed(err)
 	}
-	// A VM that exists is never changed, whatever Terraform finds to differ.
+	// A VM that exists is never changed, even if Terraform finds differences.
 	return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true}, nil
 }
 
-// gone is a VM that the cloud does not have: it was deleted, or is lost.
+// gone handles a VM that the cloud does not have: it was deleted, or is lost.
 func (x *external) gone(vm *v1alpha1.VirtualMachine) error {
 	if x.record.Configuration != "" && x.record.Configuration != x.config.digest {
 		return x.failed(fmt.Errorf("%s %q is not found, but spec.configuration is not the one that it was created with: it counts as lost only if it is not found with that",
@@ -165,7 +165,7 @@ func (x *external) gone(vm *v1alpha1.VirtualMachine) error {
 	return fmt.Errorf("%s: %s", c.Reason, c.Message)
 }
 
-// keep the state, if it changed.
+// keep saves the state if it changed.
 func (x *external) keep(ctx context.Context, vm *v1alpha1.VirtualMachine) error {
 	saved, err := x.provider.Save(x.record.Type, x.state)
 	if err != nil {
@@ -197,7 +197,7 @@ func (x *external) Create(ctx context.Context, vm *v1alpha1.VirtualMachine) (man
 	return managed.ExternalCreation{}, x.failed(err)
 }
 
-// created records a VM that exists, also one that failed afterwards.
+// created records a VM that exists, even if its creation failed afterwards.
 func (x *external) created(ctx context.Context, vm *v1alpha1.VirtualMachine, state plugin.State, failure error) error {
 	attributes, err := state.JSON()
 	if err != nil {
@@ -213,7 +213,7 @@ func (x *external) created(ctx context.Context, vm *v1alpha1.VirtualMachine, sta
 	if failure != nil {
 		x.record.Failure = failure.Error()
 	}
-	// With the name, the state can be imported if it cannot be saved.
+	// If the state cannot be saved, it can be imported again by the name.
 	meta.SetExternalName(vm, name)
 	x.again.After(vm, soon)
 	return x.keep(ctx, vm)
@@ -224,7 +224,7 @@ func (x *external) Update(context.Context, *v1alpha1.VirtualMachine) (managed.Ex
 	return managed.ExternalUpdate{}, nil
 }
 
-// Delete the VM, and wait for it as long as the provider does.
+// Delete deletes the VM, and waits for it as long as the provider does.
 func (x *external) Delete(ctx context.Context, vm *v1alpha1.VirtualMachine) (managed.ExternalDelete, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), applyTimeout)
 	defer cancel()

@@ -110,7 +110,7 @@ func TestNothingIsCreatedOfWhatIsWrong(t *testing.T) {
 			if !strings.Contains(synced(vm), tc.want) {
 				t.Errorf("Synced: %s, want %q", synced(vm), tc.want)
 			}
-			// Nothing was tried, so nothing is recorded of a creation.
+			// No creation was tried, so none is recorded.
 			if _, tried := vm.Annotations[meta.AnnotationKeyExternalCreatePending]; tried || len(plugintest.List(t, w.dir)) != 0 {
 				t.Errorf("annotations %v, VMs %v", vm.Annotations, plugintest.List(t, w.dir))
 			}
@@ -158,8 +158,8 @@ func TestACreationWithUnknownResultIsNotRepeated(t *testing.T) {
 	}
 }
 
-// TestAControllerThatIsKilledAfterTheStateIsSavedFindsTheVM kills it before the annotations are
-// written.
+// TestAControllerThatIsKilledAfterTheStateIsSavedFindsTheVM kills the controller before the
+// annotations are written.
 func TestAControllerThatIsKilledAfterTheStateIsSavedFindsTheVM(t *testing.T) {
 	w := newWorld(t)
 	vm := w.vm("a")
@@ -257,8 +257,8 @@ func TestAVMThatAnotherConfigurationDoesNotFindIsNotLost(t *testing.T) {
 	}
 }
 
-// TestAVMIsAdoptedByItsExternalName has a VM resource as it is after a restore: with the name, and
-// without a state.
+// TestAVMIsAdoptedByItsExternalName has a VM resource as after a restore: with the name, and without
+// a state.
 func TestAVMIsAdoptedByItsExternalName(t *testing.T) {
 	w := newWorld(t)
 	vm := w.vm("a")

@@ -28,16 +28,16 @@ import (
 const (
 	// fifty VMs at once.
 	fifty = 50
-	// most is as long as they may take on a busy computer. One after the other they take
-	// minutes: each creation waits for its server.
+	// most is the time limit on a busy computer. One after the other, the VMs would take minutes:
+	// each creation waits for its server.
 	most = 90 * time.Second
 )
 
-// token as Hetzner Cloud makes them: the provider checks their length.
+// token has the length of a token of Hetzner Cloud, which the provider checks.
 var token = strings.Repeat("0123abcd", 8)
 
-// TestFiftyVMsAtOnce creates and deletes them with the real provider of Hetzner Cloud, against a
-// fake of its API, and prints what it costs.
+// TestFiftyVMsAtOnce creates and deletes VMs with the real provider of Hetzner Cloud, against a fake
+// of its API, and prints the cost.
 func TestFiftyVMsAtOnce(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the provider of Hetzner Cloud")
@@ -88,7 +88,7 @@ func TestFiftyVMsAtOnce(t *testing.T) {
 	}
 }
 
-// useHetzner has the configuration be that of the example, at an endpoint.
+// useHetzner uses the configuration of the example, at another endpoint.
 func useHetzner(w *world, endpoint string) {
 	w.Helper()
 	program := filepath.Join(w.TempDir(), "provider")
@@ -123,7 +123,7 @@ func useHetzner(w *world, endpoint string) {
 	}
 }
 
-// all reconciles the VMs at once, each until it is as it shall be.
+// all reconciles the VMs at once, each until it is done.
 func (w *world) all(vms []*v1alpha1.VirtualMachine, done func(*v1alpha1.VirtualMachine) bool) time.Duration {
 	w.Helper()
 	began := time.Now()
@@ -147,7 +147,7 @@ func (w *world) all(vms []*v1alpha1.VirtualMachine, done func(*v1alpha1.VirtualM
 	return time.Since(began)
 }
 
-// watchMemory keeps the most that the children of this process had together.
+// watchMemory records the peak memory of all children of this process together.
 func watchMemory(peak *atomic.Int64, end <-chan struct{}) {
 	for {
 		select {

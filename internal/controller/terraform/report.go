@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	// soon is when a VM is looked at that was just created. One that does not run yet is looked
-	// at less and less often, at the latest after latest.
+	// soon is the delay of the first observation of a created VM. While the VM does not run, the
+	// delay grows, up to latest.
 	soon   = 250 * time.Millisecond
 	latest = 30 * time.Second
-	// patience for a VM to run, after which it is polled as any other.
+	// patience is how long a VM is awaited to run, after which it is polled like any other.
 	patience = time.Hour
 )
 
-// report what the outputs read of the VM.
+// report writes the outputs of the VM to its status.
 func (x *external) report(vm *v1alpha1.VirtualMachine) error {
 	at := &vm.Status.AtProvider
 	p := x.config.spec.Provider
@@ -28,7 +28,7 @@ func (x *external) report(vm *v1alpha1.VirtualMachine) error {
 	b := x.config.bindings[x.record.Type]
 	if b == nil {
 		if meta.WasDeleted(vm) {
-			return nil // Nothing of it is needed any more.
+			return nil // Its outputs are not needed any more.
 		}
 		_, err := x.config.typeOf(vm)
 		return err
@@ -67,13 +67,13 @@ func conditionOf(vm *v1alpha1.VirtualMachine) xpv2.Condition {
 	}
 }
 
-// hasRun reports whether the VM was seen running.
+// hasRun reports whether the VM was observed running.
 func hasRun(vm *v1alpha1.VirtualMachine) bool {
 	c := vm.GetCondition(xpv2.TypeReady)
 	return c.Status == corev1.ConditionTrue || c.Reason == xpv2.ReasonUnavailable
 }
 
-// wake sooner than the poll interval while the VM does not run.
+// wake requests a reconcile before the next poll while the VM does not run.
 func (x *external) wake(vm *v1alpha1.VirtualMachine) {
 	since := x.now().Sub(meta.GetExternalCreateSucceeded(vm))
 	if since < patience {

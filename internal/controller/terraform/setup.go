@@ -76,15 +76,15 @@ func (c *connector) options(kube client.Client) []managed.ReconcilerOption {
 		managed.WithInitializers(managed.InitializerFn(c.findSaved), managed.InitializerFn(c.records.Initialize)),
 		managed.WithCriticalAnnotationUpdater(c.records),
 		managed.WithFinalizer(finalizer{Finalizer: resource.NewAPIFinalizer(kube, managed.FinalizerName), store: c.store}),
-		// Calls have timeouts of their own, and a creation takes as long as it takes.
+		// Calls have timeouts of their own, and a creation may take long.
 		managed.WithTimeout(applyTimeout + observeTimeout),
-		// A VM that the state has, and the cloud does not, is lost.
+		// A VM that is in the state and not in the cloud is lost.
 		managed.WithCreationGracePeriod(0),
 	}
 }
 
-// findSaved records a creation whose state was saved, and whose end was not recorded, because
-// the controller was killed between the two.
+// findSaved records a creation whose state was saved and whose end was not recorded, because the
+// controller was killed in between.
 func (c *connector) findSaved(ctx context.Context, mg resource.Managed) error {
 	if meta.GetExternalName(mg) != "" || !meta.ExternalCreateIncomplete(mg) {
 		return nil

@@ -25,31 +25,31 @@ const (
 
 	// labelState is on each Secret with the Terraform state of a VM.
 	labelState = v1alpha1.Group + "/state"
-	// annotationOfVM on such a Secret is namespace and name of the VM, with / between them.
+	// annotationOfVM on such a Secret is the namespace and the name of the VM, separated by a slash.
 	annotationOfVM      = v1alpha1.Group + "/virtual-machine"
 	saveTimeout         = 15 * time.Second
 	saveRetry           = 500 * time.Millisecond
 	statePrefix         = "terraform-state-"
-	maxSecretsDataBytes = 1 << 20 // A Secret holds no more.
+	maxSecretsDataBytes = 1 << 20 // The limit of a Secret.
 )
 
-// A record is what is saved of a VM.
+// A record is the saved data of a VM.
 type record struct {
 	// Provider and Version that wrote the state.
 	Provider string `json:"provider"`
 	Version  string `json:"version"`
 	// Type of the resource.
 	Type string `json:"type"`
-	// Configuration is a digest of what is not secret in the configuration that the VM was
-	// created with.
+	// Configuration is a digest of the fields that are not secret in the configuration that the VM
+	// was created with.
 	Configuration string `json:"configuration,omitempty"`
 	// ExternalName of the VM.
 	ExternalName string `json:"externalName"`
-	// Failure is why only a part of the VM was created.
+	// Failure is the reason why the VM was created only in part.
 	Failure string            `json:"failure,omitempty"`
 	State   plugin.SavedState `json:"state"`
 
-	// saved is what the Secret has.
+	// saved is the content of the Secret.
 	saved []byte
 }
 
@@ -59,12 +59,12 @@ type store struct {
 	namespace string
 }
 
-// key of the Secret. Its name has the UID, which a user cannot choose.
+// key returns the key of the Secret. Its name has the UID, which a user cannot choose.
 func (s *store) key(uid types.UID) types.NamespacedName {
 	return types.NamespacedName{Namespace: s.namespace, Name: statePrefix + string(uid)}
 }
 
-// load the record of a VM, nil if there is none.
+// load returns the record of a VM, nil if there is none.
 func (s *store) load(ctx context.Context, vm client.Object) (*record, error) {
 	secret := &corev1.Secret{}
 	err := s.kube.Get(ctx, s.key(vm.GetUID()), secret)
@@ -82,8 +82,8 @@ func (s *store) load(ctx context.Context, vm client.Object) (*record, error) {
 	return r, nil
 }
 
-// save the record of a VM, unless the Secret has it. It is tried for some time: it is the only
-// proof of what was created.
+// save saves the record of a VM, unless the Secret has it already. It retries for some time: the
+// record is the only proof of a creation.
 func (s *store) save(ctx context.Context, vm client.Object, r *record) error {
 	b, err := json.Marshal(r)
 	if err != nil {
@@ -131,7 +131,7 @@ func (s *store) put(ctx context.Context, vm client.Object, b []byte) error {
 	return s.kube.Update(ctx, secret)
 }
 
-// forget the record of a VM.
+// forget deletes the record of a VM.
 func (s *store) forget(ctx context.Context, uid types.UID) error {
 	key := s.key(uid)
 	err := s.kube.Delete(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}})
@@ -147,7 +147,8 @@ type finalizer struct {
 	store *store
 }
 
-// RemoveFinalizer of what is gone, or is no longer managed.
+// RemoveFinalizer deletes the record of a VM that is gone or no longer managed, and removes the
+// finalizer.
 func (f finalizer) RemoveFinalizer(ctx context.Context, obj resource.Object) error {
 	if err := f.store.forget(ctx, obj.GetUID()); err != nil {
 		return err

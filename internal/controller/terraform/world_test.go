@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 
 const (
 	namespace = "team"
-	// stateNamespace is that of the provider.
+	// stateNamespace is the namespace of the provider.
 	stateNamespace = "crossplane-system"
 	userData       = "#!/bin/sh\ntoken=abcdef.0123456789abcdef\n"
 )
@@ -122,7 +122,7 @@ func (w *world) interceptor() interceptor.Funcs {
 	}
 }
 
-// restart the controller: what it remembers is gone.
+// restart restarts the controller: its memory is lost.
 func (w *world) restart() {
 	c := newConnector(w.kube, stateNamespace, w.pool, &mr.Again{})
 	w.reconciler = managed.NewReconciler(&xpfake.Manager{Client: w.kube, Scheme: w.kube.Scheme()},
@@ -130,7 +130,7 @@ func (w *world) restart() {
 		append([]managed.ReconcilerOption{managed.WithTypedExternalConnector(c), managed.WithManagementPolicies()}, c.options(w.kube)...)...)
 }
 
-// vm with a name, and changes.
+// vm creates a VM with a name and changes.
 func (w *world) vm(name string, changes ...func(*v1alpha1.VirtualMachine)) *v1alpha1.VirtualMachine {
 	w.Helper()
 	vm := &v1alpha1.VirtualMachine{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID("uid-" + name)}}
@@ -150,7 +150,7 @@ func (w *world) vm(name string, changes ...func(*v1alpha1.VirtualMachine)) *v1al
 	return vm
 }
 
-// reconcile a VM, n times.
+// reconcile reconciles a VM n times.
 func (w *world) reconcile(vm *v1alpha1.VirtualMachine, n int) {
 	w.Helper()
 	for range n {
@@ -170,7 +170,7 @@ func (w *world) delete(vm *v1alpha1.VirtualMachine) {
 	}
 }
 
-// states are the Secrets with states.
+// states returns the Secrets with states.
 func (w *world) states() []corev1.Secret {
 	w.Helper()
 	l := &corev1.SecretList{}
@@ -189,10 +189,10 @@ func (w *world) change(f func(spec *v1alpha1.ProviderConfigSpec)) {
 	}
 }
 
-// synced is the message of the condition.
+// synced returns the message of the condition Synced.
 func synced(vm *v1alpha1.VirtualMachine) string { return vm.GetCondition(xpv2.TypeSynced).Message }
 
-// keepsSecrets asserts that the object, as users see it, has no secret.
+// keepsSecrets asserts that the object, as users see it, contains no secret.
 func (w *world) keepsSecrets(vm *v1alpha1.VirtualMachine) {
 	w.Helper()
 	b, err := json.Marshal(vm)

@@ -13,7 +13,7 @@ import (
 	"github.com/drover-dev/drover/apis/vsphere/v1alpha1"
 )
 
-// act takes the step that was planned. It may be called twice.
+// act carries out the planned step. It may be called twice.
 func (x *external) act(ctx context.Context, c *vim25.Client, vm *v1alpha1.VirtualMachine) error {
 	x.again.After(vm, whileBusy)
 	switch x.step {
@@ -45,7 +45,7 @@ func (x *external) act(ctx context.Context, c *vim25.Client, vm *v1alpha1.Virtua
 		return nil
 	}
 	switch {
-	// What is wanted is so, or is becoming so.
+	// The requested state is reached already, or a running task leads to it.
 	case is[*types.TaskInProgress](err), is[*types.InvalidPowerState](err), is[*types.ManagedObjectNotFound](err):
 		return nil
 	case err != nil:
@@ -55,7 +55,7 @@ func (x *external) act(ctx context.Context, c *vim25.Client, vm *v1alpha1.Virtua
 	return nil
 }
 
-// mark the VM with what it has not of its custom attributes and tags.
+// mark sets the missing custom attributes and tags of the VM.
 func (x *external) mark(ctx context.Context, c *vim25.Client, vm *v1alpha1.VirtualMachine) error {
 	if x.vm == nil {
 		return nil
@@ -73,7 +73,7 @@ func (x *external) mark(ctx context.Context, c *vim25.Client, vm *v1alpha1.Virtu
 	return x.attachTags(ctx, c, missing)
 }
 
-// detach without a file operation: the disks stay where they are.
+// detach removes the foreign disks without a file operation: their files stay.
 func (x *external) detach(ctx context.Context, o *object.VirtualMachine, vm *v1alpha1.VirtualMachine) (*object.Task, error) {
 	spec := types.VirtualMachineConfigSpec{}
 	var files []string

@@ -10,13 +10,13 @@ import (
 	"github.com/drover-dev/drover/apis/vsphere/v1alpha1"
 )
 
-// notACard is the device of what a guest made itself, like the bridge of its pods.
+// notACard is the device of an interface that the guest created itself, such as the bridge of its
+// pods.
 const notACard = -1
 
-// addressesOf a guest, as its tools report them: the addresses of its network cards.
-// networks say which type those of a network are of. The guest chooses what its tools
-// report, so the addresses prove nothing. The host name is left out: no user needs it, as
-// the VM has the name of its Node.
+// addressesOf returns the addresses of a guest's network cards, as its tools report them. networks
+// has the address types by network. The guest decides what its tools report, so the addresses prove
+// nothing. The host name is omitted: no user needs it, as the VM has the name of its Node.
 func addressesOf(guest *types.GuestInfo, networks []v1alpha1.Network) []v1alpha1.Address {
 	if guest == nil {
 		return nil

@@ -16,8 +16,8 @@ import (
 
 const gib = 1 << 30
 
-// cloneSpec says what VM is made. It is powered off: a VM runs only when it can be
-// found by its custom attributes.
+// cloneSpec returns the spec of the clone. The VM is powered off: it may run only after its custom
+// attributes make it discoverable.
 func cloneSpec(p v1alpha1.VirtualMachineParameters, at places, instanceUUID string, extra []types.BaseOptionValue) (types.VirtualMachineCloneSpec, error) {
 	devices, err := deviceChanges(p, at)
 	if err != nil {
@@ -39,7 +39,7 @@ func cloneSpec(p v1alpha1.VirtualMachineParameters, at places, instanceUUID stri
 			MemoryMB:          ptr.Deref(p.MemoryMiB, 0),
 			ExtraConfig:       extra,
 			DeviceChange:      devices,
-			// Without it a guest, and so CSI, cannot tell disks apart.
+			// Without disk UUIDs, a guest, and so CSI, cannot distinguish disks.
 			Flags: &types.VirtualMachineFlagInfo{DiskUuidEnabled: ptr.To(true)},
 		},
 		Snapshot: at.snapshot,
@@ -50,8 +50,8 @@ func cloneSpec(p v1alpha1.VirtualMachineParameters, at places, instanceUUID stri
 	return spec, nil
 }
 
-// deviceChanges grow the first disk, and put the wanted network cards in the place of
-// those of the template.
+// deviceChanges returns the changes that grow the first disk, and that replace the network cards of
+// the template by the requested ones.
 func deviceChanges(p v1alpha1.VirtualMachineParameters, at places) ([]types.BaseVirtualDeviceConfigSpec, error) {
 	var out []types.BaseVirtualDeviceConfigSpec
 	if p.DiskSizeGiB != nil {
@@ -82,15 +82,14 @@ func deviceChanges(p v1alpha1.VirtualMachineParameters, at places) ([]types.Base
 		if err != nil {
 			return nil, invalid(fmt.Sprintf("networks[%d].adapter", i), "%v", err)
 		}
-		// A key for each, of which the vCenter makes real ones.
+		// Each card has a temporary key, which the vCenter replaces.
 		card.GetVirtualDevice().Key = int32(-100 - i)
 		out = append(out, &types.VirtualDeviceConfigSpec{Operation: types.VirtualDeviceConfigSpecOperationAdd, Device: card})
 	}
 	return out, nil
 }
 
-// place the clone on the datastore of the datastore cluster that Storage DRS
-// recommends.
+// place sets the datastore of the datastore cluster that Storage DRS recommends for the clone.
 func place(ctx context.Context, c *vim25.Client, p v1alpha1.VirtualMachineParameters, at places, name string, spec *types.VirtualMachineCloneSpec) error {
 	if at.pod == nil {
 		return nil
@@ -124,7 +123,8 @@ func place(ctx context.Context, c *vim25.Client, p v1alpha1.VirtualMachineParame
 	return &classError{class: fn.ErrorCapacityExhausted, what: what, err: errors.New("none has room for the VM, or Storage DRS is off")}
 }
 
-// clone returns the task, or none when a clone that nobody remembers runs already.
+// clone starts a clone and returns its task. It returns none if a clone whose task was not recorded
+// runs already.
 func clone(ctx context.Context, c *vim25.Client, p v1alpha1.VirtualMachineParameters, instanceUUID string, extra []types.BaseOptionValue) (string, error) {
 	at, err := resolve(ctx, c, p)
 	if err != nil {
@@ -152,8 +152,8 @@ func clone(ctx context.Context, c *vim25.Client, p v1alpha1.VirtualMachineParame
 	return t.Reference().Value, nil
 }
 
-// taken says whether the name is another's. A VM that has no configuration yet is one
-// that is being cloned, and by its name it is ours.
+// taken returns an error if another object has the name. A VM without a configuration is being
+// cloned, and its name proves that the clone is Drover's.
 func taken(ctx context.Context, c *vim25.Client, ref types.ManagedObjectReference, p v1alpha1.VirtualMachineParameters, instanceUUID string) error {
 	if ref.Type == vmType {
 		vm, err := readVM(ctx, c, ref)

@@ -22,7 +22,7 @@ var configs = providerconfig.Configs{
 	Cluster:      &v1alpha1.ClusterProviderConfig{},
 }
 
-// credentials are what the Secret of a provider config holds.
+// credentials are the contents of a provider config's Secret.
 type credentials struct {
 	Username string `json:"username"`
 	Password string `json:"password"`
@@ -34,8 +34,8 @@ type connector struct {
 	*shared
 }
 
-// Connect reads the configuration and the credentials each time, so that a change
-// counts at once. Whom nobody needs any more is logged out later.
+// Connect reads the configuration and the credentials each time, so that a change takes effect at
+// once. The pool logs unused accounts out later.
 func (c *connector) Connect(ctx context.Context, vm *v1alpha1.VirtualMachine) (managed.TypedExternalClient[*v1alpha1.VirtualMachine], error) {
 	v, config, err := sessionOf(ctx, c.kube, c.pool, vm)
 	if err != nil {
@@ -44,7 +44,8 @@ func (c *connector) Connect(ctx context.Context, vm *v1alpha1.VirtualMachine) (m
 	return &external{shared: c.shared, config: config, vcenter: v}, nil
 }
 
-// sessionOf the account that mg's provider config names, and how errors name that.
+// sessionOf returns the session of the account that mg's provider config names, and the name of that
+// config for errors.
 func sessionOf(ctx context.Context, c client.Reader, sessions *pool, mg resource.ModernManaged) (*vcenter, string, error) {
 	ref := mg.GetProviderConfigReference()
 	config := fmt.Sprintf("%s %q", ref.Kind, ref.Name)

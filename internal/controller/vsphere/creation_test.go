@@ -27,7 +27,7 @@ import (
 	"github.com/drover-dev/drover/apis/vsphere/v1alpha1"
 )
 
-// extra is a key of the VM's configuration, decoded where it says how.
+// extra returns the value of a key of the VM's configuration, decoded by its encoding key.
 func extra(t *testing.T, vm mo.VirtualMachine, key string) string {
 	t.Helper()
 	kv := map[string]string{}
@@ -264,7 +264,7 @@ func TestAMissingSecretOfUserDataIsNamed(t *testing.T) {
 	}
 }
 
-// The process dies after the vCenter was asked to clone, and before it was recorded.
+// The process is killed after it requested the clone from the vCenter, and before it recorded that.
 func TestACrashBetweenCloneAndRecordMakesOneVM(t *testing.T) {
 	for name, tc := range map[string]struct {
 		ms     int
@@ -320,7 +320,7 @@ func TestACrashBetweenCloneAndRecordMakesOneVM(t *testing.T) {
 	}
 }
 
-// The vCenter clones, and its answer is lost.
+// The vCenter starts the clone, and its response is lost.
 func TestALostAnswerMakesOneVM(t *testing.T) {
 	slowClones(t, 200)
 	w := newWorld(t)
@@ -357,7 +357,8 @@ func TestALostAnswerLeavesNoVMBehind(t *testing.T) {
 	}
 }
 
-// patiently is until, with a clock that goes fast where a failure is waited out.
+// patiently is until, with a clock that advances by a second in each reconcile, so that delays after
+// failures pass quickly.
 func (w *world) patiently(what string, is func(*v1alpha1.VirtualMachine) bool) {
 	w.t.Helper()
 	w.until(what, func(vm *v1alpha1.VirtualMachine) bool {

@@ -8,7 +8,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// disksOf a VM's devices.
+// disksOf returns the disks among a VM's devices.
 func disksOf(devices object.VirtualDeviceList) []*types.VirtualDisk {
 	var out []*types.VirtualDisk
 	for _, d := range devices {
@@ -19,10 +19,10 @@ func disksOf(devices object.VirtualDeviceList) []*types.VirtualDisk {
 	return out
 }
 
-// foreignDisks are those that are not to go with the VM: what is attached to it and
-// was not made with it is a volume of somebody. own are the UUIDs of those that were;
-// where they are not known, vmx, the path of the VM's configuration, and what disks
-// tell of themselves decide.
+// foreignDisks returns the disks that must not be deleted with the VM: a disk that is attached to the
+// VM and was not created with it is a user's volume. own has the UUIDs of the disks that were created
+// with it. If own is empty, vmx, the path of the VM's configuration, and the properties of the disks
+// decide.
 func foreignDisks(devices object.VirtualDeviceList, own []string, vmx string) []*types.VirtualDisk {
 	var out []*types.VirtualDisk
 	for _, disk := range disksOf(devices) {
@@ -38,9 +38,9 @@ func foreignDisks(devices object.VirtualDeviceList, own []string, vmx string) []
 	return out
 }
 
-// ownDisks are the UUIDs of the disks of a VM that was just made: all but first-class
-// ones while it never ran, since only a Node is given volumes, and after that those
-// that do not look foreign.
+// ownDisks returns the UUIDs of the disks of a VM that was just created. If the VM never ran, these
+// are all except first-class ones, since only a Node gets volumes. Otherwise they are the disks that
+// do not look foreign.
 func ownDisks(devices object.VirtualDeviceList, vmx string, neverRan bool) []string {
 	var out []string
 	for _, disk := range disksOf(devices) {
@@ -57,13 +57,14 @@ func ownDisks(devices object.VirtualDeviceList, vmx string, neverRan bool) []str
 	return out
 }
 
-// looksForeign says whether a disk is a first-class one, as CSI makes them, or lies
-// outside of the VM's folder, or is left out of snapshots, as volumes are.
+// looksForeign reports whether a disk is a first-class one, as CSI creates them, or is outside of the
+// VM's folder, or is excluded from snapshots, as volumes are.
 func looksForeign(disk *types.VirtualDisk, b backing, vmx string) bool {
 	return disk.VDiskId != nil || b.independent || folderOf(b.file) != folderOf(vmx)
 }
 
-// folderOf a datastore path. The datastore is left out: a VM may have disks in several.
+// folderOf returns the folder of a datastore path. The datastore is omitted: a VM may have disks in
+// several.
 func folderOf(file string) string {
 	var p object.DatastorePath
 	if !p.FromString(file) {

@@ -1,13 +1,13 @@
 // Package vsphere has the controllers of VMs of a vCenter.
 //
-// A VM is cloned under an instance UUID that is known before: the external name of its
-// managed resource. A clone whose answer is lost is found again by it, and the name of
-// the VM, which can be there once in a folder, keeps a second one from being made.
+// A VM is cloned with an instance UUID that is known in advance: the external name of its managed
+// resource. A clone whose response is lost is found by this UUID. The name of the VM, which is unique
+// in its folder, prevents a second clone.
 //
-// No reconcile waits for a task of the vCenter. Each looks at what there is, decides on
-// one step ([plan]), takes it and says when to look again.
+// No reconcile waits for a task of the vCenter. Each one observes the present state, decides on one
+// step ([plan]), carries it out and requests the next reconcile.
 //
-// Where the VM is known by its managed object ID, only the vCenter that it was made in
-// can say that it is gone, and only by not knowing that ID and UUID any more: a search
-// leaves out what an account may not see.
+// If the managed object ID of the VM is known, only the vCenter with the VM can prove that the VM is
+// gone, and only if it knows neither that ID nor the UUID any more: a search omits objects that the
+// account may not see.
 package vsphere

@@ -13,8 +13,8 @@ import (
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 )
 
-// A classError is an error of a class, with which its text begins: the Composition
-// reads it there.
+// A classError is an error with a class. Its text starts with the class, where the Composition reads
+// it.
 type classError struct {
 	class fn.ErrorCode
 	what  string
@@ -26,13 +26,13 @@ func (e *classError) Error() string {
 }
 func (e *classError) Unwrap() error { return e.err }
 
-// invalid is an error of the VM's spec. The field is below spec.forProvider.
+// invalid returns an error of the VM's spec. The field is below spec.forProvider.
 func invalid(field string, format string, args ...any) error {
 	return &classError{class: fn.ErrorInvalidRequest, what: "forProvider." + field, err: fmt.Errorf(format, args...)}
 }
 
-// classify an error of a vCenter: what was tried, what came of it, and its class. An
-// error that has a class keeps it.
+// classify wraps an error of a vCenter with the failed operation and its class. An error that has a
+// class keeps it.
 func classify(what string, err error) error {
 	var c *classError
 	if err == nil || errors.As(err, &c) {
@@ -41,7 +41,7 @@ func classify(what string, err error) error {
 	return &classError{class: classOf(err), what: what, err: err}
 }
 
-// is says whether a fault of the type is in err.
+// is reports whether err contains a fault of the type.
 func is[T any](err error) bool {
 	if err == nil {
 		return false
@@ -75,7 +75,7 @@ func classOf(err error) fn.ErrorCode {
 	return fn.ErrorTransient
 }
 
-// notFound says whether the inventory has not the one object that was asked for.
+// notFound reports whether the inventory does not have exactly one object that matches.
 func notFound(err error) bool {
 	var none *find.NotFoundError
 	var many *find.MultipleFoundError
@@ -84,8 +84,8 @@ func notFound(err error) bool {
 	return errors.As(err, &none) || errors.As(err, &many) || errors.As(err, &noDefault) || errors.As(err, &manyDefaults)
 }
 
-// throttled reads the status of the HTTP answer: a vCenter, or a proxy before it, that
-// cannot take the request now.
+// throttled reports, by the status of the HTTP response, whether a vCenter, or a proxy in front of
+// it, cannot handle the request now.
 func throttled(err error) bool {
 	var u *url.Error
 	if !errors.As(err, &u) {
@@ -95,8 +95,8 @@ func throttled(err error) bool {
 	return strings.HasPrefix(s, "429 ") || strings.HasPrefix(s, "503 ")
 }
 
-// describe a fault for people: its text in the vCenter's words, its type where that
-// says nothing, and the privilege that is missing.
+// describe returns the text of a fault for users: the vCenter's message, and the privilege that is
+// missing.
 func describe(err error) string {
 	s := strings.TrimPrefix(err.Error(), "ServerFaultCode: ")
 	var denied *types.NoPermission

@@ -16,18 +16,18 @@ import (
 	"github.com/drover-dev/drover/apis/vsphere/v1alpha1"
 )
 
-// When a VM is looked at again.
+// Delays until the next observation of a VM.
 const (
-	// whileCloning is long enough to look at a thousand clones at once.
+	// whileCloning is long enough to observe a thousand clones at once.
 	whileCloning = 5 * time.Second
 	whileBusy    = 2 * time.Second
-	// untilAddresses its tools report.
+	// untilAddresses is the interval until the tools of the VM report addresses.
 	untilAddresses = 10 * time.Second
-	// patienceForAddresses after which a VM without is polled as any other.
+	// patienceForAddresses is the time after which a VM without addresses is polled like any other.
 	patienceForAddresses = 10 * time.Minute
 )
 
-// shared by all clients.
+// shared has the dependencies of all clients.
 type shared struct {
 	secrets client.Reader
 	record  event.Recorder
@@ -47,19 +47,20 @@ type external struct {
 
 	note *note
 	step step
-	// vm that was observed, if there is one.
+	// vm is the observed VM, if there is one.
 	vm *types.ManagedObjectReference
-	// what is to be marked, detached or canceled.
+	// attributes to set, foreign disks to detach, and the task to cancel.
 	attributes map[string]string
 	foreign    []*types.VirtualDisk
 	task       taskState
-	// userData of a VM that is to be made.
+	// userData of a VM to create.
 	userData string
 }
 
 func (x *external) Disconnect(context.Context) error { return nil }
 
-// do calls f with a client, twice at need, and names what an error is of.
+// do calls f with a client, a second time if the session has ended, and adds the failed operation and
+// the configuration to an error.
 func (x *external) do(ctx context.Context, what string, f func(*vim25.Client) error) error {
 	if err := classify(what, x.vcenter.do(ctx, f)); err != nil {
 		return fmt.Errorf("%s: %w", x.config, err)
@@ -67,7 +68,7 @@ func (x *external) do(ctx context.Context, what string, f func(*vim25.Client) er
 	return nil
 }
 
-// Observe the VM, and plan the next step.
+// Observe observes the VM, and plans the next step.
 func (x *external) Observe(ctx context.Context, vm *v1alpha1.VirtualMachine) (managed.ExternalObservation, error) {
 	x.note = x.memory.of(vm.GetUID())
 	var s sight
@@ -98,7 +99,8 @@ func (x *external) Observe(ctx context.Context, vm *v1alpha1.VirtualMachine) (ma
 		return managed.ExternalObservation{}, x.note.failure
 	}
 	if x.step == stepClone {
-		// Before the creation begins: the Secret may come a moment after the VM.
+		// User data are read before the creation starts: the Secret may be created a moment after the
+		// VM.
 		if x.userData, err = x.readUserData(ctx, vm); err != nil {
 			return managed.ExternalObservation{}, x.tried(vm, x.failed("cannot read the user data", err))
 		}
@@ -106,8 +108,8 @@ func (x *external) Observe(ctx context.Context, vm *v1alpha1.VirtualMachine) (ma
 	return managed.ExternalObservation{ResourceExists: x.step != stepClone}, nil
 }
 
-// Create begins to clone the template. The task is remembered in an annotation, which
-// is written with the one that says that the creation succeeded.
+// Create starts to clone the template. The task is stored in an annotation, in the same write as the
+// one that records the successful creation.
 func (x *external) Create(ctx context.Context, vm *v1alpha1.VirtualMachine) (managed.ExternalCreation, error) {
 	p := vm.Spec.ForProvider
 	extra, err := extraConfig(p, text(p.Name), meta.GetExternalName(vm), x.userData)
@@ -132,19 +134,19 @@ func (x *external) Create(ctx context.Context, vm *v1alpha1.VirtualMachine) (man
 	return managed.ExternalCreation{}, nil
 }
 
-// Update takes the step that was planned.
+// Update carries out the planned step.
 func (x *external) Update(ctx context.Context, vm *v1alpha1.VirtualMachine) (managed.ExternalUpdate, error) {
 	err := x.do(ctx, "cannot update the VM", func(c *vim25.Client) error { return x.act(ctx, c, vm) })
 	return managed.ExternalUpdate{}, x.tried(vm, err)
 }
 
-// Delete takes the step that was planned.
+// Delete carries out the planned step.
 func (x *external) Delete(ctx context.Context, vm *v1alpha1.VirtualMachine) (managed.ExternalDelete, error) {
 	err := x.do(ctx, "cannot delete the VM", func(c *vim25.Client) error { return x.act(ctx, c, vm) })
 	return managed.ExternalDelete{}, x.tried(vm, err)
 }
 
-// tried notes how an attempt went.
+// tried records the failure of an attempt, and requests the next one.
 func (x *external) tried(vm *v1alpha1.VirtualMachine, err error) error {
 	if err == nil {
 		return nil

@@ -22,7 +22,7 @@ const (
 	off = types.VirtualMachinePowerStatePoweredOff
 )
 
-// pin the VM as the Machine's Composition does.
+// pin sets the management policies as the Machine's Composition does.
 func pin(vm *v1alpha1.VirtualMachine) {
 	vm.Spec.ManagementPolicies = xpv2.ManagementPolicies{xpv2.ManagementActionObserve, xpv2.ManagementActionDelete}
 }
@@ -227,7 +227,7 @@ func TestAVMThatIsLostIsNotMadeAgain(t *testing.T) {
 	}
 }
 
-// A VM that moved to another host, or was registered anew, is the same.
+// A VM that moved to another host, or was registered again, is the same VM.
 func TestAVMThatWasRegisteredAnewIsFound(t *testing.T) {
 	w := newWorld(t)
 	w.create()
@@ -323,7 +323,7 @@ func TestDeletion(t *testing.T) {
 	})
 }
 
-// What is attached to a VM and was not made with it is somebody's volume.
+// A disk that is attached to a VM and was not created with it is a user's volume.
 func TestVolumesSurviveTheVM(t *testing.T) {
 	for name, tc := range map[string]struct {
 		edit   func(*types.VirtualDisk)
@@ -367,7 +367,7 @@ func TestVolumesSurviveTheVM(t *testing.T) {
 	}
 }
 
-// attach a disk to the VM, as CSI does.
+// attach attaches a disk to the VM, as CSI does.
 func (w *world) attach(file string, edit func(*types.VirtualDisk)) {
 	w.t.Helper()
 	ctx := w.t.Context()
@@ -390,7 +390,7 @@ func (w *world) attach(file string, edit func(*types.VirtualDisk)) {
 	}
 }
 
-// exists says whether a file is on its datastore.
+// exists reports whether a file is on its datastore.
 func (w *world) exists(file string) bool {
 	w.t.Helper()
 	var p object.DatastorePath

@@ -15,8 +15,8 @@ import (
 	"github.com/drover-dev/drover/internal/gzipb64"
 )
 
-// Keys that cloud-init and Ignition read, and how their values are encoded. Both
-// understand gzip, and a VM's configuration is small.
+// Keys that cloud-init and Ignition read, and the encoding of their values. Both understand gzip, and
+// the size of a VM's configuration is limited.
 const (
 	keyUserData = "guestinfo.userdata"
 	keyMetadata = "guestinfo.metadata"
@@ -26,7 +26,7 @@ const (
 	encoding       = "gzip+base64"
 )
 
-// extraConfig is what a VM's configuration tells its guest, in a stable order.
+// extraConfig returns the options of a VM's configuration for its guest, in a stable order.
 func extraConfig(p v1alpha1.VirtualMachineParameters, name, instanceUUID, userData string) ([]types.BaseOptionValue, error) {
 	kv := maps.Clone(p.ExtraConfig)
 	if kv == nil {
@@ -71,7 +71,7 @@ func setGuestInfo(set func(key, value string) error, g v1alpha1.GuestInfo, name,
 	return set(keyMetadata, metadata)
 }
 
-// readUserData in plain text.
+// readUserData returns the user data in plain text.
 func (x *external) readUserData(ctx context.Context, vm *v1alpha1.VirtualMachine) (string, error) {
 	g := vm.Spec.ForProvider.GuestInfo
 	switch {

@@ -44,7 +44,7 @@ type lister struct {
 	config  string
 }
 
-// List reads the custom attributes of all VMs: a vCenter cannot look for them.
+// List reads the custom attributes of all VMs: a vCenter cannot search by them.
 func (l lister) List(ctx context.Context, installation string) (vms []inventory.VM, complete bool, err error) {
 	err = l.vcenter.do(ctx, func(c *vim25.Client) error {
 		var err error
@@ -83,7 +83,7 @@ func list(ctx context.Context, c *vim25.Client, installation string) ([]inventor
 			continue
 		}
 		if found[i].Config == nil || found[i].Config.InstanceUuid == "" {
-			// One that cannot be reached, or is being cloned. It has no name to be told by.
+			// The VM cannot be reached, or is being cloned. Nothing identifies it.
 			complete = false
 			continue
 		}

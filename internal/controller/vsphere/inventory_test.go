@@ -55,7 +55,7 @@ func TestVMsOfAnInstallationAreListed(t *testing.T) {
 	}
 }
 
-// An orphan is adopted by its external name, and its disks are looked at with care.
+// An orphan is adopted by its external name, and its own disks are determined carefully.
 func TestAnOrphanIsAdoptedAndDeletedWithoutItsVolumes(t *testing.T) {
 	w := newWorld(t)
 	w.create()
@@ -74,7 +74,7 @@ func TestAnOrphanIsAdoptedAndDeletedWithoutItsVolumes(t *testing.T) {
 	w.must(w.kube.Create(t.Context(), orphan))
 	w.reconcile()
 	wantCondition(t, w, xpv2.TypeSynced, "Synced=True")
-	w.clone() // is only looked at
+	w.clone() // is only observed
 	w.change(pin)
 	w.reconcile()
 	w.delete()

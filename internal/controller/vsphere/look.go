@@ -12,11 +12,11 @@ import (
 	"github.com/drover-dev/drover/apis/vsphere/v1alpha1"
 )
 
-// look at all that decides. It may be called twice.
+// look observes the input of the plan. It may be called twice.
 func (x *external) look(ctx context.Context, c *vim25.Client, vm *v1alpha1.VirtualMachine) (sight, error) {
 	at := &vm.Status.AtProvider
 	if here := c.ServiceContent.About.InstanceUuid; at.VCenter != "" && at.VCenter != here {
-		return sight{}, fmt.Errorf("the VM is in the vCenter with the instance UUID %s, and %s is another, %s: nothing can be said or done about it from there", at.VCenter, x.vcenter.Server, here)
+		return sight{}, fmt.Errorf("the VM is in the vCenter with the instance UUID %s, and %s is another, %s: it can be neither observed nor changed from there", at.VCenter, x.vcenter.Server, here)
 	}
 	s := sight{deleting: meta.WasDeleted(vm), wantOn: vm.Spec.ForProvider.PowerState != v1alpha1.PowerOff, finished: at.ProviderID != ""}
 
@@ -29,12 +29,12 @@ func (x *external) look(ctx context.Context, c *vim25.Client, vm *v1alpha1.Virtu
 		return s, err
 	}
 	x.vm = nil
-	// Whatever its creation said: an answer can be lost, and the clone go on.
+	// The result of the creation does not matter: a response can be lost while the clone continues.
 	if began := meta.GetExternalCreatePending(vm); seen == nil && s.deleting && at.MoRef == "" && !began.IsZero() {
 		if s.cloneMayRun, err = cloneRunsSince(ctx, c, began); err != nil || s.cloneMayRun {
 			return s, err
 		}
-		// It may have ended since the VM was looked for.
+		// The clone may have ended since the VM was looked for.
 		seen, err = findVM(ctx, c, at.MoRef, meta.GetExternalName(vm))
 	}
 	if err != nil || seen == nil {
@@ -58,7 +58,7 @@ func (x *external) look(ctx context.Context, c *vim25.Client, vm *v1alpha1.Virtu
 			return s, err
 		}
 		if len(at.Disks) == 0 && !s.finished {
-			// One that another made, like an orphan that is adopted, may have run.
+			// A VM that another client created, such as an adopted orphan, may have run.
 			neverRan := seen.Runtime.PowerState == types.VirtualMachinePowerStatePoweredOff && !meta.GetExternalCreatePending(vm).IsZero()
 			at.Disks = ownDisks(devices, vmxOf(seen), neverRan)
 		}
@@ -72,7 +72,7 @@ func (x *external) look(ctx context.Context, c *vim25.Client, vm *v1alpha1.Virtu
 	return s, err
 }
 
-// lookAtTasks that were begun for the VM. A failure of one is noted once.
+// lookAtTasks observes the tasks that were started for the VM. It records the failure of a task once.
 func (x *external) lookAtTasks(ctx context.Context, c *vim25.Client, vm *v1alpha1.VirtualMachine, finished bool) (runningTask, error) {
 	if clone := vm.GetAnnotations()[v1alpha1.AnnotationCloneTask]; clone != "" && !finished && x.note.failedClone != clone {
 		t, err := lookAtTask(ctx, c, clone)
@@ -107,8 +107,8 @@ func (x *external) failed(what string, err error) error {
 	return fmt.Errorf("%s: %w", x.config, classify(what, err))
 }
 
-// marked says whether the VM has its custom attributes and tags. Those of a VM that may
-// not be updated are as they are, and tags are attached once.
+// marked reports whether the VM has its custom attributes and tags. If the VM may not be updated,
+// they are not changed. Tags are attached only once.
 func (x *external) marked(ctx context.Context, c *vim25.Client, vm *v1alpha1.VirtualMachine, values []types.BaseCustomFieldValue, finished bool) (bool, error) {
 	p := vm.Spec.ForProvider
 	x.attributes = nil

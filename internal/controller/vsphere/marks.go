@@ -15,10 +15,10 @@ import (
 	"github.com/drover-dev/drover/apis/vsphere/v1alpha1"
 )
 
-// vmType is what custom attributes of VMs are defined for.
+// vmType is the object type of custom attributes of VMs.
 const vmType = "VirtualMachine"
 
-// attributesOf a VM by name.
+// attributesOf returns the custom attributes of a VM by name.
 func attributesOf(fields object.CustomFieldDefList, values []types.BaseCustomFieldValue) map[string]string {
 	names := map[int32]string{}
 	for _, f := range fields {
@@ -33,7 +33,7 @@ func attributesOf(fields object.CustomFieldDefList, values []types.BaseCustomFie
 	return out
 }
 
-// attributesMissing are the custom attributes that a VM has not, or with another value.
+// attributesMissing returns the custom attributes that a VM lacks, or has with another value.
 func attributesMissing(want map[string]string, fields object.CustomFieldDefList, values []types.BaseCustomFieldValue) map[string]string {
 	has := attributesOf(fields, values)
 	out := map[string]string{}
@@ -45,7 +45,7 @@ func attributesMissing(want map[string]string, fields object.CustomFieldDefList,
 	return out
 }
 
-// setAttributes defines those that the vCenter has not, and sets them.
+// setAttributes defines the custom attributes that the vCenter lacks, and sets all of them.
 func setAttributes(ctx context.Context, c *vim25.Client, vm types.ManagedObjectReference, attributes map[string]string) error {
 	if len(attributes) == 0 {
 		return nil
@@ -81,7 +81,7 @@ func keyOf(ctx context.Context, m *object.CustomFieldsManager, fields object.Cus
 	if !is[*types.DuplicateName](err) {
 		return 0, err
 	}
-	// Another was faster.
+	// Another client defined it in the meantime.
 	again, lerr := m.Field(ctx)
 	if lerr != nil {
 		return 0, lerr
@@ -101,7 +101,7 @@ func fieldKey(fields object.CustomFieldDefList, name string) (int32, bool) {
 	return 0, false
 }
 
-// tagsMissing are the IDs of the tags that a VM has not.
+// tagsMissing returns the IDs of the tags that a VM lacks.
 func tagsMissing(ctx context.Context, rc *rest.Client, want []v1alpha1.Tag, vm types.ManagedObjectReference) ([]string, error) {
 	m := tags.NewManager(rc)
 	has, err := m.ListAttachedTags(ctx, vm)

@@ -9,8 +9,8 @@ import (
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 )
 
-// How long after a failure the next attempt waits, and how long at most: what money or
-// people must mend is not asked for every few seconds.
+// patience is the first and the longest delay after a failure, by class. Errors that only a user or a
+// larger quota can fix are not retried every few seconds.
 var patience = map[fn.ErrorCode]struct{ first, most time.Duration }{
 	fn.ErrorTransient:         {2 * time.Second, 2 * time.Minute},
 	fn.ErrorThrottled:         {10 * time.Second, 2 * time.Minute},
@@ -20,16 +20,16 @@ var patience = map[fn.ErrorCode]struct{ first, most time.Duration }{
 	fn.ErrorPermissionDenied:  {30 * time.Second, 2 * time.Minute},
 }
 
-// A note is what is remembered of a VM between reconciles. All of it can be lost: a
-// task that is forgotten is begun again, which the vCenter refuses while it runs.
+// A note is the state of a VM that is kept in memory between reconciles. All of it can be lost: a
+// lost task is started again, which the vCenter refuses while it runs.
 type note struct {
 	// task that changes the VM, other than its clone.
 	task string
-	// failure of the last attempt, and of which clone.
+	// failure of the last attempt, and the clone task that failed.
 	failure     error
 	failedClone string
-	failures    int // of its class, one after the other
-	// until then nothing is tried, unless the object or the account changed.
+	failures    int // consecutive failures of this class
+	// until is the time of the next attempt, unless the object or the account changes before.
 	until      time.Time
 	generation int64
 	session    *vcenter
@@ -40,7 +40,7 @@ type memory struct {
 	notes map[types.UID]*note
 }
 
-// of an object. A note is used by one reconcile at a time.
+// of returns the note of an object. Only one reconcile at a time uses a note.
 func (m *memory) of(uid types.UID) *note {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -61,10 +61,11 @@ func (m *memory) forget(uid types.UID) {
 	delete(m.notes, uid)
 }
 
-// fail notes a failure. It returns how long to wait.
+// fail records a failure. It returns the delay until the next attempt.
 func (n *note) fail(now time.Time, err error, generation int64, v *vcenter) time.Duration {
 	p := patience[classOf(err)]
-	// Each class has its own patience, of which one that came before took nothing.
+	// The delays of each class start at its first one: earlier failures of other classes do not
+	// count.
 	if n.failure == nil || classOf(n.failure) != classOf(err) {
 		n.failures = 0
 	}
@@ -74,7 +75,7 @@ func (n *note) fail(now time.Time, err error, generation int64, v *vcenter) time
 	return wait
 }
 
-// waits for how long, because of a failure.
+// waits returns how long to wait because of a failure.
 func (n *note) waits(now time.Time, generation int64, v *vcenter) time.Duration {
 	if n.failure == nil || n.generation != generation || n.session != v {
 		return 0

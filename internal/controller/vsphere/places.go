@@ -13,7 +13,7 @@ import (
 	"github.com/drover-dev/drover/apis/vsphere/v1alpha1"
 )
 
-// places are the objects of the inventory that a VM's parameters name.
+// places has the objects of the inventory that a VM's parameters name.
 type places struct {
 	template *object.VirtualMachine
 	// devices of the template.
@@ -28,7 +28,7 @@ type places struct {
 	networks  []types.BaseVirtualDeviceBackingInfo
 }
 
-// resolve the names of parameters. An error names the field.
+// resolve looks up the names in the parameters. An error names the field.
 func resolve(ctx context.Context, c *vim25.Client, p v1alpha1.VirtualMachineParameters) (places, error) {
 	f := find.NewFinder(c)
 	dc, err := f.DatacenterOrDefault(ctx, text(p.Datacenter))
@@ -142,8 +142,8 @@ func (out *places) findNetworks(ctx context.Context, f *find.Finder, p v1alpha1.
 	return nil
 }
 
-// unresolved says which name of which field is not in the inventory, or is there more
-// than once.
+// unresolved returns an error that names the field and the name that is missing in the inventory, or
+// is there more than once.
 func unresolved(field string, name *string, err error) error {
 	switch {
 	case err == nil:

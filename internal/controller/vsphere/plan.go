@@ -4,25 +4,25 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// A sight is all that a decision rests on.
+// A sight is the input of the plan.
 type sight struct {
-	// deleting the VM is what is wanted.
+	// deleting reports whether the VM is to be deleted.
 	deleting bool
-	// wantOn says that the VM shall run.
+	// wantOn reports whether the VM shall run.
 	wantOn bool
-	// finished says that the VM was once as it shall be.
+	// finished reports whether the VM was once completely set up.
 	finished bool
 
-	// task of this VM that runs.
+	// task of this VM that is running.
 	task runningTask
-	// vm is nil when there is none.
+	// vm is nil if there is none.
 	vm *found
-	// cloneMayRun says that a clone was begun, that nobody knows its task, and that one
-	// like it is under way.
+	// cloneMayRun reports whether a clone was started whose task is unknown, and a similar clone is
+	// running.
 	cloneMayRun bool
 }
 
-// A runningTask is a task that was begun for a VM and has not ended.
+// A runningTask is a task that was started for a VM and has not ended.
 type runningTask string
 
 const (
@@ -31,44 +31,44 @@ const (
 	otherTask runningTask = "other"
 )
 
-// found is a VM that is there.
+// found is a VM that exists.
 type found struct {
 	power types.VirtualMachinePowerState
-	// marked says that the custom attributes and tags are as they shall be.
+	// marked reports whether the custom attributes and tags are as desired.
 	marked bool
-	// foreign disks are not the VM's own.
+	// foreign is the number of disks that are not the VM's own.
 	foreign int
 }
 
-// A step is what is done next.
+// A step is the next action.
 type step string
 
 const (
-	// stepClone the template.
+	// stepClone clones the template.
 	stepClone step = "Clone"
 	// stepMark sets custom attributes and tags.
 	stepMark step = "Mark"
 	// stepPowerOn and stepPowerOff change the power state.
 	stepPowerOn  step = "PowerOn"
 	stepPowerOff step = "PowerOff"
-	// stepDetach the disks that are not the VM's own.
+	// stepDetach detaches the disks that are not the VM's own.
 	stepDetach step = "Detach"
-	// stepDestroy the VM with the disks that are.
+	// stepDestroy deletes the VM with its own disks.
 	stepDestroy step = "Destroy"
-	// stepCancel a clone that nobody wants any more.
+	// stepCancel cancels the clone of a VM that is to be deleted.
 	stepCancel step = "Cancel"
-	// stepWait for a task.
+	// stepWait waits for a task.
 	stepWait step = "Wait"
-	// stepNone: all is as it shall be.
+	// stepNone: the VM is as desired.
 	stepNone step = "None"
-	// stepLost: the VM was there, and is not made again.
+	// stepLost: the VM existed, and is not created again.
 	stepLost step = "Lost"
-	// stepGone: there is no VM, and shall be none.
+	// stepGone: there is no VM, as desired.
 	stepGone step = "Gone"
 )
 
-// plan the next step. It is the same for the same sight: whatever is lost between two
-// reconciles, the second goes on from what there is.
+// plan returns the next step. It depends on the sight only: if a result is lost between two
+// reconciles, the second one continues from the observed state.
 func plan(s sight) step {
 	if s.deleting {
 		return planDeletion(s)
@@ -80,7 +80,7 @@ func plan(s sight) step {
 		return stepLost
 	case s.vm == nil:
 		return stepClone
-	// Before it runs, so that a VM that does can be found by them.
+	// The VM is marked before it runs, so that a running VM can be found by its marks.
 	case !s.vm.marked:
 		return stepMark
 	case s.powered():
@@ -91,7 +91,7 @@ func plan(s sight) step {
 	return stepPowerOff
 }
 
-// powered says whether the VM runs, or does not, as it shall.
+// powered reports whether the power state of the VM is as desired.
 func (s sight) powered() bool {
 	return s.vm != nil && s.wantOn == (s.vm.power == types.VirtualMachinePowerStatePoweredOn)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/drover-dev/drover/apis/vsphere/v1alpha1"
 )
 
-// report what was seen.
+// report writes the observation to the status.
 func (x *external) report(vm *v1alpha1.VirtualMachine, s sight) {
 	at := &vm.Status.AtProvider
 	switch {
@@ -44,7 +44,7 @@ func connection(state string) string {
 	return ", and for the vCenter " + state
 }
 
-// wake sooner than the poll interval while something is expected.
+// wake requests a reconcile before the next poll while a change is expected.
 func (x *external) wake(vm *v1alpha1.VirtualMachine, s sight) {
 	switch x.step {
 	case stepWait, stepCancel:
@@ -60,8 +60,8 @@ func (x *external) wake(vm *v1alpha1.VirtualMachine, s sight) {
 	}
 }
 
-// providerID of a VM's Node, as vSphere's cloud-controller-manager writes it: of the
-// UUID that the guest's BIOS shows, in small letters.
+// providerID returns the providerID of a VM's Node, as vSphere's cloud-controller-manager writes it:
+// with the UUID that the guest's BIOS shows, in lower case.
 func providerID(biosUUID string) string { return "vsphere://" + strings.ToLower(biosUUID) }
 
 func missing(message string) xpv2.Condition {

@@ -21,17 +21,16 @@ import (
 )
 
 const (
-	// idleAfter so long without use a session is ended: sessions of a vCenter are
-	// limited, and credentials that were rotated leave one behind.
+	// idleAfter is how long an unused session is kept: the sessions of a vCenter are limited, and
+	// each rotation of credentials leaves one behind.
 	idleAfter = 10 * time.Minute
-	// sweepEvery so often idle sessions are looked for.
+	// sweepEvery is the interval between searches for idle sessions.
 	sweepEvery = time.Minute
-	// callTimeout ends a call that the vCenter does not answer.
+	// callTimeout is the timeout of a call that the vCenter does not answer.
 	callTimeout = 30 * time.Second
 
-	// A login that failed is tried again after so long, and then after twice as long,
-	// up to a limit. By default a vCenter locks an account after five wrong passwords
-	// in three minutes.
+	// A failed login is retried after the minimum, and then after twice as long, up to the maximum.
+	// By default a vCenter locks an account after five wrong passwords in three minutes.
 	refusedMin, refusedMax         = time.Minute, 5 * time.Minute
 	unreachableMin, unreachableMax = 2 * time.Second, 30 * time.Second
 )
@@ -51,7 +50,7 @@ func (e endpoint) key() ([sha256.Size]byte, error) {
 	return sha256.Sum256(b), err
 }
 
-// A pool has one session an endpoint. It ends those that nobody uses.
+// A pool has one session per endpoint. It ends unused ones.
 type pool struct {
 	now func() time.Time
 
@@ -63,7 +62,7 @@ func newPool(now func() time.Time) *pool {
 	return &pool{now: now, sessions: map[[sha256.Size]byte]*vcenter{}}
 }
 
-// get the session of an endpoint, which may not be logged in yet.
+// get returns the session of an endpoint, which may not be logged in yet.
 func (p *pool) get(e endpoint) (*vcenter, error) {
 	key, err := e.key()
 	if err != nil {
@@ -95,7 +94,7 @@ func (p *pool) Start(ctx context.Context) error {
 	}
 }
 
-// sweep ends the sessions that were not used for so long.
+// sweep ends the sessions that were unused for this time.
 func (p *pool) sweep(ctx context.Context, idle time.Duration) {
 	var gone []*vcenter
 	p.mu.Lock()
@@ -120,14 +119,14 @@ type vcenter struct {
 	mu      sync.Mutex
 	client  *vim25.Client
 	tagging *rest.Client
-	// Of a login that failed.
+	// State of a failed login.
 	failed   error
 	failures int
 	retryAt  time.Time
 }
 
-// do calls f with a client that is logged in, and once more if the session turns out to
-// have ended, so f must be able to be called twice.
+// do calls f with a client that is logged in, and a second time if the session has ended, so f must
+// allow two calls.
 func (v *vcenter) do(ctx context.Context, f func(*vim25.Client) error) error {
 	c, err := v.login(ctx, nil)
 	if err != nil {
@@ -142,7 +141,8 @@ func (v *vcenter) do(ctx context.Context, f func(*vim25.Client) error) error {
 	return f(c)
 }
 
-// login unless there is a session other than the one that ended.
+// login returns a client that is logged in. It reuses the present one, unless that is the one that
+// ended.
 func (v *vcenter) login(ctx context.Context, ended *vim25.Client) (*vim25.Client, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -193,8 +193,7 @@ func (v *vcenter) connect(ctx context.Context) (*vim25.Client, error) {
 	return c, session.NewManager(c).Login(ctx, url.UserPassword(v.User, v.Password))
 }
 
-// tags calls f with a client for tags, which are in an API of their own with a session
-// of its own.
+// tags calls f with a client for tags, which have an API and sessions of their own.
 func (v *vcenter) tags(ctx context.Context, c *vim25.Client, f func(*rest.Client) error) error {
 	v.mu.Lock()
 	rc := v.tagging
@@ -214,7 +213,7 @@ func (v *vcenter) tags(ctx context.Context, c *vim25.Client, f func(*rest.Client
 	return f(rc)
 }
 
-// logout on a best-effort basis: the vCenter ends the session by itself too.
+// logout ends the session on a best-effort basis: the vCenter ends it after some time as well.
 func (v *vcenter) logout(ctx context.Context) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -229,7 +228,7 @@ func (v *vcenter) logout(ctx context.Context) {
 	v.client, v.tagging = nil, nil
 }
 
-// backoff after some failures before this one.
+// backoff returns the delay after this number of earlier failures.
 func backoff(first, most time.Duration, failures int) time.Duration {
 	d := first << min(failures, 16)
 	return min(d, most)

@@ -20,7 +20,7 @@ func requestOf(n k8stypes.NamespacedName) reconcile.Request {
 	return reconcile.Request{NamespacedName: n}
 }
 
-// sessionsOf the provider at the vCenter.
+// sessionsOf returns the provider's sessions at the vCenter.
 func (w *world) sessionsOf() []string {
 	w.t.Helper()
 	var m mo.SessionManager

@@ -53,15 +53,15 @@ func setupVirtualMachines(mgr ctrl.Manager, o controller.Options, sessions *pool
 func options() []managed.ReconcilerOption {
 	return []managed.ReconcilerOption{
 		managed.WithInitializers(managed.InitializerFn(nameByUID)),
-		// The name is known before: a creation whose end nobody saw can go on.
+		// The name is known in advance: a creation whose end was not observed can continue.
 		managed.WithDeterministicExternalName(true),
-		// A vCenter is consistent, and tasks are followed.
+		// A vCenter is consistent, and tasks are observed.
 		managed.WithCreationGracePeriod(0),
 	}
 }
 
-// nameByUID sets the external name, the instance UUID of the VM. The reconciler sends it
-// with the finalizer, in one write; until then it comes out the same each time.
+// nameByUID sets the external name, the instance UUID of the VM. The reconciler writes it together
+// with the finalizer; until then, it is derived again with the same result.
 func nameByUID(_ context.Context, mg resource.Managed) error {
 	if meta.GetExternalName(mg) == "" {
 		meta.SetExternalName(mg, string(mg.GetUID()))

@@ -13,14 +13,14 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// skew is how far the clocks of a vCenter and of Drover may be apart.
+// skew is the largest difference between the clocks of a vCenter and of Drover.
 const skew = 5 * time.Minute
 
-// A taskState is how far a task of a vCenter is.
+// A taskState is the progress of a task of a vCenter.
 type taskState struct {
 	running    bool
 	cancelable bool
-	// err is why it failed, nil if it did not, or if the vCenter knows it no more.
+	// err is the failure, nil if the task did not fail, or if the vCenter no longer has the task.
 	err error
 }
 
@@ -47,8 +47,8 @@ func runs(i types.TaskInfo) bool {
 	return i.State == types.TaskInfoStateQueued || i.State == types.TaskInfoStateRunning
 }
 
-// cloneRunsSince says whether the vCenter clones something that was asked for around a
-// time. A clone does not tell what it makes until it is done.
+// cloneRunsSince reports whether the vCenter runs a clone that was requested around this time. Until
+// a clone is done, its task does not show the VM that it creates.
 func cloneRunsSince(ctx context.Context, c *vim25.Client, began time.Time) (bool, error) {
 	pc := property.DefaultCollector(c)
 	var m mo.TaskManager
@@ -72,7 +72,7 @@ func cloneRunsSince(ctx context.Context, c *vim25.Client, began time.Time) (bool
 
 func cancelTask(ctx context.Context, c *vim25.Client, id string) error {
 	err := object.NewTask(c, types.ManagedObjectReference{Type: "Task", Value: id}).Cancel(ctx)
-	// It may have ended meanwhile, or be past the point of return.
+	// The task may have ended meanwhile, or can no longer be cancelled.
 	if is[*types.ManagedObjectNotFound](err) || is[types.BaseInvalidState](err) || is[types.BaseNotSupported](err) {
 		return nil
 	}

@@ -12,14 +12,14 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// vmProperties are all that is read of a VM while nothing is done to it.
+// vmProperties are the properties of a VM that are read in each reconcile.
 var vmProperties = []string{
 	"config.instanceUuid", "config.uuid", "config.files.vmPathName",
 	"runtime.powerState", "runtime.connectionState", "guest.net", "guest.hostName", "customValue",
 }
 
-// findVM by the managed object ID that it had, or else by its instance UUID. It is nil
-// when the vCenter knows neither.
+// findVM returns the VM with the managed object ID, or else with the instance UUID. It returns nil if
+// the vCenter knows neither.
 func findVM(ctx context.Context, c *vim25.Client, moRef, instanceUUID string) (*mo.VirtualMachine, error) {
 	if moRef != "" {
 		vm, err := readVM(ctx, c, types.ManagedObjectReference{Type: vmType, Value: moRef})
@@ -41,7 +41,7 @@ func findVM(ctx context.Context, c *vim25.Client, moRef, instanceUUID string) (*
 	return nil, fmt.Errorf("%d VMs have the instance UUID %s", len(refs), instanceUUID)
 }
 
-// readVM is nil for one that is not there.
+// readVM returns nil for a VM that does not exist.
 func readVM(ctx context.Context, c *vim25.Client, ref types.ManagedObjectReference) (*mo.VirtualMachine, error) {
 	vm := &mo.VirtualMachine{}
 	if err := property.DefaultCollector(c).RetrieveOne(ctx, ref, vmProperties, vm); err != nil {

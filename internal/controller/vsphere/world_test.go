@@ -44,7 +44,7 @@ const (
 	vmName   = "workers-abcde-1"
 	template = "golden"
 
-	// patienceOfTests with the simulator, which takes milliseconds.
+	// patienceOfTests is the time limit with the simulator, which takes milliseconds.
 	patienceOfTests = 2 * time.Minute
 )
 
@@ -63,11 +63,11 @@ type world struct {
 	control *process
 
 	mu       sync.Mutex
-	password string         // that the vCenter takes
+	password string         // that the vCenter accepts
 	calls    map[string]int // by method, the test's own included
 }
 
-// A process is one of the provider: what it remembers ends with it.
+// A process of the provider: its memory ends with it.
 type process struct {
 	reconciler reconcile.Reconciler
 	pool       *pool
@@ -91,7 +91,7 @@ func (c *clock) pass(d time.Duration) {
 	c.off += d
 }
 
-// waits are what the client asked to wait.
+// waits has the last delay that the client requested.
 type waits struct{ last time.Duration }
 
 func (w *waits) After(_ client.Object, d time.Duration) { w.last = d }
@@ -147,7 +147,7 @@ func newWorld(t *testing.T, change ...func(*simulator.Model)) *world {
 	return w
 }
 
-// makeTemplate of one of the model's VMs.
+// makeTemplate turns one of the model's VMs into the template.
 func (w *world) makeTemplate() {
 	vm, err := w.finder.VirtualMachine(w.t.Context(), "DC0_C0_RP0_VM0")
 	w.must(err)
@@ -181,7 +181,7 @@ func credentialsSecret(password string) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "system", Name: "vcenter"}, Data: map[string][]byte{"credentials": b}}
 }
 
-// restart the provider: it remembers nothing.
+// restart restarts the provider: its memory is lost.
 func (w *world) restart() {
 	c := &process{pool: newPool(w.clock.now), memory: &memory{}}
 	connect := &connector{kube: w.kube, pool: c.pool, shared: &shared{
@@ -196,7 +196,7 @@ func (w *world) restart() {
 	w.control = c
 }
 
-// create the VirtualMachine.
+// create creates the VirtualMachine.
 func (w *world) create(change ...func(*v1alpha1.VirtualMachineParameters)) {
 	w.t.Helper()
 	vm := &v1alpha1.VirtualMachine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: vmName, UID: vmUID}}
@@ -216,7 +216,7 @@ func (w *world) create(change ...func(*v1alpha1.VirtualMachineParameters)) {
 
 var key = k8stypes.NamespacedName{Namespace: "ns", Name: vmName}
 
-// get the VirtualMachine, nil if it is gone.
+// get returns the VirtualMachine, nil if it is gone.
 func (w *world) get() *v1alpha1.VirtualMachine {
 	w.t.Helper()
 	vm := &v1alpha1.VirtualMachine{}
@@ -228,7 +228,7 @@ func (w *world) get() *v1alpha1.VirtualMachine {
 	return vm
 }
 
-// change the VirtualMachine.
+// change changes the VirtualMachine.
 func (w *world) change(f func(*v1alpha1.VirtualMachine)) {
 	w.t.Helper()
 	vm := w.get()
@@ -241,14 +241,14 @@ func (w *world) delete() {
 	w.must(w.kube.Delete(w.t.Context(), w.get()))
 }
 
-// reconcile once.
+// reconcile reconciles once.
 func (w *world) reconcile() {
 	w.t.Helper()
 	_, err := w.control.reconciler.Reconcile(w.t.Context(), reconcile.Request{NamespacedName: key})
 	w.must(err)
 }
 
-// until reconciles until the VirtualMachine is so.
+// until reconciles until the condition holds.
 func (w *world) until(what string, is func(*v1alpha1.VirtualMachine) bool) *v1alpha1.VirtualMachine {
 	w.t.Helper()
 	for end := time.Now().Add(patienceOfTests); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
@@ -273,7 +273,7 @@ func (w *world) untilGone() {
 	w.until("gone", func(vm *v1alpha1.VirtualMachine) bool { return vm == nil })
 }
 
-// says is the text of a condition.
+// The text of a condition.
 func (w *world) says(t xpv2.ConditionType) string {
 	w.t.Helper()
 	vm := w.get()
@@ -284,7 +284,7 @@ func (w *world) says(t xpv2.ConditionType) string {
 	return string(c.Type) + "=" + string(c.Status) + " " + string(c.Reason) + ": " + c.Message
 }
 
-// clones in the vCenter: all VMs with the name, or the instance UUID, of ours.
+// clones returns all VMs in the vCenter with the name, or the instance UUID, of the test's VM.
 func (w *world) clones() []mo.VirtualMachine {
 	w.t.Helper()
 	var out []mo.VirtualMachine
@@ -300,7 +300,7 @@ func (w *world) clones() []mo.VirtualMachine {
 	return out
 }
 
-// clone is the only one.
+// clone returns the only clone.
 func (w *world) clone() mo.VirtualMachine {
 	w.t.Helper()
 	vms := w.clones()
@@ -317,7 +317,7 @@ func (w *world) vm(name string) *object.VirtualMachine {
 	return vm
 }
 
-// edit the simulator's object of our VM.
+// edit changes the simulator's object of the test's VM.
 func (w *world) edit(f func(*simulator.VirtualMachine)) {
 	w.t.Helper()
 	ctx := w.model.Service.Context
@@ -325,7 +325,7 @@ func (w *world) edit(f func(*simulator.VirtualMachine)) {
 	ctx.WithLock(vm, func() { f(vm) })
 }
 
-// fault makes calls of a method fail, so often; 0 is always.
+// fault makes calls of a method fail this number of times; 0 is always.
 func (w *world) fault(method string, f types.BaseMethodFault, times int) {
 	w.model.Service.AddFaultRule(&simulator.FaultInjectionRule{
 		MethodName: method, ObjectType: "*", ObjectName: "*", Probability: 1,
@@ -333,14 +333,14 @@ func (w *world) fault(method string, f types.BaseMethodFault, times int) {
 	})
 }
 
-// called says how often a method was called.
+// called returns how often a method was called.
 func (w *world) called(method string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.calls[method]
 }
 
-// A templateVM does something else when it is cloned.
+// A templateVM runs another function when it is cloned.
 type templateVM struct {
 	*simulator.VirtualMachine
 	clone func(ctx *simulator.Context, req *types.CloneVM_Task, real func() soap.HasFault) soap.HasFault
@@ -350,7 +350,7 @@ func (vm *templateVM) CloneVMTask(ctx *simulator.Context, req *types.CloneVM_Tas
 	return vm.clone(ctx, req, func() soap.HasFault { return vm.VirtualMachine.CloneVMTask(ctx, req) })
 }
 
-// whenCloned the template does something else.
+// whenCloned sets the function that runs when the template is cloned.
 func (w *world) whenCloned(clone func(ctx *simulator.Context, req *types.CloneVM_Task, real func() soap.HasFault) soap.HasFault) {
 	w.t.Helper()
 	m := w.model.Service.Context.Map
@@ -359,7 +359,7 @@ func (w *world) whenCloned(clone func(ctx *simulator.Context, req *types.CloneVM
 	w.t.Cleanup(func() { m.Put(vm) })
 }
 
-// slowClones take so long.
+// slowClones makes clones take this number of milliseconds.
 func slowClones(t *testing.T, ms int) {
 	t.Helper()
 	simulator.TaskDelay.MethodDelay = map[string]int{"CloneVm": ms, "LockHandoff": 0}
@@ -373,7 +373,7 @@ func (w *world) must(err error) {
 	}
 }
 
-// done waits for a task of the test's own.
+// done waits for a task that the test started.
 func (w *world) done(task *object.Task, err error) {
 	w.t.Helper()
 	w.must(err)

@@ -11,7 +11,7 @@ import (
 	"github.com/drover-dev/drover/internal/workernode"
 )
 
-// Set a field of an object.
+// Set sets a field of an object.
 func Set(o *unstructured.Unstructured, value any, path ...string) {
 	if err := unstructured.SetNestedField(o.Object, value, path...); err != nil {
 		panic(err)
@@ -23,7 +23,7 @@ func Condition(o *unstructured.Unstructured, typ, status, reason, message string
 	conditionSince(o, time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC), typ, status, reason, message)
 }
 
-// conditionSince sets a condition that has its status since then, or longer.
+// conditionSince sets a condition. If its status changes, the transition is at this time.
 func conditionSince(o *unstructured.Unstructured, at time.Time, typ, status, reason, message string) {
 	list, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
 	var out []any
@@ -51,10 +51,10 @@ const (
 	ca     = "-----BEGIN CERTIFICATE-----\n"
 )
 
-// TokenIsThere lets the keeper of join tokens reach the target cluster.
+// TokenIsThere makes the target cluster reachable for the join token.
 func (p *Plane) TokenIsThere() { p.TargetError = "" }
 
-// VMIsCreated is what a provider says once its cloud accepted the VM.
+// VMIsCreated sets the status that a provider reports once its cloud accepted the VM.
 func (p *Plane) VMIsCreated() {
 	vm := p.Composed[machinev1alpha1.ResourceVM]
 	vm.SetAnnotations(map[string]string{
@@ -67,7 +67,7 @@ func (p *Plane) VMIsCreated() {
 	Condition(vm, "Ready", "False", "Creating", "")
 }
 
-// VMRuns is what a provider says of a VM that runs.
+// VMRuns sets the status that a provider reports for a VM that runs.
 func (p *Plane) VMRuns() {
 	vm := p.Composed[machinev1alpha1.ResourceVM]
 	Set(vm, "Running", "status", "atProvider", "state")
@@ -75,8 +75,8 @@ func (p *Plane) VMRuns() {
 	Condition(vm, "Ready", "True", "Available", "")
 }
 
-// NodeIs the Node of the target cluster: Ready is True, False or Unknown, and "" if the Node
-// is gone.
+// NodeIs sets the Node of the target cluster: Ready is True, False or Unknown, and "" if there is no
+// Node.
 func (p *Plane) NodeIs(ready string, since time.Time) {
 	if ready == "" {
 		p.world = workernode.Observation{}
@@ -93,15 +93,15 @@ func (p *Plane) NodeIs(ready string, since time.Time) {
 	}
 }
 
-// NodeSays what the node's agent, or a user, puts on the Node.
+// NodeSays sets the labels and annotations that the Node's agent, or a user, puts on the Node.
 func (p *Plane) NodeSays(labels, annotations map[string]string) {
 	p.world.Labels, p.world.Annotations = labels, annotations
 }
 
-// NodeIsEmptied is the end of the drain that the parameters ask for.
+// NodeIsEmptied ends the drain that the parameters request.
 func (p *Plane) NodeIsEmptied() { p.Node.Observation.Drained = p.Node.Parameters.Drained }
 
-// ToRunning takes the Machine from nothing to Running.
+// ToRunning brings the Machine from its creation to the phase Running.
 func (p *Plane) ToRunning() {
 	p.t.Helper()
 	p.Reconcile()

@@ -15,8 +15,8 @@ import (
 	"github.com/drover-dev/drover/internal/plan/vm"
 )
 
-// TestTheCapacityOfNodesIsThatOfTheInstanceType holds what the Compositions derive from classes
-// against what the clouds publish of their instance types.
+// TestTheCapacityOfNodesIsThatOfTheInstanceType compares the capacity that the Compositions derive
+// from classes with the figures that the clouds publish of their instance types.
 func TestTheCapacityOfNodesIsThatOfTheInstanceType(t *testing.T) {
 	for provider, types := range map[string]struct {
 		field string
@@ -88,7 +88,8 @@ func classOf(provider, forProvider string) *machinev1alpha1.MachineClass {
 	return c
 }
 
-// holds what the binding derives of the class against "cpu memory architecture", "" for nothing.
+// holds compares the capacity that the binding derives from the class with "cpu memory architecture",
+// or "" for none.
 func holds(t *testing.T, b *vm.Binding, provider, forProvider, want string) {
 	t.Helper()
 	got, err := b.NodeCapacity(classOf(provider, forProvider))

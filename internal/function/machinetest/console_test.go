@@ -16,8 +16,8 @@ func reported(r Result, typ string) (reason, message string) {
 	return c.GetReason(), c.GetMessage()
 }
 
-// TestAMachineThatDoesNotJoinShowsItsConsole goes through the steps with the Composition of the
-// local cloud: from the request of the console to the Machine that failed and lost its VM.
+// TestAMachineThatDoesNotJoinShowsItsConsole runs the steps with the Composition of the local cloud:
+// from the request of the console to a failed Machine without a VM.
 func TestAMachineThatDoesNotJoinShowsItsConsole(t *testing.T) {
 	p := newPlane(t)
 	p.Reconcile()
@@ -78,7 +78,7 @@ func TestAMachineThatDoesNotJoinShowsItsConsole(t *testing.T) {
 	}
 }
 
-// TestTheConsoleOfAMachineThatJoinedLateIsNotReadAnyMore calls the request off.
+// TestTheConsoleOfAMachineThatJoinedLateIsNotReadAnyMore cancels the request.
 func TestTheConsoleOfAMachineThatJoinedLateIsNotReadAnyMore(t *testing.T) {
 	p := newPlane(t)
 	p.Reconcile()

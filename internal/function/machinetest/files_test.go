@@ -19,7 +19,7 @@ import (
 	vspherev1alpha1 "github.com/drover-dev/drover/apis/vsphere/v1alpha1"
 )
 
-// kinds of the files that users copy and that the package holds.
+// kinds of the files that users copy and of those in the package.
 var kinds = map[string]func() any{
 	"aws.drover.dev/v1alpha1 ClusterProviderConfig":       func() any { return &awsv1alpha1.ClusterProviderConfig{} },
 	"cluster.drover.dev/v1alpha1 ClusterProviderConfig":   func() any { return &clusterv1alpha1.ClusterProviderConfig{} },
@@ -44,8 +44,8 @@ var kinds = map[string]func() any{
 	"fn.drover.dev/v1alpha1 Lifecycle":                    func() any { return &fn.Lifecycle{} },
 }
 
-// strict refuses fields that the kind does not have: Crossplane, and the API server
-// if it is asked nicely, pass over them.
+// strict rejects unknown fields. Crossplane ignores them, and so does the API server unless it is
+// asked to validate fields.
 func strict(t *testing.T, where string, m map[string]any) {
 	t.Helper()
 	u := unstructured.Unstructured{Object: m}
@@ -53,7 +53,7 @@ func strict(t *testing.T, where string, m map[string]any) {
 	if !ok {
 		t.Fatalf("%s: unknown kind %s of %s", where, u.GetKind(), u.GetAPIVersion())
 	}
-	// What Crossplane adds to the spec of each composite resource.
+	// Crossplane adds this to the spec of each composite resource.
 	unstructured.RemoveNestedField(m, "spec", "crossplane")
 	b, err := yaml.Marshal(m)
 	if err != nil {
@@ -76,7 +76,7 @@ func filesOf(t *testing.T, dir string) []string {
 func TestExamplesHaveNoUnknownFields(t *testing.T) {
 	for _, f := range filesOf(t, "examples/*") {
 		o := readYAML(t, f)
-		// Others look after kinds of their own, and a file of settings has no apiVersion.
+		// Kinds of other projects are theirs to check, and a file of settings has no apiVersion.
 		if apiVersion, _ := o["apiVersion"].(string); strings.Contains(apiVersion, ".drover.dev/") {
 			strict(t, f, o)
 		}

@@ -61,7 +61,7 @@ func TestAMachineGoesFromNothingToRunning(t *testing.T) {
 		world   func()
 		phase   string
 		desired []string
-		// node means that there are parameters for the Node.
+		// node reports whether there are parameters for the Node.
 		node bool
 		// conditions as type=reason
 		conditions []string
@@ -152,7 +152,7 @@ func TestAMachineGoesFromNothingToRunning(t *testing.T) {
 		if isReady := r.Desired.GetComposite().GetReady() == fnv1.Ready_READY_TRUE; isReady != (s.phase == "Running") {
 			t.Errorf("%s: the Machine's readiness is %v in phase %s", s.name, isReady, s.phase)
 		}
-		// A second look at the same world tells nothing, and changes nothing.
+		// A second run in the same world reports and changes nothing.
 		before := p.Machine.DeepCopy().Object["status"].(map[string]any)
 		delete(before, "conditions")
 		p.Now = p.Now.Add(3 * time.Second)
@@ -382,8 +382,8 @@ func TestAVMThatIsGoneIsNotMadeAgain(t *testing.T) {
 	}
 }
 
-// TestAForgedStatusHasNoAuthority: a tenant who may write the status of a
-// Machine names the VM and the Node of others.
+// TestAForgedStatusHasNoAuthority: a tenant with write access to the status of a Machine names the VM
+// and the Node of another tenant.
 func TestAForgedStatusHasNoAuthority(t *testing.T) {
 	for name, change := range map[string]func(*Plane){
 		"WithoutClass":      func(p *Plane) { p.Others = nil },
@@ -594,12 +594,12 @@ func TestAnErrorOfTheProviderIsClassifiedAndToldOnce(t *testing.T) {
 		t.Errorf("phase %s, lastOperation %v", phase(p), op)
 	}
 
-	// It waits as long as it takes: another Machine would be refused as well.
+	// The Machine waits without a limit: another Machine would be refused as well.
 	p.Now = p.Now.Add(time.Hour)
 	if r := p.Reconcile(); phase(p) != "Provisioning" || len(eventReasons(r)) != 0 || p.Composed["vm"] == nil || p.Revoked {
 		t.Errorf("events %v, status: %v", eventReasons(r), p.Machine.Object["status"])
 	}
-	// Then it has the time that it had at first.
+	// After that, the whole time limit applies again.
 	Condition(p.Composed["vm"], "Synced", "True", "ReconcileSuccess", "")
 	p.Reconcile()
 	if until, _, _ := unstructured.NestedString(p.Machine.Object, "status", "refusedUntil"); until != p.Now.UTC().Format(time.RFC3339) {
@@ -610,7 +610,7 @@ func TestAnErrorOfTheProviderIsClassifiedAndToldOnce(t *testing.T) {
 	if phase(p) != "Failed" || field(p, "failureReason") != "JoinTimeout" {
 		t.Errorf("status: %v", p.Machine.Object["status"])
 	}
-	// Nobody waits for its Node any more.
+	// The pipeline no longer waits for the Node.
 	if p.Reconcile(); p.Composed["vm"] == nil || !p.Revoked {
 		t.Errorf("the token is revoked: %v, composed: %v", p.Revoked, slices.Sorted(maps.Keys(p.Composed)))
 	}
@@ -629,7 +629,7 @@ func TestACreationWhoseResultNobodyKnowsIsFinal(t *testing.T) {
 	if phase(p) != "Failed" || field(p, "failureReason") != "CreateResultUnknown" {
 		t.Errorf("status: %v", p.Machine.Object["status"])
 	}
-	// Whatever comes after.
+	// Later progress does not change that.
 	p.VMIsCreated()
 	p.VMRuns()
 	if r := p.Reconcile(); phase(p) != "Failed" || p.Composed["vm"] == nil || r.Node == nil {
@@ -738,7 +738,7 @@ func eventReasons(r Result) []string {
 	return out
 }
 
-// userDataOf the Machine, as its Secret has it.
+// userDataOf returns the user data of the Machine from its Secret.
 func userDataOf(p *Plane) string {
 	return string(p.Connection[machinev1alpha1.ResourceUserData]["userData"])
 }

@@ -30,7 +30,7 @@ type Plane struct {
 	Now time.Time
 	Run Runner
 
-	// Machine, and the resources that it composes by their roles.
+	// Machine, and its composed resources by their roles.
 	Machine  *unstructured.Unstructured
 	Composed map[string]*unstructured.Unstructured
 	// Forgotten are the roles of resources that the next run does not observe.
@@ -38,18 +38,17 @@ type Plane struct {
 	// Connection details by role: those of the Secret with the user data.
 	Connection map[string]map[string][]byte
 
-	// TargetError is why the target cluster cannot be reached, empty if it can.
+	// TargetError is the error of the target cluster, empty if it can be reached.
 	TargetError string
-	// Revoked means that the join token was deleted.
+	// Revoked reports whether the join token was deleted.
 	Revoked bool
-	// Node is what the Machine's controller remembers of the Node, nil until the pipeline
+	// Node is the state that the Machine's controller keeps of the Node, nil until the pipeline
 	// decided on parameters for one.
 	Node *workernode.WorkerNode
 
-	// Others are what is there besides, such as classes.
+	// Others are further objects, such as classes.
 	Others []*unstructured.Unstructured
-	// Schemas by apiVersion and kind with a blank between. A kind that is not in it
-	// is not installed.
+	// Schemas by apiVersion and kind, separated by a blank. Other kinds are not installed.
 	Schemas map[string]*structpb.Struct
 	// Capabilities that requests advertise.
 	Capabilities []fnv1.Capability
@@ -57,9 +56,10 @@ type Plane struct {
 	// Pipeline has the inputs of the steps.
 	Pipeline []*structpb.Struct
 
-	// join is what is known of the join token and the user data.
+	// join is the state of the join token and the user data.
 	join plan.JoinState
-	// world is the Node as it is in the target cluster, and applied what was patched onto it.
+	// world is the Node in the target cluster, and applied has the parameters that were applied to
+	// it.
 	world   workernode.Observation
 	applied workernode.Parameters
 
@@ -68,14 +68,14 @@ type Plane struct {
 	t testing.TB
 }
 
-// Installation is what VMs of this control plane, and of no other, are told by.
+// Installation has the ID that identifies the VMs of this control plane.
 const Installation = `
 apiVersion: apiextensions.crossplane.io/v2
 kind: CompositeResourceDefinition
 metadata: {name: orphancollectors.machine.drover.dev, uid: 0a1b2c3d-0000-4000-8000-000000000001}
 `
 
-// New returns a Plane of a Composition's file, with a Machine and nothing else.
+// New returns a Plane for the Composition in a file, with a Machine and no other objects.
 func New(t testing.TB, run Runner, composition string) *Plane {
 	t.Helper()
 	p := &Plane{
@@ -111,7 +111,7 @@ spec:
 `)
 }
 
-// Object reads YAML.
+// Object parses an object in YAML.
 func Object(t testing.TB, text string) *unstructured.Unstructured {
 	t.Helper()
 	b, err := yaml.YAMLToJSON([]byte(text))
@@ -119,14 +119,14 @@ func Object(t testing.TB, text string) *unstructured.Unstructured {
 		t.Fatal(err)
 	}
 	u := &unstructured.Unstructured{}
-	// The form in which all numbers are what they are in the API machinery.
+	// This decoder reads numbers into the types that the API machinery uses.
 	if err := json.Unmarshal(b, &u.Object); err != nil {
 		t.Fatal(err)
 	}
 	return u
 }
 
-// AddSchema of a CRD's file, as the API server publishes it.
+// AddSchema adds the schema of the CRD in a file, as the API server publishes it.
 func (p *Plane) AddSchema(file string) {
 	p.t.Helper()
 	crd := &extv1.CustomResourceDefinition{}

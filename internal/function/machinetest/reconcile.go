@@ -19,11 +19,11 @@ import (
 	"github.com/drover-dev/drover/internal/workernode"
 )
 
-// rounds is how often the pipeline runs in one reconcile at most.
+// rounds is how often the pipeline runs at most per reconcile.
 const rounds = 3
 
-// Reconcile does what the Machine's controller does: it runs the pipeline until neither the
-// join token nor the Node gives it new facts, writes the status, and applies the resources.
+// Reconcile does the same as the Machine's controller: it runs the pipeline until neither the join
+// token nor the Node has new facts for it, writes the status, and applies the resources.
 func (p *Plane) Reconcile() Result {
 	p.t.Helper()
 	for round := 1; ; round++ {
@@ -44,7 +44,7 @@ func (p *Plane) Reconcile() Result {
 	}
 }
 
-// keepToken is the keeper of join tokens. The result reports whether it changed what is known.
+// keepToken maintains the join token. It reports whether the state of the token changed.
 func (p *Plane) keepToken(r *plan.JoinRequest) (changed bool) {
 	if r == nil {
 		return false
@@ -78,7 +78,8 @@ func (p *Plane) keepToken(r *plan.JoinRequest) (changed bool) {
 	return p.join != before
 }
 
-// observeNode as it is, or as it was seen last if the target cluster cannot be reached.
+// observeNode observes the Node, or keeps the last observation if the target cluster cannot be
+// reached.
 func (p *Plane) observeNode() {
 	if p.Node == nil {
 		return
@@ -99,8 +100,8 @@ func (p *Plane) observeNode() {
 	}
 }
 
-// syncNode keeps the Node as the pipeline decided. The result reports whether the pipeline has
-// new facts to decide by.
+// syncNode applies the parameters to the Node. It reports whether the pipeline has new facts to
+// decide by.
 func (p *Plane) syncNode(want *workernode.Parameters) (changed bool) {
 	if want == nil {
 		return false
@@ -118,7 +119,7 @@ func (p *Plane) syncNode(want *workernode.Parameters) (changed bool) {
 	return changed || before != p.Node.Observation.Error
 }
 
-// lastSeen is what the status remembers of the Node.
+// lastSeen returns the Node as the Machine's status has it.
 func (p *Plane) lastSeen() workernode.Observation {
 	text := func(path ...string) string {
 		s, _, _ := unstructured.NestedString(p.Machine.Object, append([]string{"status"}, path...)...)
@@ -156,7 +157,7 @@ func (p *Plane) report(r Result) {
 	}
 }
 
-// launch applies what is desired, and deletes what is not desired any more. The VM and its
+// launch applies the desired resources, and deletes those that are no longer desired. The VM and its
 // companions are deleted only with their Machine.
 func (p *Plane) launch(r Result) {
 	p.t.Helper()
@@ -195,7 +196,7 @@ func (p *Plane) apply(role string, o *unstructured.Unstructured) {
 	}
 	there.SetFinalizers(o.GetFinalizers())
 	if len(o.GetAnnotations()) > 0 {
-		// Others have annotations there too, and none of the pipeline's is ever removed.
+		// Other clients set annotations there too, and the pipeline never removes one of its own.
 		annotations := there.GetAnnotations()
 		if annotations == nil {
 			annotations = map[string]string{}

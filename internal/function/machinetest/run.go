@@ -22,7 +22,7 @@ import (
 // A Result is the decision of a run of the pipeline.
 type Result struct {
 	Desired *fnv1.State
-	// Bootstrap and VM are the answers of the steps in the context.
+	// Bootstrap and VM are the results of the steps in the context.
 	Bootstrap plan.Bootstrap
 	VM        plan.VM
 	// Node has the parameters for the Node, nil if there are none.
@@ -40,12 +40,12 @@ type Result struct {
 // calls of a run.
 type calls struct {
 	requests []*fnv1.RunFunctionRequest
-	// required by the last answers, by step.
+	// required has the requirements of the last responses, by step.
 	required map[string]*fnv1.Requirements
 }
 
-// Pipe runs the pipeline once, and changes nothing of the world. Each call is made twice:
-// the same request must have the same answer.
+// Pipe runs the pipeline once, without an effect on the world. It makes each call twice: equal
+// requests must have equal responses.
 func (p *Plane) Pipe() (Result, error) {
 	p.t.Helper()
 	p.calls = calls{required: map[string]*fnv1.Requirements{}}
@@ -86,7 +86,7 @@ func (p *Plane) steps() []pipeline.Step {
 	return out
 }
 
-// input as the Machine's controller makes it.
+// input returns the input of the pipeline, as the Machine's controller makes it.
 func (p *Plane) input() pipeline.Input {
 	p.t.Helper()
 	s := &fnv1.State{
@@ -126,7 +126,7 @@ func (p *Plane) local(s pipeline.Step) (pipeline.RunFunc, bool) {
 	}, true
 }
 
-// Fetch what a selector matches by name.
+// Fetch returns the object that a selector matches by name.
 func (p *Plane) Fetch(_ context.Context, s *fnv1.ResourceSelector) (*fnv1.Resources, error) {
 	out := &fnv1.Resources{}
 	all := slices.Clone(p.Others)
@@ -141,7 +141,7 @@ func (p *Plane) Fetch(_ context.Context, s *fnv1.ResourceSelector) (*fnv1.Resour
 	return out, nil
 }
 
-// Schema of a kind, nil if it is not installed.
+// Schema returns the schema of a kind, nil if it is not installed.
 func (p *Plane) Schema(_ context.Context, gvk schema.GroupVersionKind) (*structpb.Struct, error) {
 	return p.Schemas[fmt.Sprintf("%s %s", gvk.GroupVersion(), gvk.Kind)], nil
 }

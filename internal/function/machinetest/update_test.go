@@ -10,8 +10,8 @@ import (
 	"github.com/drover-dev/drover/internal/plan"
 )
 
-// TestAMachineIsUpdatedInPlace takes a Machine through two updates: one that its agent
-// fails at first, and one that is replaced by another in the middle.
+// TestAMachineIsUpdatedInPlace takes a Machine through two updates: one whose first attempt fails,
+// and one that another update replaces midway.
 func TestAMachineIsUpdatedInPlace(t *testing.T) {
 	p := newPlane(t)
 	p.ToRunning()
@@ -37,7 +37,7 @@ func TestAMachineIsUpdatedInPlace(t *testing.T) {
 		world func()
 
 		phase, state string
-		// what the Node is told: label update and update-to, whether it is drained.
+		// node has the desired labels update and update-to of the Node, and whether it is drained.
 		node   []any
 		upTo   string // reason of Updated
 		events []string

@@ -10,7 +10,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// atVSphere is a plane with the example's class.
+// atVSphere returns a plane with the class of the example.
 func atVSphere(t *testing.T) *Plane {
 	t.Helper()
 	p := New(t, run, root+"apis/machine/compositions/machine-vsphere.yaml")

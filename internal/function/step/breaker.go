@@ -10,30 +10,28 @@ import (
 	"github.com/drover-dev/drover/internal/plan"
 )
 
-// Crossplane's watch circuit breaker drops events of an XR that had too many: with
-// its defaults, fifty updates of the XR and of what it composes, a matter of a dozen
-// Machines that come up. It then drops events for five minutes, those of a user's
-// own change too, save for one at least half a minute after the last that it let
-// through. But it never drops a requeue, and never the event that opens it: whatever
-// it drops, a call that sees it open comes first. So while it is closed nothing is
-// missed, and while it is open a step asks to be called again soon, until all has
-// been quiet for long enough that the next event is let through.
+// Crossplane's watch circuit breaker drops events of an XR that had too many: with its defaults,
+// fifty updates of the XR and of its composed resources, which about a dozen starting Machines cause.
+// It then drops events for five minutes, including those of a user's change. It only lets an event
+// through that comes at least half a minute after the previous one. It never drops a requeue, nor the
+// event that opens it, so a call that finds it open comes before any loss. While it is closed, no
+// event is missed. While it is open, a step requests the next call soon, until nothing was written
+// for long enough that the next event is let through.
 const (
-	// soonest is for what happened just now. The time until the next call grows with
-	// what the XR composes, since each reconcile applies all of that, and with the
-	// time since anything was written to it.
+	// soonest is the delay right after a write. The delay grows with the number of composed
+	// resources, because each reconcile applies all of them, and with the time since the last write.
 	soonest = 300 * time.Millisecond
-	// applied is what each composed resource adds.
+	// applied is added to the delay per composed resource.
 	applied = 10 * time.Millisecond
-	// latest is for what nobody has written to for long, and is not settled.
+	// latest is the longest delay for resources that are not settled.
 	latest = 10 * time.Second
-	// quiet is for how long nobody may have written until the next event is let
-	// through: half a minute, and as much for clocks that differ.
+	// quiet is the time without a write after which the next event is let through: half a minute, and
+	// as much again for differing clocks.
 	quiet = time.Minute
 )
 
-// MindTheBreaker shortens the time until the next call where events may be dropped
-// until then. It never makes it longer.
+// MindTheBreaker shortens the time until the next call if events may be dropped until then. It never
+// prolongs it.
 func MindTheBreaker(now time.Time, req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) {
 	most := rsp.GetMeta().GetTtl().AsDuration()
 	if !breakerOpen(req) {
@@ -46,12 +44,12 @@ func MindTheBreaker(now time.Time, req *fnv1.RunFunctionRequest, rsp *fnv1.RunFu
 	rsp.GetMeta().Ttl = durationpb.New(min(most, deaf(idle, len(rsp.GetDesired().GetResources()))))
 }
 
-// deaf is when to look again at what was last written to idle ago.
+// deaf is the delay until the next call if the last write was idle ago.
 func deaf(idle time.Duration, composed int) time.Duration {
 	return min(max(idle/8, soonest, time.Duration(composed)*applied), latest)
 }
 
-// breakerOpen reads the condition in which Crossplane says so.
+// breakerOpen reads Crossplane's condition Responsive, which reports the state of the breaker.
 func breakerOpen(req *fnv1.RunFunctionRequest) bool {
 	status := req.GetObserved().GetComposite().GetResource().GetFields()["status"].GetStructValue()
 	for _, c := range status.GetFields()["conditions"].GetListValue().GetValues() {
@@ -63,9 +61,9 @@ func breakerOpen(req *fnv1.RunFunctionRequest) bool {
 	return false
 }
 
-// lastWrite is when anybody last changed what wakes the XR: itself, what it
-// composes and what this step requires, as the API server notes it in the managed
-// fields.
+// lastWrite is the time of the last write to the objects whose events enqueue the XR: the XR itself,
+// its composed resources and the resources that this step requires. The API server records it in the
+// managed fields.
 func lastWrite(req *fnv1.RunFunctionRequest) time.Time {
 	last := writtenAt(req.GetObserved().GetComposite().GetResource())
 	for _, r := range req.GetObserved().GetResources() {

@@ -11,9 +11,9 @@ import (
 	"github.com/drover-dev/drover/internal/plan"
 )
 
-// Children returns all of a kind that the XR controls, sorted by name: those that
-// its references name, and those that the requirement found. It is false while
-// Crossplane has not looked for the requirement yet.
+// Children returns all children of a kind that the XR controls, sorted by name: those among its
+// references, and those that the requirement found. It returns false while Crossplane has not looked
+// for the requirement yet.
 func Children(req *fnv1.RunFunctionRequest, requirement, kind string, owner types.UID) ([]plan.Child, bool) {
 	found, ok := Required(req, requirement)
 	if !ok {
@@ -23,7 +23,7 @@ func Children(req *fnv1.RunFunctionRequest, requirement, kind string, owner type
 	ours := map[string]bool{}
 	for _, o := range found {
 		if o.GetName() == "" {
-			continue // Nobody knows what that is. It must not count as one more.
+			continue // An object without a name must not count as a further child.
 		}
 		children[o.GetName()] = plan.Child{Object: o, Terminating: o.GetDeletionTimestamp() != nil}
 		ours[o.GetName()] = isControlledBy(o, owner)
@@ -33,7 +33,7 @@ func Children(req *fnv1.RunFunctionRequest, requirement, kind string, owner type
 			continue
 		}
 		if o.GetName() == "" {
-			o.SetName(name) // That of what a set composes is the same.
+			o.SetName(name) // The name of a set's composed resource is also that of the object.
 		}
 		c, ok := children[o.GetName()]
 		if !ok {
@@ -42,7 +42,7 @@ func Children(req *fnv1.RunFunctionRequest, requirement, kind string, owner type
 		c.Observed = true
 		c.Terminating = c.Terminating || o.GetDeletionTimestamp() != nil
 		children[o.GetName()] = c
-		// Where the two views differ, what is to be kept is ours.
+		// If the two views differ, the object counts as controlled, so that it is kept.
 		ours[o.GetName()] = ours[o.GetName()] || isControlledBy(o, owner)
 	}
 
@@ -61,8 +61,8 @@ func isControlledBy(o plan.Object, owner types.UID) bool {
 	return by != nil && by.UID == owner
 }
 
-// Others returns what the requirement found that the XR does not control, sorted by
-// name, without what is being deleted: what nobody controls, and what somebody else does.
+// Others returns the objects of the requirement that the XR does not control, sorted by name, without
+// those that are being deleted: orphans have no controller, and foreign ones have another one.
 func Others(req *fnv1.RunFunctionRequest, requirement string, owner types.UID) (orphans, foreign []plan.Object) {
 	found, _ := Required(req, requirement)
 	slices.SortFunc(found, func(a, b plan.Object) int { return strings.Compare(a.GetName(), b.GetName()) })

@@ -9,8 +9,8 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// Keys under which steps leave word for the steps after them. A step of somebody
-// else's may read or replace what is there.
+// Keys of the context by which steps pass results to later steps. A step of another function may read
+// or replace the values.
 const (
 	// ContextSafety holds a [plan.Safety].
 	ContextSafety = "drover.dev/safety"
@@ -18,17 +18,17 @@ const (
 	ContextBootstrap = "drover.dev/bootstrap"
 	// ContextVM holds a [plan.VM].
 	ContextVM = "drover.dev/virtual-machine"
-	// ContextJoin holds a [plan.JoinState] when the pipeline of a Machine begins.
+	// ContextJoin holds a [plan.JoinState] when the pipeline of a Machine starts.
 	ContextJoin = "drover.dev/join"
-	// ContextInventory holds a [plan.InventoryReport] when the pipeline of a Machine begins, if an
-	// inventory of its cloud reports something of its VM.
+	// ContextInventory holds a [plan.InventoryReport] when the pipeline of a Machine starts, if an
+	// inventory of its cloud reports on its VM.
 	ContextInventory = "drover.dev/inventory"
-	// ContextNode holds a [workernode.WorkerNode]: what is known of the Machine's Node when
-	// the pipeline begins, and what it shall be like when the pipeline ends.
+	// ContextNode holds a [workernode.WorkerNode]: the observed Node of the Machine when the pipeline
+	// starts, and the desired one when it ends.
 	ContextNode = "drover.dev/node"
 )
 
-// Context reads what an earlier step left, and false if it left nothing.
+// Context reads the value that an earlier step set, and returns false if there is none.
 func Context(req *fnv1.RunFunctionRequest, key string, into any) (bool, error) {
 	v, ok := req.GetContext().GetFields()[key]
 	if !ok {
@@ -44,7 +44,7 @@ func Context(req *fnv1.RunFunctionRequest, key string, into any) (bool, error) {
 	return true, nil
 }
 
-// SetContext leaves word for the steps after this one.
+// SetContext sets a value for the steps after this one.
 func (r Response) SetContext(key string, value any) error {
 	b, err := json.Marshal(value)
 	if err != nil {

@@ -11,20 +11,20 @@ import (
 	"github.com/drover-dev/drover/internal/gzipb64"
 )
 
-// ContextDecided holds what a step has decided in this reconcile already: see
-// [Response.Decided]. The last answer does not have it.
+// ContextDecided holds the decision that a step already made in this reconcile: see
+// [Response.Decided]. The last response does not have it.
 const ContextDecided = "drover.dev/decided"
 
-// Decided makes a response one that does not depend on what these requirements found:
-// they are looked at, and their changes wake nobody.
+// Decided makes a response independent of the results of these requirements: they are read once, and
+// their changes enqueue no reconcile.
 //
-// Crossplane reconciles an XR whenever anything changes that a function required in its
-// last answer, and counts that by its circuit breaker: a MachineSet would be reconciled
-// at each of some twenty changes of each of its Machines. But it calls a function until
-// two answers in a row require the same, and hands the context of one to the next. So
-// the decision is kept there, and [Again] gives it as the last answer.
+// Crossplane reconciles an XR whenever an object changes that a function required in its last
+// response, and counts that in its circuit breaker: a MachineSet would be reconciled at each of some
+// twenty changes per Machine. But it calls a function until two responses in a row have the same
+// requirements, and passes the context of one to the next call. So the decision is kept there, and
+// [Again] returns it as the last response.
 //
-// Whoever uses it must be woken by something else.
+// A step that uses it needs another event that enqueues its XR.
 func (r Response) Decided(lookedAt ...string) error {
 	for _, requirement := range lookedAt {
 		delete(r.GetRequirements().GetResources(), requirement)
@@ -41,7 +41,7 @@ func (r Response) Decided(lookedAt ...string) error {
 	return nil
 }
 
-// Again returns what the step has decided in this reconcile, if it has.
+// Again returns the decision that the step already made in this reconcile, if any.
 func Again(req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, bool, error) {
 	v, ok := req.GetContext().GetFields()[ContextDecided]
 	if !ok {

@@ -32,7 +32,7 @@ func TestWhatIsOnlyLookedAtIsNotRequiredInTheEnd(t *testing.T) {
 		if _, looked := step.Required(req, "machines"); !looked {
 			return rsp.RunFunctionResponse, nil
 		}
-		// What it finds in one may make it look at another.
+		// An object of one requirement may lead to another requirement.
 		rsp.RequireByName("composition", "v1", "Composition", "", "c")
 		if _, looked := step.Required(req, "composition"); !looked {
 			return rsp.RunFunctionResponse, nil

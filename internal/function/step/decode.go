@@ -14,8 +14,8 @@ import (
 	"github.com/drover-dev/drover/internal/plan"
 )
 
-// Composite decodes the observed XR. Unknown fields are passed over. A status that
-// cannot be decoded is too: it is written anew, and is no reason to stop.
+// Composite decodes the observed XR. It ignores unknown fields, and a status that cannot be decoded:
+// the step rewrites the status, so that is no reason to stop.
 func Composite(req *fnv1.RunFunctionRequest, into any) error {
 	s := req.GetObserved().GetComposite().GetResource()
 	if s == nil {
@@ -34,8 +34,8 @@ func Composite(req *fnv1.RunFunctionRequest, into any) error {
 	return fmt.Errorf("cannot decode the observed composite resource: %w", err)
 }
 
-// strictly decodes by way of JSON: the API machinery's converter would make of a number
-// that is too large for its field some other number.
+// strictly decodes by way of JSON: the converter of the API machinery would turn a number that is too
+// large for its field into another number.
 func strictly(m map[string]any, into any) error {
 	b, err := json.Marshal(m)
 	if err != nil {
@@ -54,7 +54,7 @@ func Observed(req *fnv1.RunFunctionRequest) map[string]plan.Object {
 	return out
 }
 
-// Desired returns a resource that a step before this one desires.
+// Desired returns a resource that an earlier step desires.
 func Desired(req *fnv1.RunFunctionRequest, name string) (plan.Object, bool) {
 	r, ok := req.GetDesired().GetResources()[name]
 	if !ok {
@@ -63,9 +63,9 @@ func Desired(req *fnv1.RunFunctionRequest, name string) (plan.Object, bool) {
 	return object(r), true
 }
 
-// Required returns the resources that a requirement of this step selects, and
-// false while Crossplane has not looked for them yet: the step then returns only
-// its requirements, and is called again at once.
+// Required returns the resources that a requirement of this step selects. It returns false while
+// Crossplane has not looked for them yet: the step then returns only its requirements, and is called
+// again at once.
 func Required(req *fnv1.RunFunctionRequest, requirement string) ([]plan.Object, bool) {
 	rs, ok := req.GetRequiredResources()[requirement]
 	if !ok {
@@ -78,7 +78,7 @@ func Required(req *fnv1.RunFunctionRequest, requirement string) ([]plan.Object, 
 	return out, true
 }
 
-// As decodes an observed resource into a typed one. Unknown fields are passed over.
+// As decodes an observed resource into a typed one. It ignores unknown fields.
 func As[T any](o plan.Object) (*T, error) {
 	into := new(T)
 	if err := strictly(o.Object, into); err != nil {
@@ -105,8 +105,8 @@ func object(r *fnv1.Resource) plan.Object {
 	}
 }
 
-// resource leaves out who manages which field, half of an object and read by no step but
-// in the request itself.
+// resource omits the managed fields. They are half of an object, and steps read them only from the
+// request itself.
 func resource(s *structpb.Struct) map[string]any {
 	fields := maps.Clone(s.GetFields())
 	if meta := fields["metadata"].GetStructValue(); meta != nil {
@@ -117,8 +117,8 @@ func resource(s *structpb.Struct) map[string]any {
 	return asMap(&structpb.Struct{Fields: fields})
 }
 
-// asMap is structpb's AsMap with whole numbers as int64, as the API machinery's
-// converters and deep copies want them.
+// asMap is structpb's AsMap with whole numbers as int64, as the converters and deep copies of the API
+// machinery require.
 func asMap(s *structpb.Struct) map[string]any {
 	m := make(map[string]any, len(s.GetFields()))
 	for k, v := range s.GetFields() {

@@ -21,10 +21,9 @@ const (
 	requirementProfile      = "profile"
 )
 
-// Class requires a Machine's class, of whichever kind. It returns nil and a problem if there is
-// none, or none that serves the Machine's namespace: the problem names the field of the XR that
-// the class's name stands in. The last result is false while Crossplane has not looked for the
-// class yet.
+// Class requires a Machine's class, of either kind. It returns nil and a problem if there is none, or
+// none that serves the Machine's namespace. The problem names the XR's field that has the class's
+// name. The last result is false while Crossplane has not looked for the class yet.
 func (r Response) Class(req *fnv1.RunFunctionRequest, m *machinev1alpha1.Machine, field string) (*machinev1alpha1.MachineClass, *plan.Problem, bool) {
 	kind, namespace := machinev1alpha1.MachineClassGroupVersionKind.Kind, m.Namespace
 	if m.Spec.ClassRef.IsCluster() {
@@ -42,7 +41,7 @@ func (r Response) Class(req *fnv1.RunFunctionRequest, m *machinev1alpha1.Machine
 	return c, problem, true
 }
 
-// classOf a required object.
+// classOf decodes a required class.
 func classOf(o plan.Object, m *machinev1alpha1.Machine, field string) (*machinev1alpha1.MachineClass, *plan.Problem) {
 	if !m.Spec.ClassRef.IsCluster() {
 		c, err := As[machinev1alpha1.MachineClass](o)
@@ -61,9 +60,9 @@ func classOf(o plan.Object, m *machinev1alpha1.Machine, field string) (*machinev
 	return c.AsMachineClass(), nil
 }
 
-// Profile returns the OperatingSystemProfile of a class: a built-in one, or else a required
-// object. It returns nil if the class names none, and a problem if there is none of that
-// name. The last result is false while Crossplane has not looked for it yet.
+// Profile returns the OperatingSystemProfile of a class: a built-in one, or else a required object.
+// It returns nil if the class names none, and a problem if no profile has the name. The last result
+// is false while Crossplane has not looked for it yet.
 func (r Response) Profile(req *fnv1.RunFunctionRequest, class *machinev1alpha1.MachineClass) (*machinev1alpha1.OperatingSystemProfile, *plan.Problem, bool) {
 	name := class.Spec.OperatingSystem.Profile
 	if name == "" {
@@ -87,9 +86,9 @@ func (r Response) Profile(req *fnv1.RunFunctionRequest, class *machinev1alpha1.M
 	return p, nil, true
 }
 
-// Composition requires the Compositions of a class's provider. It returns the one of the
-// class's Machines, or a problem if there is none. The last result is false while
-// Crossplane has not looked for them yet.
+// Composition requires the Compositions of a class's provider. It returns the one for the class's
+// Machines, or a problem if there is none. The last result is false while Crossplane has not looked
+// for them yet.
 func (r Response) Composition(req *fnv1.RunFunctionRequest, class *machinev1alpha1.MachineClass) (plan.Object, *plan.Problem, bool) {
 	labels := map[string]string{machinev1alpha1.LabelProvider: class.Spec.Provider}
 	r.RequireByLabels(requirementCompositions, "apiextensions.crossplane.io/v1", "Composition", "", labels)
@@ -101,14 +100,13 @@ func (r Response) Composition(req *fnv1.RunFunctionRequest, class *machinev1alph
 	if len(compositions) == 0 {
 		return plan.Object{}, plan.NoComposition(class), true
 	}
-	// Any would do; the same one for the same view.
+	// Any of them works; the minimum makes the choice stable.
 	return slices.MinFunc(compositions, func(a, b plan.Object) int { return strings.Compare(a.GetName(), b.GetName()) }), nil, true
 }
 
-// Cluster requires the configuration of the cluster that Machines of a namespace join,
-// whichever of the two kinds it is of. Crossplane does not watch it. It returns nil if
-// there is none that can be read. The last result is false while Crossplane has not
-// looked for it yet.
+// Cluster requires the configuration of the cluster that Machines of a namespace join, of either
+// kind. Crossplane does not watch it. It returns nil if there is no readable one. The last result is
+// false while Crossplane has not looked for it yet.
 func (r Response) Cluster(req *fnv1.RunFunctionRequest, namespace string, ref machinev1alpha1.ClusterReference) (*clusterv1alpha1.ClusterProviderConfig, bool) {
 	if ref.Kind != clusterv1alpha1.ProviderConfigGroupVersionKind.Kind {
 		namespace = ""
@@ -125,9 +123,9 @@ func (r Response) Cluster(req *fnv1.RunFunctionRequest, namespace string, ref ma
 	return c, true
 }
 
-// Installation requires the ID of this installation of Drover: its VMs carry it, so that
-// they are not taken for those of another installation at the same account. The last
-// result is false while Crossplane has not looked for it yet.
+// Installation requires the ID of this installation of Drover: its VMs carry it, so that they are not
+// mistaken for VMs of another installation in the same account. The last result is false while
+// Crossplane has not looked for it yet.
 func (r Response) Installation(req *fnv1.RunFunctionRequest) (string, *plan.Problem, bool) {
 	r.RequireByName(requirementInstallation, "apiextensions.crossplane.io/v2", "CompositeResourceDefinition", "", machinev1alpha1.DefinitionOfInstallation)
 	found, ok := Required(req, requirementInstallation)

@@ -7,11 +7,12 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// managerOfCrossplane begins the names under which Crossplane applies composed resources.
+// managerOfCrossplane is the prefix of the field managers with which Crossplane applies composed
+// resources.
 const managerOfCrossplane = "apiextensions.crossplane.io/composed/"
 
-// IsSharedField reports whether somebody but Crossplane owns a field of a resource, by the managed
-// fields of the observed composed resource of that name, or else of the required one.
+// IsSharedField reports whether another client than Crossplane owns a field of a resource. It reads
+// the managed fields of the observed composed resource of that name, or else of the required one.
 func IsSharedField(req *fnv1.RunFunctionRequest, requirement, name string, path ...string) bool {
 	if r, ok := req.GetObserved().GetResources()[name]; ok {
 		return isShared(r.GetResource(), path)
@@ -34,7 +35,7 @@ func isShared(resource *structpb.Struct, path []string) bool {
 	return false
 }
 
-// owns reports whether a set of fields has the one of the path.
+// owns reports whether a set of fields contains the field of the path.
 func owns(fields *structpb.Struct, path []string) bool {
 	for _, p := range path {
 		f, ok := fields.GetFields()["f:"+p]
@@ -50,8 +51,8 @@ func metadataOf(resource *structpb.Struct) map[string]*structpb.Value {
 	return resource.GetFields()["metadata"].GetStructValue().GetFields()
 }
 
-// Omit a field of a desired resource: Crossplane then gives it up, and it stays as its other owners
-// have it.
+// Omit removes a field from a desired resource: Crossplane then releases its ownership, and the field
+// keeps the value of its other owners.
 func (r Response) Omit(name string, path ...string) {
 	fields := r.Desired.GetResources()[name].GetResource().GetFields()
 	for _, p := range path[:len(path)-1] {

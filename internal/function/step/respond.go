@@ -15,12 +15,12 @@ import (
 	"github.com/drover-dev/drover/internal/plan"
 )
 
-// A Response is built up by a step. It starts with all that earlier steps desire.
+// A Response is built by a step. It starts with the desired state of earlier steps.
 type Response struct {
 	*fnv1.RunFunctionResponse
 }
 
-// NewResponse returns a response that asks to be called again when at rest.
+// NewResponse returns a response with the default delay until the next call, [plan.AtRest].
 func NewResponse(req *fnv1.RunFunctionRequest) Response {
 	rsp := response.To(req, plan.AtRest)
 	if rsp.Desired == nil {
@@ -29,14 +29,14 @@ func NewResponse(req *fnv1.RunFunctionRequest) Response {
 	return Response{rsp}
 }
 
-// Status sets the XR's status: with what earlier steps set of it, all that Drover
-// owns, save for the conditions: see SetConditions.
+// Status sets the XR's status: together with the fields that earlier steps set, it is all that Drover
+// owns, except for the conditions: see SetConditions.
 func (r Response) Status(apiVersion, kind string, status any) error {
 	s, err := toStruct(map[string]any{"apiVersion": apiVersion, "kind": kind}, "status", status)
 	if err != nil {
 		return fmt.Errorf("cannot encode the status: %w", err)
 	}
-	// Crossplane keeps the conditions: ours go by SetConditions.
+	// Crossplane keeps the conditions: Drover's are set by SetConditions.
 	fields := s.GetFields()["status"].GetStructValue().GetFields()
 	delete(fields, "conditions")
 	for k, v := range r.composite().GetResource().GetFields()["status"].GetStructValue().GetFields() {
@@ -48,11 +48,10 @@ func (r Response) Status(apiVersion, kind string, status any) error {
 	return nil
 }
 
-// IfUnchanged lets the API server refuse the status if the XR is not what it was
-// when it was observed: not even if that is because this response changes what the
-// XR refers to. Crossplane then drops the events and conditions too, and calls
-// again. So a status that is written follows from the one before it, and an event
-// that goes with it is emitted once. It comes after Status.
+// IfUnchanged makes the API server reject the status if the XR has changed since it was observed,
+// even if the change comes from this response, which may change the XR's references. Crossplane then
+// also discards the events and conditions, and calls again. So each written status follows from the
+// previous one, and its events are emitted once. It must be called after Status.
 func (r Response) IfUnchanged(req *fnv1.RunFunctionRequest) {
 	version := req.GetObserved().GetComposite().GetResource().GetFields()["metadata"].GetStructValue().GetFields()["resourceVersion"].GetStringValue()
 	if version == "" {
@@ -63,12 +62,12 @@ func (r Response) IfUnchanged(req *fnv1.RunFunctionRequest) {
 	}})
 }
 
-// Ready says whether the XR is ready, whatever its composed resources are.
+// Ready sets whether the XR is ready, regardless of its composed resources.
 func (r Response) Ready(ready bool) {
 	r.composite().Ready = readiness(ready)
 }
 
-// Compose desires a resource. Zero metadata and the status are left out of it.
+// Compose adds a desired resource. Zero metadata and the status are omitted.
 func (r Response) Compose(name string, obj any, ready bool) error {
 	m, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
 	if err != nil {
@@ -135,7 +134,7 @@ func (r Response) SetConditions(conditions ...plan.Condition) {
 	}
 }
 
-// TellClaim lets the claim of the XR have the conditions and events, too.
+// TellClaim copies the conditions and events to the claim of the XR as well.
 func (r Response) TellClaim() {
 	for _, c := range r.RunFunctionResponse.Conditions {
 		c.Target = fnv1.Target_TARGET_COMPOSITE_AND_CLAIM.Enum()
@@ -145,7 +144,7 @@ func (r Response) TellClaim() {
 	}
 }
 
-// Report sets the status of an XR of the kind, and all else that a planner reports of it.
+// Report sets the status of an XR of the kind, and the remaining parts of a planner's report.
 func (r Response) Report(kind schema.GroupVersionKind, status any, report plan.Report) error {
 	r.Ready(report.Ready)
 	r.SetConditions(report.Conditions...)
@@ -155,7 +154,7 @@ func (r Response) Report(kind schema.GroupVersionKind, status any, report plan.R
 	return r.Status(apiVersion, name, status)
 }
 
-// RequireByName asks for one resource. Namespace is empty for cluster scope.
+// RequireByName requires one resource. The namespace is empty for cluster scope.
 func (r Response) RequireByName(requirement, apiVersion, kind, namespace, name string) {
 	s := &fnv1.ResourceSelector{
 		ApiVersion: apiVersion,
@@ -165,7 +164,7 @@ func (r Response) RequireByName(requirement, apiVersion, kind, namespace, name s
 	r.require(requirement, namespace, s)
 }
 
-// RequireByLabels asks for all resources with the labels.
+// RequireByLabels requires all resources with the labels.
 func (r Response) RequireByLabels(requirement, apiVersion, kind, namespace string, labels map[string]string) {
 	s := &fnv1.ResourceSelector{
 		ApiVersion: apiVersion,
@@ -175,8 +174,7 @@ func (r Response) RequireByLabels(requirement, apiVersion, kind, namespace strin
 	r.require(requirement, namespace, s)
 }
 
-// CallAgain asks to be called again after d at the latest. The shortest of all
-// calls counts.
+// CallAgain requests the next call after d at the latest. The shortest of all requests counts.
 func (r Response) CallAgain(d time.Duration) {
 	if d < plan.Soonest {
 		d = plan.Soonest
@@ -223,8 +221,8 @@ func toStruct(base map[string]any, key string, value any) (*structpb.Struct, err
 	return structpb.NewStruct(base)
 }
 
-// dropNulls takes out what the API types encode although it is not set, such as
-// creationTimestamp: a null in a server-side apply is an opinion.
+// dropNulls removes the values that the API types encode although they are unset, such as
+// creationTimestamp: with server-side apply, a null is a value that is applied.
 func dropNulls(m map[string]any) {
 	for k, v := range m {
 		switch v := v.(type) {

@@ -15,7 +15,7 @@ import (
 func TestAFirstReconcileIsSoonFollowedByAnother(t *testing.T) {
 	group := func(r step.Response) { r.RequireByName("group", "v1", "Group", "ns", "a") }
 	cases := map[string]struct {
-		// before is what the step required in the reconcile before, nil if there was none.
+		// before makes the requirements of the step in the previous reconcile, nil if there was none.
 		before  func(step.Response)
 		require func(step.Response)
 		asks    time.Duration

@@ -1,5 +1,5 @@
-// Package action decides what the commands of kubectl drover that change an object write: a merge patch
-// or a deletion, and why a change is refused. It is pure; the package command carries it out.
+// Package action computes the changes by the commands of kubectl drover: a merge patch or a deletion, and why a
+// change is refused. It is pure; the package command carries the changes out.
 package action
 
 import (
@@ -19,9 +19,9 @@ type Change struct {
 	Patch []byte
 	// Delete the object, after the patch.
 	Delete bool
-	// Done is what kubectl writes behind the name of the object, such as "paused".
+	// Done is the text that kubectl writes after the name of the object, such as "paused".
 	Done string
-	// Note is a sentence for the user that the change needs, "" if none.
+	// Note is a sentence for the user about the change, "" if none.
 	Note string
 }
 
@@ -43,7 +43,7 @@ func refOf(kind string, o metav1.Object) view.Ref {
 	return view.Ref{Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName()}
 }
 
-// A Drain is what kubectl drover drain is asked for.
+// A Drain has the options of kubectl drover drain.
 type Drain struct {
 	// Delete the Machine: Drover drains its Node first.
 	Delete bool
@@ -53,7 +53,7 @@ type Drain struct {
 	Undo bool
 }
 
-// DrainMachine decides what a drain of a Machine writes. Drover drains a Node when its Machine is deleted:
+// DrainMachine returns the change for a drain of a Machine. Drover drains a Node when its Machine is deleted:
 // there is no drain of a Machine that stays.
 func DrainMachine(m *machinev1alpha1.Machine, o Drain) (Change, error) {
 	ref := refOf(view.Machine, m)
@@ -82,7 +82,7 @@ func DrainMachine(m *machinev1alpha1.Machine, o Drain) (Change, error) {
 	return c, nil
 }
 
-// Replace decides how a Machine is marked to be replaced, or no more.
+// Replace returns the change that marks a Machine to be replaced, or removes the mark.
 func Replace(m *machinev1alpha1.Machine, undo bool) (Change, error) {
 	ref := refOf(view.Machine, m)
 	switch {
@@ -101,7 +101,7 @@ func Replace(m *machinev1alpha1.Machine, undo bool) (Change, error) {
 	return c, nil
 }
 
-// Preserve decides how a Machine is kept for analysis, or no more.
+// Preserve returns the change that keeps a Machine for analysis, or no longer keeps it.
 func Preserve(m *machinev1alpha1.Machine, whenFailed, undo bool) (Change, error) {
 	ref := refOf(view.Machine, m)
 	switch {
@@ -126,13 +126,13 @@ func Preserve(m *machinev1alpha1.Machine, whenFailed, undo bool) (Change, error)
 	return annotate(ref, "preserved", map[string]any{machinev1alpha1.AnnotationPreserve: machinev1alpha1.PreserveNow}), nil
 }
 
-// nodePreserves reports whether the value in force is another than the Machine's: that of the Node.
+// nodePreserves reports whether the value in force is that of the Node, which differs from the Machine's.
 func nodePreserves(m *machinev1alpha1.Machine) bool {
 	return m.Status.Preserve != "" && m.Status.Preserve != m.Annotations[machinev1alpha1.AnnotationPreserve]
 }
 
-// Freeze decides how the creation and the replacement of Machines are held, or no more: at a
-// MachineDeployment, a MachineSet that stands alone, or each MachineDeployment of a NodePool.
+// Freeze returns the changes that hold the creation and the replacement of Machines, or end that. They are of a
+// MachineDeployment, a MachineSet without a MachineDeployment, or each MachineDeployment of a NodePool.
 func Freeze(v *view.View, ref view.Ref, undo bool) ([]Change, error) {
 	var value any = "true"
 	done := "frozen"

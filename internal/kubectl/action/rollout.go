@@ -13,12 +13,12 @@ import (
 	"github.com/drover-dev/drover/internal/kubectl/view"
 )
 
-// AnnotationRestartedAt of the template is what kubectl rollout restart writes. The annotations of a
-// template are part of its revision: a change rolls.
+// AnnotationRestartedAt is the annotation of the template that kubectl rollout restart writes. The annotations
+// of a template are part of its revision: a change rolls.
 const AnnotationRestartedAt = "kubectl.kubernetes.io/restartedAt"
 
-// Pause decides how the rollouts of a MachineDeployment or NodePool are held. As kubectl does, it
-// refuses what is paused already.
+// Pause returns the change that holds the rollouts of a MachineDeployment or NodePool. As in kubectl, it is an
+// error if they are paused already.
 func Pause(v *view.View, ref view.Ref) (Change, error) {
 	paused, _, err := pausedBy(v, ref)
 	switch {
@@ -30,8 +30,8 @@ func Pause(v *view.View, ref view.Ref) (Change, error) {
 	return Change{Ref: ref, Done: "paused", Patch: patch(map[string]any{"spec": map[string]any{"paused": true}})}, nil
 }
 
-// Resume decides how the rollouts go on. It removes the annotation cluster.x-k8s.io/paused, too: it
-// holds rollouts as spec.paused does.
+// Resume returns the change that continues the rollouts. It also removes the annotation
+// cluster.x-k8s.io/paused, which holds rollouts as spec.paused does.
 func Resume(v *view.View, ref view.Ref) (Change, error) {
 	paused, annotated, err := pausedBy(v, ref)
 	switch {
@@ -75,7 +75,7 @@ func ofPool(d *machinev1alpha1.MachineDeployment) error {
 	return nil
 }
 
-// Restart decides how the Machines of an unchanged template are replaced: by an annotation of the
+// Restart returns the change that replaces the Machines of an unchanged template: an annotation of the
 // template, as kubectl rollout restart does.
 func Restart(d *machinev1alpha1.MachineDeployment, now time.Time) (Change, error) {
 	ref := refOf(view.MachineDeployment, d)
@@ -98,18 +98,18 @@ func isPaused(d *machinev1alpha1.MachineDeployment) bool {
 	return d.Spec.Paused || annotated
 }
 
-// An Undo is what kubectl drover rollout undo is asked for.
+// An Undo has the options of kubectl drover rollout undo.
 type Undo struct {
-	// ToRevision to go back to, 0 for the one before the current one.
+	// ToRevision to roll back to, 0 for the one before the current one.
 	ToRevision int64
-	// Hold goes back by spec.rollbackTo, which holds although a GitOps tool writes the template again.
+	// Hold rolls back by spec.rollbackTo, which holds even if a GitOps tool writes the template again.
 	Hold bool
 	// Release removes spec.rollbackTo: the template is rolled out again.
 	Release bool
 }
 
-// UndoRollout decides how a MachineDeployment goes back to a revision. As kubectl does, it writes the
-// revision into the template, unless it is to be held.
+// UndoRollout returns the change that rolls a MachineDeployment back to a revision. As kubectl does, it writes
+// the revision into the template, unless the rollback is to be held.
 func UndoRollout(d *machinev1alpha1.MachineDeployment, o Undo) (Change, error) {
 	ref := refOf(view.MachineDeployment, d)
 	if err := ofPool(d); err != nil {
@@ -138,8 +138,8 @@ func UndoRollout(d *machinev1alpha1.MachineDeployment, o Undo) (Change, error) {
 	})}, nil
 }
 
-// changeCause of a revision as the value of the annotation. Without one it is removed: that of the
-// current template is not the revision's.
+// changeCause returns the change cause of a revision as the value of the annotation. Without one the annotation
+// is removed: the cause of the current template is not the revision's.
 func changeCause(r *machinev1alpha1.Revision) any {
 	if r.ChangeCause == "" {
 		return nil
@@ -147,7 +147,7 @@ func changeCause(r *machinev1alpha1.Revision) any {
 	return r.ChangeCause
 }
 
-// revision to go back to.
+// revision returns the revision to roll back to.
 func revision(d *machinev1alpha1.MachineDeployment, number int64) (*machinev1alpha1.Revision, error) {
 	ref, all := refOf(view.MachineDeployment, d), d.Status.Revisions
 	if len(all) == 0 {
@@ -187,7 +187,7 @@ func isTemplate(d *machinev1alpha1.MachineDeployment, r *machinev1alpha1.Revisio
 		same(t.Spec.FailureDomain, r.FailureDomain) && same(t.Metadata.Labels, r.Labels) && same(t.Metadata.Annotations, r.Annotations)
 }
 
-// templateOf a revision as a merge patch of the template that is there.
+// templateOf returns a revision as a merge patch of the current template.
 func templateOf(d *machinev1alpha1.MachineDeployment, r *machinev1alpha1.Revision) map[string]any {
 	t := d.Spec.Template
 	spec := map[string]any{"classRef": r.ClassRef, "version": r.Version, "clusterRef": nil, "failureDomain": nil}
@@ -200,7 +200,7 @@ func templateOf(d *machinev1alpha1.MachineDeployment, r *machinev1alpha1.Revisio
 	return map[string]any{"spec": spec, "metadata": map[string]any{"labels": mapPatch(t.Metadata.Labels, r.Labels), "annotations": mapPatch(t.Metadata.Annotations, r.Annotations)}}
 }
 
-// mapPatch makes one map of another: keys that it lacks are removed.
+// mapPatch returns the merge patch from one map to another. Keys that the latter lacks are removed.
 func mapPatch[V any](from, to map[string]V) map[string]any {
 	out := map[string]any{}
 	for k := range from {

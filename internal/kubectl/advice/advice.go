@@ -1,21 +1,20 @@
-// Package advice knows what each reason of a condition means and what a user can do. The reasons of
-// conditions and events are those of apis/*/v1alpha1/reasons.go, generated from their comments as
-// docs/conditions.md is. The codes of clouds' errors and the failures of Machines, which are reasons
-// too, are in codes.go.
+// Package advice has the meaning of each reason of a condition, and advice for users. The reasons of conditions
+// and events are those of apis/*/v1alpha1/reasons.go, generated from their comments as docs/conditions.md is.
+// The codes of clouds' errors and the failures of Machines, which are reasons too, are in codes.go.
 package advice
 
-// Advice is what a reason means and what a user can do.
+// Advice is the meaning of a reason, with the action that it needs.
 type Advice struct {
 	// Meaning of the reason, a sentence.
 	Meaning string
-	// Do is what a user can do. It is empty if the state ends by itself.
+	// Do is the action for a user. It is empty if the state ends by itself.
 	Do string
 }
 
 type key struct{ kind, reason string }
 
-// For returns the advice for a reason of an object of the kind. It is empty for a reason that is not
-// known, such as one of a step of the user's own.
+// For returns the advice for a reason of an object of the kind. It is empty for an unknown reason, such as that
+// of a user's own step.
 func For(kind, reason string) Advice {
 	if a, ok := reasons[key{kind, reason}]; ok {
 		return a

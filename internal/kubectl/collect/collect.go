@@ -80,7 +80,7 @@ type reader struct {
 	failed map[string]bool
 }
 
-// unread records what could not be read. A user may lack a right that the rest does not need.
+// unread records a kind that could not be read. A user may lack a right that the rest does not need.
 func (r *reader) unread(what string, err error) {
 	r.v.Unread = append(r.v.Unread, fmt.Sprintf("%s: %v", what, err))
 }
@@ -223,7 +223,7 @@ func (r *reader) resource(m *machinev1alpha1.Machine, ref machinev1alpha1.Compos
 	r.v.Resources = append(r.v.Resources, out)
 }
 
-// droversOf returns the annotations of Drover: other ones may be long, and are of no use here.
+// droversOf returns the annotations of Drover: other ones may be long, and are not shown.
 func droversOf(annotations map[string]string) map[string]string {
 	out := map[string]string{}
 	for k, v := range annotations {

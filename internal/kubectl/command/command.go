@@ -205,12 +205,6 @@ func (a *app) screen(wide bool) render.Screen {
 	return render.NewScreen(a.Out, width, height, a.now())
 }
 
-// isTerminal reports whether text can be replaced in place.
-func (a *app) isTerminal() bool {
-	f, ok := a.Out.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
-}
-
 // An output is the flag -o of commands that show data of their own.
 type output struct{ format string }
 

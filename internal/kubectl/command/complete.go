@@ -14,7 +14,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// completionTimeout bounds what a TAB may wait for.
+// completionTimeout bounds how long a completion may take.
 const completionTimeout = 3 * time.Second
 
 // shortNames of kinds.
@@ -46,7 +46,7 @@ func prefixed(prefix string, names []string) []string {
 	return names
 }
 
-// namesOf a kind in the namespace. What cannot be read is not completed.
+// namesOf returns the names of a kind in the namespace, none if it cannot be read.
 func (a *app) namesOf(ctx context.Context, kind string, allowed []string) []string {
 	k, ok := kinds[kind]
 	c, err := a.connect()

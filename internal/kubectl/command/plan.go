@@ -23,7 +23,7 @@ import (
 	"github.com/drover-dev/drover/internal/kubectl/view"
 )
 
-// lastApplied is where kubectl apply keeps what it applied.
+// lastApplied is the annotation in which kubectl apply keeps the applied object.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
 func (a *app) plan() *cobra.Command {
@@ -95,7 +95,7 @@ func (a *app) objects(files []string) ([]*unstructured.Unstructured, error) {
 	return out, nil
 }
 
-// A planner foresees the changes of a command.
+// A planner forecasts the effect of a command's changes.
 type planner struct {
 	*app
 	ctx     context.Context
@@ -130,7 +130,7 @@ func (p *planner) all() ([]forecast.Forecast, error) {
 	return out, nil
 }
 
-// inNamespace gives an object without a namespace that of the command, as kubectl apply does.
+// inNamespace sets the namespace of the command on an object without one, as kubectl apply does.
 func (p *planner) inNamespace(u *unstructured.Unstructured) error {
 	if u.GetNamespace() != "" {
 		return nil
@@ -140,7 +140,7 @@ func (p *planner) inNamespace(u *unstructured.Unstructured) error {
 	return err
 }
 
-// deployment foresees the change of a MachineDeployment.
+// deployment forecasts the change of a MachineDeployment.
 func (p *planner) deployment(u *unstructured.Unstructured) ([]forecast.Forecast, error) {
 	c, err := p.connect()
 	if err != nil {
@@ -166,7 +166,8 @@ func (p *planner) look(c client.Client, namespace string) (*view.View, error) {
 	return collect.View(p.ctx, c, p.now(), collect.Options{Namespace: namespace, Target: p.target, Nodes: true, Budgets: true})
 }
 
-// input of a forecast: what belongs to the MachineDeployment as it is, and to the template of the other.
+// input returns the input of a forecast: the objects of the MachineDeployment as it is, and of the template as
+// it will be.
 func (p *planner) input(c client.Client, v *view.View, before, after *machinev1alpha1.MachineDeployment) (in forecast.Input, err error) {
 	for _, s := range v.SetsOf(before) {
 		in.Sets = append(in.Sets, *s)
@@ -182,9 +183,9 @@ func (p *planner) input(c client.Client, v *view.View, before, after *machinev1a
 	return in, err
 }
 
-// dryRun returns the object as the API server would keep it. As kubectl apply does, it merges what was
-// applied before, what is there and what the file has; an object that kubectl apply did not write
-// is applied on the server side.
+// dryRun returns the object as the API server would store it. As kubectl apply does, it merges the last applied
+// object, the live object and the file. An object that kubectl apply did not write is applied on the server
+// side.
 func (p *planner) dryRun(c client.Client, before client.Object, u *unstructured.Unstructured, after client.Object) error {
 	if err := client.IgnoreNotFound(c.Get(p.ctx, client.ObjectKeyFromObject(u), before)); err != nil {
 		return err
@@ -229,7 +230,7 @@ func threeWay(original string, before client.Object, u *unstructured.Unstructure
 	return jsonmergepatch.CreateThreeWayJSONMergePatch([]byte(original), modified, current)
 }
 
-// lacksClass reports whether the class of the template is neither there nor in the file.
+// lacksClass reports whether the class of the template exists neither in the cluster nor in the file.
 func (p *planner) lacksClass(c client.Client, d *machinev1alpha1.MachineDeployment) (bool, error) {
 	ref := d.Spec.Template.Spec.ClassRef
 	kind, namespace := machinev1alpha1.MachineClassGroupVersionKind, d.Namespace

@@ -19,7 +19,7 @@ const inputVersion = fn.Group + "/" + fn.Version
 // crossplane is the API of Compositions.
 var crossplane = schema.GroupVersion{Group: "apiextensions.crossplane.io", Version: "v1"}
 
-// pool foresees the change of a NodePool.
+// pool forecasts the change of a NodePool.
 func (p *planner) pool(u *unstructured.Unstructured) ([]forecast.Forecast, error) {
 	c, err := p.connect()
 	if err != nil {
@@ -62,8 +62,8 @@ func (p *planner) pool(u *unstructured.Unstructured) ([]forecast.Forecast, error
 	return all, failed
 }
 
-// offer of the platform: the input of the step Pool in the CompositionRevision that the pool follows,
-// or in the Composition that it names. A new pool that names none follows the only one.
+// offer returns the offer of the platform: the input of the step Pool in the CompositionRevision that the pool
+// follows, or in the Composition that it names. A new pool that names none follows the only one.
 func (p *planner) offer(c client.Client, live, u *unstructured.Unstructured) (fn.Pool, error) {
 	offer := fn.Pool{}
 	pipeline, err := p.pipeline(c, live, u)

@@ -226,7 +226,7 @@ func (a *app) awaitRollout(ctx context.Context, args []string, watch bool) error
 	}
 }
 
-// rolloutText is one line, as kubectl rollout status writes.
+// rolloutText is one line, as in kubectl rollout status.
 func rolloutText(g diagnosis.Group) string {
 	if g.State == diagnosis.Complete {
 		return fmt.Sprintf("%s successfully rolled out", g.Ref)

@@ -11,17 +11,18 @@ import (
 
 	"github.com/drover-dev/drover/internal/kubectl/collect"
 	"github.com/drover-dev/drover/internal/kubectl/diagnosis"
+	"github.com/drover-dev/drover/internal/kubectl/render"
 	"github.com/drover-dev/drover/internal/kubectl/view"
 )
 
-// interval between two looks.
+// interval between two reads.
 const interval = 2 * time.Second
 
 const exitCodes = `
 
 Exit codes: 0 complete, 1 error, 2 in progress, 3 a user must act.`
 
-// read a view for one object, or for all.
+// read reads a view for one object, or for all.
 func (a *app) read(ctx context.Context, all bool, o collect.Options) (*view.View, error) {
 	c, err := a.connect()
 	if err != nil {
@@ -106,8 +107,8 @@ func exit(s diagnosis.State, err error) error {
 	return nil
 }
 
-// watch until the state is complete. On a terminal the screen is written in place, elsewhere what
-// changed is written below.
+// watch shows the state until it is complete. On a terminal it redraws the screen, elsewhere it appends each
+// change.
 func (a *app) watch(ctx context.Context, o output, look func(context.Context) (diagnosis.Report, error)) error {
 	last := ""
 	for {
@@ -119,8 +120,8 @@ func (a *app) watch(ctx context.Context, o output, look func(context.Context) (d
 			return err
 		}
 		screen := a.screen(o.format == "wide")
-		if !a.isTerminal() {
-			// Ages would make each screen a new one.
+		if !render.IsTerminal(a.Out) {
+			// With ages, each screen would differ.
 			screen.Now = time.Time{}
 		}
 		b := &strings.Builder{}
@@ -143,7 +144,7 @@ func (a *app) watch(ctx context.Context, o output, look func(context.Context) (d
 }
 
 func (a *app) replaceScreen(text string) {
-	if a.isTerminal() {
+	if render.IsTerminal(a.Out) {
 		// Each line clears the rest of the one that it replaces.
 		text = "\x1b[H" + strings.ReplaceAll(text, "\n", "\x1b[K\n") + "\x1b[J"
 	}

@@ -1,9 +1,9 @@
-// Package diagnosis explains a view: how far each pool is, what it waits for, and what a user can do.
-// It is pure: the same view and the same time give the same answer.
+// Package diagnosis explains a view: the progress of each pool, its blockers, and the actions for a user. It is
+// pure: the same view and the same time give the same result.
 //
-// A finding is a cause with its cure. The cause is the message of a condition, which its object
-// keeps true; the cure is what the comment of its reason in apis/*/v1alpha1/reasons.go advises. The
-// rules in rules.go select the conditions.
+// A finding is a cause with its remedy. The cause is the message of a condition, which its object keeps
+// current. The remedy is the advice in the comment of its reason in apis/*/v1alpha1/reasons.go. The rules in
+// rules.go select the conditions.
 package diagnosis
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/drover-dev/drover/internal/kubectl/view"
 )
 
-// A Finding is what keeps an object from being complete, with what a user can do.
+// A Finding is a reason why an object is not complete, with the action for a user.
 type Finding struct {
 	// Subjects that have it: the first one has the cause.
 	Subjects []view.Ref `json:"subjects"`
@@ -27,9 +27,9 @@ type Finding struct {
 	Cause string `json:"cause"`
 	// Meaning of the reason.
 	Meaning string `json:"meaning,omitempty"`
-	// Do is what a user can do. It is empty if the state ends by itself.
+	// Do is the action for a user. It is empty if the state ends by itself.
 	Do string `json:"do,omitempty"`
-	// Commands that do it, or that show more.
+	// Commands that carry the action out, or show more.
 	Commands []string `json:"commands,omitempty"`
 	// Since when.
 	Since metav1.Time `json:"since,omitempty,omitzero"`
@@ -45,8 +45,8 @@ func newFinding(subject view.Ref, c *metav1.Condition) Finding {
 	return Finding{Subjects: []view.Ref{subject}, Condition: c.Type, Reason: c.Reason, Cause: c.Message, Meaning: a.Meaning, Do: a.Do, Since: c.LastTransitionTime}
 }
 
-// merge findings of the same reason: of a MachineDeployment, its sets and its Machines, the first one
-// has the cause, and the others are named.
+// merge merges findings of the same reason of a MachineDeployment, its sets and its Machines. The first one has
+// the cause, and the subjects of the other ones are added.
 func merge(all []Finding) []Finding {
 	var out []Finding
 	for _, f := range all {

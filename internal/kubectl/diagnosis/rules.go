@@ -90,10 +90,10 @@ func apply(rules []rule, subject view.Ref, conditions []metav1.Condition) []Find
 	return out
 }
 
-// isMisconfigured reports whether a drain waits for a PodDisruptionBudget that never lets the pod go.
+// isMisconfigured reports whether a drain waits for a PodDisruptionBudget that never allows the eviction.
 func isMisconfigured(message string) bool { return strings.Contains(message, "misconfigured") }
 
-// commandsFor a reason, where one command shows or does what the advice names.
+// commandsFor returns the commands that show or carry out the advice of a reason.
 func commandsFor(reason string, s view.Ref) []string {
 	switch reason {
 	case machinev1alpha1.ReasonManualFreeze:
@@ -133,7 +133,7 @@ func ofMachine(v *view.View, m *machinev1alpha1.Machine, now time.Time) []Findin
 	if f, ok := late(m, ref, now); ok {
 		out = append(out, f)
 	}
-	// The error of the VM is that of InfrastructureReady, which has its class and its cure too.
+	// The error of the VM is that of InfrastructureReady, which has its error code and its remedy too.
 	reported := slices.ContainsFunc(out, func(f Finding) bool { return f.Condition == machinev1alpha1.ConditionInfrastructureReady })
 	if vm := v.VMOf(m); vm != nil && !vm.Missing && !reported {
 		out = append(out, ofVM(vm)...)
@@ -141,13 +141,13 @@ func ofMachine(v *view.View, m *machinev1alpha1.Machine, now time.Time) []Findin
 	return out
 }
 
-// ofVM returns what the resource of the VM reports.
+// ofVM returns the findings of the VM resource.
 func ofVM(vm *view.Resource) []Finding {
 	return apply(vmRules, view.Ref{Kind: vm.Kind, Namespace: vm.Namespace, Name: vm.Name}, vm.Conditions)
 }
 
-// ofFailure of a Machine that is Failed. Its set replaces it: only one that is preserved, or that no
-// set controls, needs a user.
+// ofFailure returns the finding of a Failed Machine. Its set replaces it: only a Machine that is preserved, or
+// that no set controls, needs a user.
 func ofFailure(m *machinev1alpha1.Machine, ref view.Ref) (Finding, bool) {
 	if m.Status.Phase != machinev1alpha1.MachineFailed {
 		return Finding{}, false
@@ -167,7 +167,7 @@ func ofFailure(m *machinev1alpha1.Machine, ref view.Ref) (Finding, bool) {
 	return f, true
 }
 
-// late returns that the Node of a Machine has not joined although its VM runs for long.
+// late returns a finding if the VM of a Machine has been running for long, and its Node has not joined.
 func late(m *machinev1alpha1.Machine, ref view.Ref, now time.Time) (Finding, bool) {
 	c := view.Is(m.Status.Conditions, machinev1alpha1.ConditionNodeReady, metav1.ConditionFalse)
 	running := m.Status.Join.At(machinev1alpha1.JoinVMRunning)
@@ -180,7 +180,7 @@ func late(m *machinev1alpha1.Machine, ref view.Ref, now time.Time) (Finding, boo
 	return f, true
 }
 
-// cureOfMilestone is where to look, by the last milestone that the VM passed: see docs/health.md.
+// cureOfMilestone returns where to look, by the last milestone that the VM passed: see docs/health.md.
 func cureOfMilestone(m *machinev1alpha1.Machine) string {
 	switch j := m.Status.Join; {
 	case j.At(machinev1alpha1.JoinNodeRegistered) != nil:
@@ -193,7 +193,7 @@ func cureOfMilestone(m *machinev1alpha1.Machine) string {
 	return "No kubelet has used the join token: read the console of the VM. The image, the user data, the mirror and the way to the API server are the usual causes."
 }
 
-// stagesOfDeletion that a user can shorten, with the reason that has the advice.
+// stagesOfDeletion are the stages that a user can shorten, with the reason that has the advice.
 var stagesOfDeletion = map[machinev1alpha1.DeletionStage]string{
 	machinev1alpha1.DeletionHeld:              machinev1alpha1.ReasonDeletionHeld,
 	machinev1alpha1.DeletionPreDrainHooks:     machinev1alpha1.ReasonWaitingForHooks,
@@ -201,7 +201,7 @@ var stagesOfDeletion = map[machinev1alpha1.DeletionStage]string{
 	machinev1alpha1.DeletionDraining:          machinev1alpha1.ReasonDrainBlocked,
 }
 
-// ofDeletion returns what holds the deletion of a Machine.
+// ofDeletion returns the finding that blocks the deletion of a Machine.
 func ofDeletion(m *machinev1alpha1.Machine, ref view.Ref) []Finding {
 	d := m.Status.Deletion
 	if d == nil {

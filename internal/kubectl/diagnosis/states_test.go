@@ -37,7 +37,7 @@ func world(t *testing.T) *simulator.World {
 	return w
 }
 
-// viewOf a world. The simulator leaves out what the API server and Crossplane add.
+// viewOf returns the view of a world. The simulator has no fields that the API server or Crossplane sets.
 func viewOf(w *simulator.World) *view.View {
 	v := &view.View{Time: metav1.NewTime(w.Now)}
 	d := w.Deployment()

@@ -18,11 +18,11 @@ type State string
 
 // States, the worst last.
 const (
-	// Complete objects are what their spec asks for.
+	// Complete objects are as their spec desires.
 	Complete State = "Complete"
-	// InProgress objects get there without a user.
+	// InProgress objects become complete without a user.
 	InProgress State = "InProgress"
-	// NeedsUser objects do not get there before a user acts.
+	// NeedsUser objects become complete only after a user acts.
 	NeedsUser State = "NeedsUser"
 )
 
@@ -42,7 +42,7 @@ func (s State) ExitCode() int {
 
 func worse(a, b State) State { return states[max(slices.Index(states, a), slices.Index(states, b))] }
 
-// A Report is what status shows.
+// A Report is the output of the command status.
 type Report struct {
 	State State `json:"state"`
 	// Groups, each of an object that no other object of the view controls.
@@ -60,7 +60,7 @@ type Group struct {
 	Version  string `json:"version,omitempty"`
 	Strategy string `json:"strategy,omitempty"`
 	Counts   Counts `json:"counts"`
-	// Doing is what the object reports that it is doing. It is empty if it is complete.
+	// Doing is the current activity that the object reports. It is empty if it is complete.
 	Doing    string    `json:"doing,omitempty"`
 	Members  []Member  `json:"members,omitempty"`
 	Machines []Row     `json:"machines,omitempty"`
@@ -91,12 +91,12 @@ type Row struct {
 	Phase   string `json:"phase"`
 	Node    string `json:"node,omitempty"`
 	Version string `json:"version"`
-	// Waits for what, in a few words. It is empty if the Machine runs.
+	// Waits is the reason for waiting, in a few words. It is empty if the Machine runs.
 	Waits   string      `json:"waits,omitempty"`
 	Created metav1.Time `json:"created"`
 }
 
-// Status of all in the view, or of one object and what is below it.
+// Status reports on all objects in the view, or on one object and the objects below it.
 func Status(v *view.View, only *view.Ref, now time.Time) (Report, error) {
 	r := Report{State: Complete, Groups: []Group{}, Unread: v.Unread}
 	if only != nil {
@@ -155,7 +155,7 @@ func groupOf(v *view.View, ref view.Ref, now time.Time) (Group, bool) {
 	}
 	g.Findings = merge(g.Findings)
 	for i := range g.Findings {
-		// The configuration is a finding of its own then, and has the cure.
+		// The configuration is a finding of its own then, and has the remedy.
 		if f := &g.Findings[i]; f.Reason == machinev1alpha1.ReasonTargetUnreachable && slices.ContainsFunc(g.Findings, func(o Finding) bool { return o.Condition == clusterv1alpha1.ConditionReachable }) {
 			f.Do = ""
 		}
@@ -239,7 +239,7 @@ func (g *group) machine(m *machinev1alpha1.Machine) bool {
 	return true
 }
 
-// top is the object that the group is named after.
+// top adds the object that the group is named after.
 func (g *group) top(o metav1.Object, conditions []metav1.Condition, observed int64) {
 	g.Deleting = o.GetDeletionTimestamp() != nil
 	ready := view.Is(conditions, machinev1alpha1.ConditionReady, metav1.ConditionTrue)
@@ -264,7 +264,7 @@ func countsOfSet(s *machinev1alpha1.MachineSet) Counts {
 	return Counts{s.Spec.Replicas, s.Status.UpdatedReplicas, s.Status.AvailableReplicas, s.Status.UnhealthyReplicas, s.Status.TerminatingReplicas}
 }
 
-// below a MachineDeployment, itself included.
+// below adds a MachineDeployment and the objects below it.
 func (g *group) below(d *machinev1alpha1.MachineDeployment) {
 	ref := refOf(view.MachineDeployment, d)
 	g.target(d.Namespace, d.Spec.Template.Spec.ClusterRef, d.Status.Conditions)
@@ -277,15 +277,15 @@ func (g *group) below(d *machinev1alpha1.MachineDeployment) {
 	}
 }
 
-// target cluster that freezes a set. Others that do not answer hold no set, and are left to the
-// Machines that join them.
+// target adds the findings of a target cluster that freezes a set. A target cluster that is unreachable and
+// freezes no set is left to the Machines that join it.
 func (g *group) target(namespace string, ref machinev1alpha1.ClusterReference, conditions []metav1.Condition) {
 	if c := g.v.ConfigOf(namespace, ref); c != nil && (c.Missing || view.Is(conditions, machinev1alpha1.ConditionFrozen, metav1.ConditionTrue) != nil) {
 		g.Findings = append(g.Findings, ofConfig(c)...)
 	}
 }
 
-// paused returns that a pause holds a rollout that has Machines to replace.
+// paused returns a finding if a pause holds a rollout that has Machines to replace.
 func paused(d *machinev1alpha1.MachineDeployment, ref view.Ref) (Finding, bool) {
 	c := view.Is(d.Status.Conditions, machinev1alpha1.ConditionProgressing, metav1.ConditionUnknown)
 	if c == nil || c.Reason != machinev1alpha1.ReasonMachineDeploymentPaused || d.Status.UpdatedReplicas >= d.Spec.Replicas {
@@ -339,7 +339,7 @@ func phaseOf(m *machinev1alpha1.Machine) string {
 	return cmp.Or(string(m.Status.Phase), string(machinev1alpha1.MachinePending))
 }
 
-// waitsFor is the reason or the stage that keeps a Machine from its next phase.
+// waitsFor returns the reason or the stage that keeps a Machine from its next phase.
 func waitsFor(m *machinev1alpha1.Machine) string {
 	if !m.DeletionTimestamp.IsZero() {
 		if d := m.Status.Deletion; d != nil {

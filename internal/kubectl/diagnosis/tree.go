@@ -8,16 +8,16 @@ import (
 	"github.com/drover-dev/drover/internal/kubectl/view"
 )
 
-// A Branch is an object and what is below it.
+// A Branch is an object with the objects below it.
 type Branch struct {
 	view.Ref
 	State State `json:"state"`
-	// Note is how the object is, in a few words.
+	// Note is the state of the object, in a few words.
 	Note     string   `json:"note,omitempty"`
 	Branches []Branch `json:"branches,omitempty"`
 }
 
-// Tree of all in the view, or of one object: NodePool, MachineDeployments, MachineSets, Machines, and
+// Tree returns all objects in the view, or one object: NodePool, MachineDeployments, MachineSets, Machines, and
 // the VM, companions, Secret and Node of each Machine.
 func Tree(v *view.View, only *view.Ref, now time.Time) ([]Branch, error) {
 	t := tree{v, now}
@@ -84,7 +84,7 @@ func (t tree) add(b *Branch, ref view.Ref) {
 	}
 }
 
-// below a Machine: its resources and its Node.
+// below returns the resources and the Node of a Machine.
 func (t tree) below(m *machinev1alpha1.Machine) []Branch {
 	var out []Branch
 	for i := range t.v.Resources {

@@ -20,7 +20,7 @@ import (
 // consoleLines of an excerpt.
 const consoleLines = 12
 
-// An Answer is what why shows: cause and cure first, then what is known, and what happened.
+// An Answer is the output of the command why: cause and remedy first, then facts, then the history.
 type Answer struct {
 	view.Ref
 	State    State     `json:"state"`
@@ -126,7 +126,7 @@ func (b *answer) events(ref view.Ref) {
 	}
 }
 
-// noise are events of Crossplane that report nothing about Machines.
+// noise are events of Crossplane that do not concern Machines.
 var noise = []string{"CompositionSelection", "SelectComposition"}
 
 // stepPrefix is what Crossplane writes before the events of a pipeline.
@@ -167,7 +167,7 @@ func (b *answer) set(s *machinev1alpha1.MachineSet) {
 	}
 }
 
-// warnings of a Machine: all its events would hide those of its set.
+// warnings adds the warnings of a Machine: all its events would hide those of its set.
 func (b *answer) warnings(m *machinev1alpha1.Machine) {
 	for _, e := range b.v.EventsOf(refOf(view.Machine, m)) {
 		if e.Type == corev1.EventTypeWarning {
@@ -176,7 +176,7 @@ func (b *answer) warnings(m *machinev1alpha1.Machine) {
 	}
 }
 
-// config adds how the target cluster is.
+// config adds the state of the target cluster.
 func (b *answer) config(namespace string, ref machinev1alpha1.ClusterReference) {
 	kind, name := view.ClusterRef(ref)
 	fact := "Target cluster"
@@ -203,7 +203,7 @@ func (b *answer) config(namespace string, ref machinev1alpha1.ClusterReference) 
 	}
 }
 
-// oneMachine adds all that is known of a Machine.
+// oneMachine adds all facts about a Machine.
 func (b *answer) oneMachine(m *machinev1alpha1.Machine, now time.Time) {
 	ref := refOf(view.Machine, m)
 	b.Answer.Conditions = m.Status.Conditions
@@ -237,7 +237,7 @@ func (b *answer) owners(m *machinev1alpha1.Machine, now time.Time) {
 	if d := metav1.GetControllerOf(s); d != nil && b.v.Deployment(s.Namespace, d.Name) != nil {
 		top = view.Ref{Kind: view.MachineDeployment, Namespace: s.Namespace, Name: d.Name}
 	}
-	// What holds the set holds the replacement of the Machine.
+	// A finding that blocks the set blocks the replacement of the Machine.
 	g, ok := groupOf(b.v, top, now)
 	if !ok {
 		return
@@ -285,7 +285,7 @@ func (b *answer) token(m *machinev1alpha1.Machine) {
 			continue
 		}
 		if r.Missing {
-			// The Secret of a Machine that is being deleted goes before the Machine.
+			// The Secret of a Machine that is being deleted is deleted before the Machine.
 			break
 		}
 		text := "Secret " + r.Name
@@ -388,7 +388,7 @@ func (b *answer) deletion(m *machinev1alpha1.Machine) {
 	b.entry(Entry{Time: d.Since, Ref: refOf(view.Machine, m), Source: "Object", Reason: string(d.Stage)})
 }
 
-// console adds the end of the console: what the Machine kept when it failed, or what the VM shows.
+// console adds the end of the console, as the Machine kept it when it failed, or as the VM has it now.
 func (b *answer) console(m *machinev1alpha1.Machine) {
 	text := ""
 	if m.Status.Join != nil {
@@ -403,7 +403,7 @@ func (b *answer) console(m *machinev1alpha1.Machine) {
 	}
 }
 
-// conditions of the object are part of the timeline: since when each is so.
+// conditions adds the conditions of the object to the timeline, at their last transition.
 func (b *answer) conditions() {
 	for _, c := range b.Answer.Conditions {
 		text := fmt.Sprintf("%s=%s", c.Type, c.Status)

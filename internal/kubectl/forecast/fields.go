@@ -9,7 +9,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// effects of fields, by their prefix. The first that fits counts.
+// effects of fields, by their prefix. The first that matches counts.
 var effects = []struct {
 	prefix string
 	effect Effect
@@ -35,7 +35,7 @@ func effectOf(path string) Effect {
 	return NoEffect
 }
 
-// fieldsOf two specs that differ, by path.
+// fieldsOf returns the fields in which two specs differ, by path.
 func fieldsOf(before, after *machinev1alpha1.MachineDeployment) []Field {
 	from, to := map[string]string{}, map[string]string{}
 	flatten("spec", object(before.Spec), from)
@@ -51,7 +51,7 @@ func fieldsOf(before, after *machinev1alpha1.MachineDeployment) []Field {
 	return out
 }
 
-// object of a spec as JSON has it.
+// object returns a spec as in JSON.
 func object(spec machinev1alpha1.MachineDeploymentSpec) map[string]any {
 	b, err := json.Marshal(spec)
 	out := map[string]any{}
@@ -59,7 +59,7 @@ func object(spec machinev1alpha1.MachineDeploymentSpec) map[string]any {
 		err = json.Unmarshal(b, &out)
 	}
 	if err != nil {
-		// API types always encode, and what they encode decodes.
+		// API types always encode, and their JSON always decodes.
 		panic(err)
 	}
 	return out

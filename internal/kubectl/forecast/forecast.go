@@ -1,10 +1,9 @@
-// Package forecast foresees what a change of a MachineDeployment does: which Machines are replaced,
-// updated in place, created and deleted, in which order, how many at a time, what blocks it, and how
-// long it takes at least.
+// Package forecast predicts the effect of a change of a MachineDeployment: the Machines that are replaced,
+// updated in place, created and deleted, their order, how many at a time, blockers, and the shortest duration.
 //
 // The planners that Drover itself runs decide which MachineSet the template belongs to
-// (internal/plan/deployment) and in which order Machines go (internal/plan/set). The rest is the
-// arithmetic of the bounds. Tests hold each forecast to what the planners then do in their simulator.
+// (internal/plan/deployment) and in which order Machines are deleted (internal/plan/set). The rest is the
+// arithmetic of the bounds. Tests compare each forecast with the decisions of the planners in their simulator.
 package forecast
 
 import (
@@ -31,7 +30,7 @@ import (
 
 // Input of a forecast.
 type Input struct {
-	// Before is the MachineDeployment as it is, and After as the API server would keep the change.
+	// Before is the MachineDeployment as it is, and After as the API server would store the change.
 	Before, After *machinev1alpha1.MachineDeployment
 	Sets          []machinev1alpha1.MachineSet
 	Machines      []machinev1alpha1.Machine
@@ -46,7 +45,7 @@ type Input struct {
 	TargetRead bool
 }
 
-// An Effect is what a change of a field does.
+// An Effect is the effect of a change of a field.
 type Effect string
 
 // Effects of fields.
@@ -71,40 +70,40 @@ type Forecast struct {
 	Fields []Field `json:"fields,omitempty"`
 	// Strategy that the change follows.
 	Strategy machinev1alpha1.StrategyType `json:"strategy"`
-	// Replaced Machines are deleted, in this order, and others are created.
+	// Replaced Machines are deleted, in this order, and new ones are created.
 	Replaced []string `json:"replaced,omitempty"`
 	// Updated Machines stay, and an agent on their Nodes updates them, in this order.
 	Updated []string `json:"updated,omitempty"`
-	// Deleted Machines go without a replacement, in this order.
+	// Deleted Machines are deleted without a replacement, in this order.
 	Deleted []string `json:"deleted,omitempty"`
 	// Created is how many Machines are created.
 	Created int32 `json:"created"`
 	// Waiting Machines are of an old template, and stay until a user acts.
 	Waiting []string `json:"waiting,omitempty"`
-	// Most Machines that there are at a time, and Least that are available.
+	// Most is the highest number of Machines at a time, and Least the lowest number of available ones.
 	Most  int32 `json:"most"`
 	Least int32 `json:"least"`
 	// AtATime is how many Machines are replaced or updated at a time, 0 if none is.
 	AtATime int32 `json:"atATime,omitempty"`
-	// Blocks are what holds the change, or will.
+	// Blocks are the blockers of the change, now or later.
 	Blocks []Block `json:"blocks,omitempty"`
-	// AtLeast is how long it takes at least. It is 0 if that is not known.
+	// AtLeast is the shortest duration. It is 0 if that is not known.
 	AtLeast metav1.Duration `json:"atLeast"`
 	// Basis of AtLeast.
 	Basis string `json:"basis,omitempty"`
 }
 
-// A Block holds a change.
+// A Block is a blocker of a change.
 type Block struct {
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
-	// Do is what a user can do.
+	// Do is the action for a user.
 	Do string `json:"do,omitempty"`
-	// All means that nothing of the change happens before.
+	// All means that it blocks the whole change.
 	All bool `json:"all,omitempty"`
 }
 
-// Of a change.
+// Of forecasts a change.
 func Of(now time.Time, in Input) Forecast {
 	f := &foresight{in: in, now: now}
 	f.Forecast = Forecast{
@@ -162,7 +161,7 @@ func (f *foresight) observed(d *machinev1alpha1.MachineDeployment) deployment.Ob
 	return o
 }
 
-// held finds out what holds the change as a whole.
+// held finds the blockers of the whole change.
 func (f *foresight) held() {
 	after := f.in.After
 	_, annotated := after.Annotations[machinev1alpha1.AnnotationPaused]
@@ -217,7 +216,7 @@ func (f *foresight) frozen() *plan.Condition {
 	return &p.Condition
 }
 
-// machines that the change touches.
+// machines determines the Machines that the change affects.
 func (f *foresight) machines() {
 	replicas := f.in.After.Spec.Replicas
 	kept, old := f.sorted()
@@ -236,7 +235,8 @@ func (f *foresight) machines() {
 		if have > replicas {
 			f.scaleDown(nil, kept, have-replicas)
 		}
-		// As many of the old ones as are created in their place are replaced; the others are deleted.
+		// Old Machines are replaced as far as new ones are created in their place. The rest of the old ones is
+		// deleted.
 		missing := max(0, replicas-have)
 		n := min(int32(len(old)), missing)
 		f.Replaced, f.Deleted = old[int32(len(old))-n:], slices.Concat(f.Deleted, old[:int32(len(old))-n])
@@ -247,15 +247,15 @@ func (f *foresight) machines() {
 	f.Created = max(0, replicas-have)
 }
 
-// scaleDown by so many: Machines of old templates first.
+// scaleDown deletes a number of Machines, those of old templates first.
 func (f *foresight) scaleDown(old, kept []string, n int32) {
 	all := slices.Concat(old, kept)
 	f.Deleted = all[:min(int(n), len(all))]
 	f.Waiting = slices.DeleteFunc(slices.Clone(f.Waiting), func(name string) bool { return slices.Contains(f.Deleted, name) })
 }
 
-// sorted Machines: those of the set of the template, and those of others, each in the order of
-// deletion, the oldest set first.
+// sorted returns the Machines of the template's set, and those of other sets, in the order of deletion, the
+// oldest set first.
 func (f *foresight) sorted() (kept, old []string) {
 	sets := slices.Clone(f.in.Sets)
 	slices.SortFunc(sets, func(a, b machinev1alpha1.MachineSet) int {
@@ -265,7 +265,7 @@ func (f *foresight) sorted() (kept, old []string) {
 		s := sets[i].DeepCopy()
 		isTarget := f.target != nil && s.Name == f.target.Name
 		if !isTarget && !f.rollHeld {
-			// A rollout deletes preserved Machines as any other: the planner knows it by this mark.
+			// A rollout deletes preserved Machines like any other: the planner recognizes a rollout by this taint.
 			s.Spec.NodeMarks.Taints = append(s.Spec.NodeMarks.Taints, machinev1alpha1.Taint{Key: machinev1alpha1.TaintOutdated})
 		}
 		order := set.OrderOf(f.now, f.observedSet(s)).Deletion
@@ -295,7 +295,7 @@ func (f *foresight) observedSet(s *machinev1alpha1.MachineSet) set.Observed {
 	return o
 }
 
-// updates in place of the set that takes the new template over.
+// updates determines the updates in place, if the set takes over the new template.
 func (f *foresight) updates() {
 	if f.Strategy != machinev1alpha1.InPlaceUpdate || f.target == nil || f.composed == nil || f.composed.Spec.InPlaceUpdate == nil || f.rollHeld {
 		return
@@ -305,7 +305,7 @@ func (f *foresight) updates() {
 	f.Updated = set.OrderOf(f.now, f.observedSet(s)).Outdated
 }
 
-// bounds of the change.
+// bounds computes the bounds of the change.
 func (f *foresight) bounds() {
 	after := f.in.After
 	surge, unavailable, problem := deployment.Bounds(after.Spec.Replicas, after.Spec.Strategy)
@@ -326,8 +326,8 @@ func (f *foresight) bounds() {
 		f.Least = max(0, min(have, after.Spec.Replicas)-unavailable)
 		f.AtATime = max(1, unavailable)
 		if last := len(f.Updated) - 1; last >= 0 && unavailable == 0 {
-			// One new Machine takes the place of those that are updated, one after another, and of the
-			// last outdated one for good.
+			// One new Machine takes the place of those that are updated, one after another. In the end it replaces the
+			// last outdated one.
 			f.Replaced, f.Updated = append(f.Replaced, f.Updated[last]), f.Updated[:last]
 			f.Created++
 			f.Most = max(f.Most, after.Spec.Replicas+1)
@@ -340,7 +340,7 @@ func (f *foresight) bounds() {
 	}
 }
 
-// blocks that hold a part of the change.
+// blocks adds the blockers of a part of the change.
 func (f *foresight) blocks() {
 	if f.Strategy == machinev1alpha1.OnDelete && len(f.Waiting) > 0 && !f.rollHeld {
 		f.block(false, "OnDelete", fmt.Sprintf("%d Machines of the old template stay until each is deleted", len(f.Waiting)), "Delete them: kubectl drover drain ma/NAME --delete.")
@@ -359,7 +359,7 @@ func (f *foresight) blocks() {
 	f.budgets(going)
 }
 
-// budgets that let no pod of a Machine go now.
+// budgets adds the PodDisruptionBudgets that do not allow any eviction of a Machine's pod now.
 func (f *foresight) budgets(going []string) {
 	nodes := map[string]string{}
 	for _, m := range f.in.Machines {
@@ -385,8 +385,8 @@ func (f *foresight) budgets(going []string) {
 	}
 }
 
-// duration of the change at least: each wave of Machines takes as long as the fastest Machine of the
-// pool took to be Ready.
+// duration computes the shortest duration: each wave of Machines takes as long as the fastest Machine of the
+// pool took to become Ready.
 func (f *foresight) duration() {
 	boot, n := f.fastest()
 	if n == 0 || f.rollHeld && f.Created == 0 {
@@ -407,7 +407,8 @@ func (f *foresight) duration() {
 	f.Basis = fmt.Sprintf("%d times %s: the fastest of %d Machines of the pool took %s until its Node was Ready; drains come on top", waves, each, n, boot)
 }
 
-// fastest Machine of the pool, and of how many.
+// fastest returns the boot time of the fastest Machine of the pool, and the number of Machines that were
+// compared.
 func (f *foresight) fastest() (boot time.Duration, n int) {
 	for _, m := range f.in.Machines {
 		ready := m.Status.Join.At(machinev1alpha1.JoinNodeReady)

@@ -14,22 +14,22 @@ import (
 	"github.com/drover-dev/drover/internal/plan/pool"
 )
 
-// stepsOfPool bounds the steps of a pool that are foreseen. A pool that moves a size between failure
-// domains takes a step for each Machine at most.
+// stepsOfPool bounds the steps of a pool in a forecast. A pool that moves a size between failure domains takes
+// at most one step per Machine.
 const stepsOfPool = machinev1alpha1.MaxReplicas
 
 // PoolInput of a forecast of a NodePool.
 type PoolInput struct {
-	// After is the NodePool as the API server would keep the change, with the status that it has.
+	// After is the NodePool as the API server would store the change, with its current status.
 	After *machinev1alpha1.NodePool
 	// Offer of the platform.
 	Offer       fn.Pool
 	Deployments []machinev1alpha1.MachineDeployment
-	// Of each MachineDeployment, by name: the input without Before and After.
+	// Of returns the input for a MachineDeployment, without Before and After.
 	Of func(after *machinev1alpha1.MachineDeployment) Input
 }
 
-// OfPool foresees what a change of a NodePool does to each of its MachineDeployments. The pool's planner
+// OfPool forecasts the effect of a change of a NodePool on each of its MachineDeployments. The pool's planner
 // decides on them, step by step, as if each step had been carried out.
 func OfPool(now time.Time, in PoolInput) []Forecast {
 	after, problem := deploymentsOf(now, in)
@@ -51,7 +51,7 @@ func OfPool(now time.Time, in PoolInput) []Forecast {
 	return out
 }
 
-// deploymentsOf the pool as they will be, and why there is no change, if the pool is not valid.
+// deploymentsOf returns the future MachineDeployments of the pool, or the problem if the pool is not valid.
 func deploymentsOf(now time.Time, in PoolInput) (out []*machinev1alpha1.MachineDeployment, problem string) {
 	p := in.After.DeepCopy()
 	is := map[string]*machinev1alpha1.MachineDeployment{}
@@ -84,9 +84,9 @@ func deploymentsOf(now time.Time, in PoolInput) (out []*machinev1alpha1.MachineD
 	return out, ""
 }
 
-// carryOut a decision, and report whether anything changed. Fields that the pool does not decide on
-// keep their values, such as the defaults of the schema. A MachineDeployment that the pool leaves has
-// no Machines any more.
+// carryOut carries out a decision, and reports whether anything changed. Fields that the pool does not decide
+// on keep their values, such as the defaults of the schema. A MachineDeployment that is no longer one of the
+// pool's has no Machines any more.
 func carryOut(is map[string]*machinev1alpha1.MachineDeployment, decision pool.Decision) (changed bool) {
 	wanted := map[string]bool{}
 	for _, to := range decision.Deployments {
@@ -115,7 +115,7 @@ func carryOut(is map[string]*machinev1alpha1.MachineDeployment, decision pool.De
 	return changed
 }
 
-// overlay what a pool decides over what a MachineDeployment has.
+// overlay writes the fields that a pool decides on into a MachineDeployment.
 func overlay(d *machinev1alpha1.MachineDeploymentSpec, to machinev1alpha1.MachineDeploymentSpec, omitReplicas bool) {
 	if !omitReplicas {
 		d.Replicas = to.Replicas
@@ -128,7 +128,7 @@ func overlay(d *machinev1alpha1.MachineDeploymentSpec, to machinev1alpha1.Machin
 	d.Template.Metadata = to.Template.Metadata
 }
 
-// settled is a MachineDeployment that has all that its spec asks for.
+// settled returns a MachineDeployment with the status that its spec desires.
 func settled(d *machinev1alpha1.MachineDeployment) *machinev1alpha1.MachineDeployment {
 	out := d.DeepCopy()
 	n := out.Spec.Replicas

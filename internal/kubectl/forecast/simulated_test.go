@@ -238,7 +238,7 @@ func foresee(w *simulator.World, change func(*machinev1alpha1.MachineDeployment)
 	return forecast.Of(w.Now, in)
 }
 
-// compare what was foreseen with what happened.
+// compare compares a forecast with the simulated change.
 func compare(t *testing.T, reason string, f forecast.Forecast, s seen) {
 	t.Helper()
 	if going := slices.Concat(f.Deleted, f.Replaced); !isInWaves(going, s.deleted) {

@@ -8,7 +8,7 @@ import (
 	"github.com/drover-dev/drover/internal/kubectl/forecast"
 )
 
-// namesShown of Machines in a line; the others are counted.
+// namesShown is how many Machines a line names. The rest is counted.
 const namesShown = 10
 
 // Forecasts of changes.
@@ -66,7 +66,7 @@ func (s Screen) blocked(out *strings.Builder, blocks []forecast.Block) {
 	}
 }
 
-// lines of what happens.
+// lines returns the lines about the affected Machines.
 func lines(f forecast.Forecast) []string {
 	var out []string
 	add := func(names []string, format string) {

@@ -1,22 +1,24 @@
-// Package render writes what the other packages of kubectl drover return as text for a terminal. Colours
-// only repeat what the text shows, and are left out where NO_COLOR is set or the output is no terminal.
+// Package render writes the results of the other packages of kubectl drover as text for a terminal. Colours
+// only repeat the text, and are left out if NO_COLOR is set or the output is no terminal.
 package render
 
 import (
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"time"
 	"unicode"
 
 	"github.com/charmbracelet/lipgloss"
 	"github.com/charmbracelet/x/ansi"
+	"golang.org/x/term"
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/drover-dev/drover/internal/kubectl/diagnosis"
 )
 
-// A Screen is what is written to.
+// A Screen is the output of a command.
 type Screen struct {
 	// Width of the lines, 0 for no limit.
 	Width int
@@ -30,6 +32,12 @@ type Screen struct {
 // NewScreen of an output. The renderer of lipgloss finds out which colours the output has.
 func NewScreen(out io.Writer, width, height int, now time.Time) Screen {
 	return Screen{Width: width, Height: height, Now: now, styles: lipgloss.NewRenderer(out)}
+}
+
+// IsTerminal reports whether a stream is a terminal that knows escape sequences, so that text can be replaced in place.
+func IsTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb" //nolint:gosec // A file descriptor fits.
 }
 
 // Plain is a screen without colours.
@@ -119,7 +127,7 @@ func (s Screen) table(out *strings.Builder, t table) {
 		}
 		hidden[c] = true
 	}
-	// What is too wide still is cut in the first column, which has names: their ends differ.
+	// If the table is still too wide, the first column is cut, which has names: their ends differ.
 	if over := t.indent + total(widths, hidden) - s.Width; s.Width > 0 && over > 0 && len(widths) > 0 {
 		widths[0] = max(12, widths[0]-over)
 	}
@@ -181,8 +189,8 @@ func (s Screen) clip(line string) string {
 	return ansi.Truncate(line, s.Width, "..")
 }
 
-// clean text of control characters: users, Nodes and target clusters write parts of it, and an escape
-// sequence could change what the terminal shows.
+// clean removes control characters from text: users, Nodes and target clusters write parts of it, and an escape
+// sequence could change the output of the terminal.
 func clean(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

@@ -11,7 +11,7 @@ import (
 	"github.com/drover-dev/drover/internal/kubectl/view"
 )
 
-// subjectsShown of a finding; the others are counted.
+// subjectsShown is how many subjects of a finding are named. The rest is counted.
 const subjectsShown = 3
 
 // barWidth of the progress.

@@ -25,7 +25,7 @@ const (
 	Machine           = "Machine"
 )
 
-// A View is what was read of one namespace or of all.
+// A View has the objects of one namespace or of all, as they were read.
 type View struct {
 	// Time when it was read.
 	Time metav1.Time `json:"time"`
@@ -40,9 +40,9 @@ type View struct {
 	Configs []Config `json:"configs,omitempty"`
 	// Events of all these objects.
 	Events []corev1.Event `json:"events,omitempty"`
-	// Target is what was read of the target cluster. It is nil if that was not read.
+	// Target has the objects of the target cluster, nil if it was not read.
 	Target *Target `json:"target,omitempty"`
-	// Unread names what could not be read, and why. The rest is right without it.
+	// Unread lists the kinds that could not be read, and why. The rest is correct without them.
 	Unread []string `json:"unread,omitempty"`
 }
 
@@ -79,7 +79,7 @@ type Config struct {
 	IsControl bool `json:"isControl,omitempty"`
 }
 
-// A Target is what was read of a target cluster.
+// A Target has the objects of a target cluster, as they were read.
 type Target struct {
 	Nodes []corev1.Node `json:"nodes,omitempty"`
 	CSRs  []CSR         `json:"csrs,omitempty"`
@@ -91,7 +91,7 @@ type Target struct {
 // A CSR is a certificate request of a kubelet, without the request itself.
 type CSR struct {
 	Name string `json:"name"`
-	// Node that the certificate is for: it is what the requester claims.
+	// Node that the certificate is for, as the requester claims.
 	Node       string                                              `json:"node"`
 	Signer     string                                              `json:"signer"`
 	Created    metav1.Time                                         `json:"created"`

@@ -43,11 +43,11 @@ const (
 	workers = 20
 	// pollInterval is the default of a provider.
 	pollInterval = time.Minute
-	// soonest is how often Until looks at most.
+	// soonest is the shortest interval of Until.
 	soonest = 100 * time.Millisecond
 )
 
-// A Process is one of a provider: what it remembers ends with it.
+// A Process is one process of a provider, with its process-local memory.
 type Process struct {
 	Provider   *ujconfig.Provider
 	Resource   string
@@ -56,7 +56,7 @@ type Process struct {
 	Behaviours map[string]lift.Behaviour
 }
 
-// A World has an API server, and a provider that sees to its VMs.
+// A World has an API server, and a provider that reconciles its VMs.
 type World struct {
 	Kube client.Client
 
@@ -70,8 +70,8 @@ type World struct {
 	busy       chan struct{}
 }
 
-// New makes a world of the kinds that add registers, with objects in it, and starts a
-// process. It must be called in a bubble.
+// New creates a world with the kinds that add registers and with the objects, and starts a process. It must be
+// called in a bubble.
 func New(t *testing.T, add func(*runtime.Scheme) error, start func(client.Client) Process, objects ...client.Object) *World {
 	t.Helper()
 	log.SetOutput(io.Discard) // Of Terraform providers, as in a provider of ours.
@@ -92,7 +92,7 @@ func New(t *testing.T, add func(*runtime.Scheme) error, start func(client.Client
 	return w
 }
 
-// Restart the provider.
+// Restart replaces the process of the provider.
 func (w *World) Restart() {
 	p := w.start(w.Kube)
 	mgr := &xpfake.Manager{Client: w.Kube, Scheme: w.Kube.Scheme()}
@@ -130,7 +130,7 @@ func (w *World) Warnings() []string {
 	return out
 }
 
-// Add a VM, and see to it until it is gone or the test ends.
+// Add adds a VM, which is reconciled until it is gone or the test ends.
 func (w *World) Add(vm client.Object) {
 	w.t.Helper()
 	if err := w.Kube.Create(w.t.Context(), vm); err != nil {
@@ -178,7 +178,7 @@ func (w *World) requeue(mg resource.Managed, after time.Duration) {
 	time.AfterFunc(after, func() { w.Wake(key) })
 }
 
-// Wake the controller, as a change of the object does.
+// Wake enqueues the object, as a change of it does.
 func (w *World) Wake(key types.NamespacedName) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -188,7 +188,7 @@ func (w *World) Wake(key types.NamespacedName) {
 	}
 }
 
-// Get the object again.
+// Get reads the object again.
 func (w *World) Get(o client.Object) {
 	w.t.Helper()
 	if err := w.Kube.Get(w.t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
@@ -196,7 +196,7 @@ func (w *World) Get(o client.Object) {
 	}
 }
 
-// Change an object as a user or a function does.
+// Change changes an object as a user or a function does.
 func (w *World) Change(o client.Object, change func()) {
 	w.t.Helper()
 	w.Get(o)
@@ -216,13 +216,13 @@ func (w *World) Delete(o client.Object) {
 	w.Wake(client.ObjectKeyFromObject(o))
 }
 
-// Gone says whether the object is not there any more.
+// Gone reports whether the object does not exist any more.
 func (w *World) Gone(o client.Object) bool {
 	return client.IgnoreNotFound(w.Kube.Get(w.t.Context(), client.ObjectKeyFromObject(o), o)) == nil &&
 		w.Kube.Get(w.t.Context(), client.ObjectKeyFromObject(o), o) != nil
 }
 
-// Until waits until something is so, for some time of the bubble's.
+// Until waits until a function returns true, for a limited time of the bubble.
 func (w *World) Until(limit time.Duration, what string, so func() bool) time.Duration {
 	w.t.Helper()
 	begin, look := time.Now(), max(soonest, limit/1000)
@@ -246,7 +246,7 @@ func (w *World) UntilCondition(limit time.Duration, mg resource.Managed, t xpv2.
 	return mg.GetCondition(t)
 }
 
-// Transport calls a handler. A handler that gives up cuts the connection.
+// Transport calls a handler. A handler that panics with http.ErrAbortHandler cuts the connection.
 func Transport(h http.Handler) http.RoundTripper { return transport{h} }
 
 type transport struct{ handler http.Handler }
@@ -274,7 +274,7 @@ func (t transport) RoundTrip(req *http.Request) (resp *http.Response, err error)
 	return resp, nil
 }
 
-// Report of calls, by what was called.
+// Report returns the number of calls by name.
 func Report(calls map[string]int) string {
 	var b strings.Builder
 	for _, k := range slices.Sorted(maps.Keys(calls)) {

@@ -1,9 +1,8 @@
-// Package bootstrap is the planner that decides what a Machine's VM needs to join its
-// cluster: a join token, and the user data that contains it. Values that only the
-// Machine's controller knows stand in the user data as placeholders. The controller mints
-// the token, fills the user data, and publishes it as a Secret beside the Machine.
+// Package bootstrap is the planner of the join token and the user data by which a Machine's VM
+// joins its cluster. The user data has placeholders for values that only the Machine's controller
+// knows. The controller creates the token, fills the user data, and publishes it as a Secret beside
+// the Machine.
 //
-// The token lives only until the Machine's Node has joined, and never longer than
-// creationTimeout and an hour. The user data stays as it is from the moment that a VM may
-// have been made from it.
+// The token exists only until the Machine's Node has joined, and at most for creationTimeout plus
+// one hour. As soon as a VM may have been created from the user data, it does not change any more.
 package bootstrap

@@ -16,11 +16,11 @@ import (
 
 const root = "../../../"
 
-// preparedImages are examples whose image has containerd, or is a simulated one.
+// preparedImages are the examples with an image that has containerd, or with a simulated one.
 var preparedImages = []string{"local", "local-real"}
 
-// TestEachExampleOfAClassCanJoin renders it with the Composition of its cloud: its profile
-// exists, serves current kubelets, and has a format and a size that the cloud takes.
+// TestEachExampleOfAClassCanJoin renders each class with the Composition of its cloud. Its profile
+// must exist and serve current kubelets, and the cloud must accept the format and the size.
 func TestEachExampleOfAClassCanJoin(t *testing.T) {
 	files, err := filepath.Glob(root + "examples/*/machineclass*.yaml")
 	if err != nil || len(files) < 12 {
@@ -48,7 +48,7 @@ func TestEachExampleOfAClassCanJoin(t *testing.T) {
 	}
 }
 
-// compositionOf a provider: that of Drover, or of the example.
+// compositionOf returns the Composition of a provider, from Drover or else from the example.
 func compositionOf(t *testing.T, provider, example string) plan.Object {
 	t.Helper()
 	file := root + "apis/machine/compositions/machine-" + provider + ".yaml"
@@ -63,7 +63,7 @@ func compositionOf(t *testing.T, provider, example string) plan.Object {
 	return composition
 }
 
-// readInto fails for a field that the type does not have.
+// readInto fails if the file has a field that the type does not have.
 func readInto(t *testing.T, file string, into any) {
 	t.Helper()
 	b, err := os.ReadFile(file)

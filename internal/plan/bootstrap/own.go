@@ -12,8 +12,9 @@ import (
 	"github.com/drover-dev/drover/internal/plan"
 )
 
-// ownUserData of a class, or the problem with it. Its size and format are checked by the
-// controller, which alone reads the Secret, before there is a VM.
+// ownUserData returns the reference to the user data of a class, or the problem with it. The
+// controller checks size and format before a VM is created, because only the controller reads the
+// Secret.
 func ownUserData(c *machinev1alpha1.MachineClass) (*plan.OwnUserData, *plan.Problem) {
 	spec := field.NewPath("class", "spec")
 	os, err := withoutEffect(spec.Child("operatingSystem"), c.Spec.OperatingSystem, map[string]any{
@@ -33,9 +34,9 @@ func ownUserData(c *machinev1alpha1.MachineClass) (*plan.OwnUserData, *plan.Prob
 	return &plan.OwnUserData{SecretName: ref.Name, SecretNamespace: ref.Namespace, Key: ref.Key, Format: c.Spec.OperatingSystem.Provisioning}, nil
 }
 
-// withoutEffect returns an error for each field of settings that is set, and not as allowed:
-// Drover writes nothing that could carry it out. New fields are refused without being named
-// here.
+// withoutEffect returns an error for each field of settings that is set to a value other than the
+// allowed one: Drover does not write the user data, so such a setting would have no effect. It
+// reads the fields from JSON, so that new fields are refused too.
 func withoutEffect(path *field.Path, settings any, allowed map[string]any) (field.ErrorList, error) {
 	b, err := json.Marshal(settings)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/drover-dev/drover/internal/userdata"
 )
 
-// ownClass names a Secret, and has the defaults of the schema.
+// ownClass returns a class that names a Secret and has the defaults of the schema.
 func ownClass(changes ...func(*machinev1alpha1.MachineClassSpec)) *machinev1alpha1.MachineClass {
 	c := class("")
 	c.Spec.UserData = &machinev1alpha1.UserData{SecretRef: machinev1alpha1.UserDataSecretReference{Name: "mine", Key: "k"}}

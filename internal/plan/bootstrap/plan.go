@@ -17,25 +17,24 @@ import (
 	"github.com/drover-dev/drover/internal/userdata"
 )
 
-// waitingForToken is the reason of a wait that takes a moment, as a rule.
+// waitingForToken is the text of a wait that is short as a rule.
 const waitingForToken = "waiting for the join token and user data"
 
 // Observed is the input of the planner.
 type Observed struct {
 	Machine *machinev1alpha1.Machine
-	// Class of the Machine, or the problem with it. Neither is needed once
-	// VMMayExist.
+	// Class of the Machine, or the problem with it. Neither is needed once VMMayExist is true.
 	Class        *machinev1alpha1.MachineClass
 	ClassProblem *plan.Problem
 	// Profile of the operating system, nil if the class names none.
 	Profile *machinev1alpha1.OperatingSystemProfile
-	// Join is what is known of the join token and the user data.
+	// Join is the observed state of the join token and the user data.
 	Join plan.JoinState
-	// VMMayExist from the moment that its provider began to create it.
+	// VMMayExist is true from the moment that the provider began to create the VM.
 	VMMayExist bool
-	// VMLost means that there was a VM, and that its resource is gone.
+	// VMLost means that a VM existed, and that its resource does not exist any more.
 	VMLost bool
-	// NodeJoined once the Node was there.
+	// NodeJoined is true once the Node has joined.
 	NodeJoined bool
 }
 
@@ -48,11 +47,11 @@ type Settings struct {
 	// ExternalCloudProvider and ProviderIDCommand: see the input.
 	ExternalCloudProvider bool
 	ProviderIDCommand     string
-	// Form of user data that the cloud takes.
+	// Form of the user data that the cloud accepts.
 	Form userdata.Form
 }
 
-// SettingsOf an input.
+// SettingsOf returns the settings of an input, with its defaults.
 func SettingsOf(input *fn.Bootstrap) Settings {
 	s := Settings{
 		TokenTTL: input.TokenTTL.Duration, TokenGroups: input.TokenGroups,
@@ -69,7 +68,7 @@ func SettingsOf(input *fn.Bootstrap) Settings {
 	return s
 }
 
-// Plan decides what a Machine needs to join.
+// Plan requests the join token and the user data of a Machine.
 func Plan(o Observed, settings Settings) plan.Bootstrap {
 	d := plan.Bootstrap{}
 	if o.isWithheld() {
@@ -84,7 +83,7 @@ func Plan(o Observed, settings Settings) plan.Bootstrap {
 		UserData: made.template, OwnUserData: made.own, Encoding: settings.Form.Encoding, MaxBytes: settings.Form.MaxBytes,
 		TTL: metav1.Duration{Duration: settings.TokenTTL}, MaxLife: maxLife(o.Machine), Groups: settings.TokenGroups,
 		Revoked: !wantsToken(o),
-		// What cannot be rendered now stays as it is.
+		// User data that cannot be rendered now must not change.
 		Frozen: made.isEmpty(),
 	}
 	if request.Revoked || !made.isEmpty() || o.VMMayExist || o.Join.Published {
@@ -103,7 +102,7 @@ func Plan(o Observed, settings Settings) plan.Bootstrap {
 	return d
 }
 
-// isWithheld reports whether the Machine only shows that the cloud has no room for it.
+// isWithheld reports whether the Machine exists only to report that the cloud has no room for it.
 func (o Observed) isWithheld() bool {
 	return o.Machine.Annotations[machinev1alpha1.AnnotationExhausted] != "" && !o.VMMayExist && !o.VMLost && !o.Join.Published
 }
@@ -113,7 +112,7 @@ func wantsToken(o Observed) bool {
 	return !o.NodeJoined && !o.VMLost && o.Machine.Status.Phase != machinev1alpha1.MachineFailed
 }
 
-// waitsFor says what the user data waits for, and nothing when it is published.
+// waitsFor describes the condition that the user data waits for, empty once it is published.
 func waitsFor(o Observed, r plan.JoinRequest) string {
 	switch {
 	case o.VMMayExist:
@@ -130,8 +129,7 @@ func maxLife(m *machinev1alpha1.Machine) metav1.Duration {
 	return metav1.Duration{Duration: plan.CreationTimeout(m) + plan.TokenSlack}
 }
 
-// A source is what user data is filled from: a template, or a Secret that only the
-// controller reads.
+// A source of user data is a template, or a Secret that only the controller reads.
 type source struct {
 	template string
 	own      *plan.OwnUserData
@@ -186,7 +184,7 @@ func renderTemplate(o Observed, settings Settings) (string, *plan.Problem) {
 	return string(b), nil
 }
 
-// architectureOf the VMs of a class, empty if it is not known.
+// architectureOf returns the architecture of the VMs of a class, empty if it is unknown.
 func architectureOf(class *machinev1alpha1.MachineClass) string {
 	if class.Spec.NodeCapacity == nil {
 		return ""
@@ -194,7 +192,8 @@ func architectureOf(class *machinev1alpha1.MachineClass) string {
 	return class.Spec.NodeCapacity.Architecture
 }
 
-// formatOf the user data: that of the class, or the first of the profile.
+// formatOf returns the format of the user data: that of the class, or else the first one of the
+// profile.
 func formatOf(class *machinev1alpha1.MachineClass, profile *machinev1alpha1.OperatingSystemProfile) (machinev1alpha1.ProvisioningFormat, error) {
 	format := class.Spec.OperatingSystem.Provisioning
 	switch {
@@ -208,8 +207,8 @@ func formatOf(class *machinev1alpha1.MachineClass, profile *machinev1alpha1.Oper
 	return format, nil
 }
 
-// Check renders the user data of a specimen, and returns what is wrong with it. It returns
-// nil if the Composition has no step Bootstrap: then nothing is known of its user data.
+// Check renders the user data of a specimen and returns the problem with it. It returns nil if the
+// Composition has no step Bootstrap, because its user data is unknown then.
 func Check(composition plan.Object, specimen Observed) *plan.Problem {
 	raw := plan.InputOf(composition, "Bootstrap")
 	if raw == nil {

@@ -49,7 +49,7 @@ func TestPlan(t *testing.T) {
 	noClass := &plan.Problem{Reason: "ClassNotFound", Message: "none"}
 
 	type want struct {
-		// join is one of "" for no request, mint, keep and revoke.
+		// join is "" for no request, or one of mint, keep and revoke.
 		join string
 		// userData of the request.
 		userData string

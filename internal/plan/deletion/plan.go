@@ -1,6 +1,6 @@
-// Package deletion decides what a MachineDeployment or MachineSet reports while it is being
-// deleted. Crossplane runs no composition for it any more, so that its status would stay as
-// it was before: package terminator writes what is decided here.
+// Package deletion decides the status that a MachineDeployment or MachineSet has while it is being
+// deleted. Crossplane runs no composition for it any more, so its status would stay unchanged.
+// Package terminator writes the status that is decided here.
 package deletion
 
 import (
@@ -16,16 +16,16 @@ import (
 	"github.com/drover-dev/drover/internal/plan"
 )
 
-// mostNamed Machines are described in a message; the others are counted.
+// mostNamed Machines are described in a message. The remaining ones are only counted.
 const mostNamed = 3
 
-// slowAfter is what the provider of a VM has to delete it before a user should look.
+// slowAfter is the time after which a user should look into the deletion of a VM.
 const slowAfter = 10 * time.Minute
 
-// conditions of Crossplane, which Crossplane keeps during a deletion too.
+// ofCrossplane are the condition types that Crossplane keeps up to date during a deletion too.
 var ofCrossplane = []string{"Ready", "Synced", "Responsive"}
 
-// Observed is what is known of an object that is being deleted.
+// Observed is the view of an object that is being deleted.
 type Observed struct {
 	Generation int64
 	// Replicas and MinReadySeconds of its spec.
@@ -34,30 +34,31 @@ type Observed struct {
 	Conditions []metav1.Condition
 	// IsRoot means that no owner of it is being deleted: it is the object that the user deleted.
 	IsRoot bool
-	// Collected names the owner that does not exist any more, empty if it exists or a user
-	// confirmed the deletion: the garbage collector deleted the object, and nobody else did.
+	// Collected names the owner that does not exist any more, so that the garbage collector deleted
+	// this object without a request by a user. It is empty if the owner exists, or if a user
+	// confirmed the deletion.
 	Collected string
-	// Machines that are left of it, in any order.
+	// Machines of the object that still exist, in any order.
 	Machines []*machinev1alpha1.Machine
 }
 
-// Counts of the Machines that are left.
+// Counts of the Machines that still exist.
 type Counts struct {
 	// Replicas, Ready and Available Machines are not being deleted; Terminating ones are.
 	Replicas, Ready, Available, Terminating int32
 }
 
-// A Decision is what the object reports.
+// A Decision is the new status and the events of the object.
 type Decision struct {
 	Counts
-	// Conditions replace all that the object has.
+	// Conditions replace all conditions of the object.
 	Conditions []metav1.Condition
 	Events     []plan.Event
-	// CallAgain after this time at the latest, 0 for never.
+	// CallAgain is the longest delay until the next call, 0 for none.
 	CallAgain time.Duration
 }
 
-// Plan decides. The time is that of conditions that change.
+// Plan decides. Conditions that change get the given time.
 func Plan(now time.Time, o Observed) Decision {
 	d := Decision{Counts: count(now, o)}
 	waits := waitsOf(now, o.Machines)
@@ -105,13 +106,13 @@ func Plan(now time.Time, o Observed) Decision {
 }
 
 func held(o Observed) string {
-	return fmt.Sprintf("%s does not exist any more, and nobody deleted this object. Its Machines are kept. To delete them, set the annotation %s=true", o.Collected, machinev1alpha1.AnnotationConfirmDeletion)
+	return fmt.Sprintf("%s does not exist any more, and no user deleted this object. Its Machines are kept. To delete them, set the annotation %s=true", o.Collected, machinev1alpha1.AnnotationConfirmDeletion)
 }
 
-// reasonBefore is the reason that was reported last, "" if none was.
+// reasonBefore returns the reason that was reported last, "" if there was none.
 func reasonBefore(conditions []metav1.Condition) string {
 	for _, c := range conditions {
-		// Before the deletion Reconciling had other reasons.
+		// Before the deletion, Reconciling had a reason that is not one of a deletion.
 		if c.Type == machinev1alpha1.ConditionReconciling {
 			return c.Reason
 		}
@@ -119,7 +120,7 @@ func reasonBefore(conditions []metav1.Condition) string {
 	return ""
 }
 
-// dated is a condition with the time of its last transition.
+// dated adds the time of the last transition to a condition.
 func dated(now time.Time, o Observed, c plan.Condition) metav1.Condition {
 	out := metav1.Condition{
 		Type: c.Type, Status: metav1.ConditionStatus(c.Status), Reason: c.Reason, Message: c.Message,
@@ -152,7 +153,7 @@ func count(now time.Time, o Observed) Counts {
 	return c
 }
 
-// message of what is left and what it waits for.
+// message counts the remaining Machines and describes their waits.
 func (d Decision) message(waits []wait) string {
 	left := d.Replicas + d.Terminating
 	out := []string{fmt.Sprintf("%d of %d remaining Machines are being deleted", d.Terminating, left)}
@@ -166,14 +167,14 @@ func (d Decision) message(waits []wait) string {
 	return strings.Join(out, ". ")
 }
 
-// A wait is what holds the deletion of one Machine.
+// A wait is the reason why the deletion of one Machine does not finish.
 type wait struct {
 	reason, machine, text string
-	// again is when it becomes another one by itself, 0 for never.
+	// again is the time until the wait changes by itself, 0 for never.
 	again time.Duration
 }
 
-// waitsOf Machines, those first that do not end by themselves.
+// waitsOf returns the waits of Machines. Those that do not end by themselves come first.
 func waitsOf(now time.Time, machines []*machinev1alpha1.Machine) []wait {
 	rank := []string{machinev1alpha1.ReasonVMNotDeleted, machinev1alpha1.ReasonDrainBlocked, machinev1alpha1.ReasonWaitingForHooks, machinev1alpha1.ReasonDeleting}
 	var out []wait
@@ -212,7 +213,8 @@ func waitOf(now time.Time, m *machinev1alpha1.Machine) wait {
 	return w
 }
 
-// forced says when pods are deleted regardless of their budgets, and how to do so now.
+// forced describes when pods are deleted regardless of their budgets, and how a user can force that
+// now.
 func forced(m *machinev1alpha1.Machine) string {
 	drain := m.Status.Drain
 	switch {
@@ -225,7 +227,7 @@ func forced(m *machinev1alpha1.Machine) string {
 	return fmt.Sprintf("the drain is forced at %s, %s", stamp(at), annotation(machinev1alpha1.AnnotationForceDrain, m, "forces it now"))
 }
 
-// hooksEnd is when hooks no longer count.
+// hooksEnd returns the time from which the terminator ignores hooks.
 func hooksEnd(m *machinev1alpha1.Machine) string {
 	since := m.Status.Deletion.Since.Time
 	if m.Status.Deletion.Stage == machinev1alpha1.DeletionPreDrainHooks {

@@ -24,7 +24,7 @@ func machine(name string, options ...option) *machinev1alpha1.Machine {
 	return m
 }
 
-// deleting at noon, in a stage of the deletion.
+// deleting makes a Machine one that is being deleted since noon, in the given stage.
 func deleting(stage machinev1alpha1.DeletionStage, description string, pods ...string) option {
 	return func(m *machinev1alpha1.Machine) {
 		m.DeletionTimestamp = ptr.To(metav1.NewTime(noon))
@@ -36,7 +36,7 @@ func deleting(stage machinev1alpha1.DeletionStage, description string, pods ...s
 	}
 }
 
-// since a time after noon it is in its stage.
+// since sets the beginning of the stage, as a time after noon.
 func since(d time.Duration) option {
 	return func(m *machinev1alpha1.Machine) { m.Status.Deletion.Since = metav1.NewTime(noon.Add(d)) }
 }
@@ -215,7 +215,7 @@ func TestAHeldDeletionReportsWhatToDo(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := Plan(noon, Observed{Replicas: tc.replicas, IsRoot: true, Collected: "MachineDeployment web", Machines: []*machinev1alpha1.Machine{m}})
-			const message = "MachineDeployment web does not exist any more, and nobody deleted this object. Its Machines are kept. To delete them, set the annotation drover.dev/confirm-deletion=true"
+			const message = "MachineDeployment web does not exist any more, and no user deleted this object. Its Machines are kept. To delete them, set the annotation drover.dev/confirm-deletion=true"
 			want := map[string]string{"Available": tc.available, "Reconciling": "False DeletionHeld: " + message, "Stalled": "True DeletionHeld: " + message}
 			got := map[string]string{}
 			for _, c := range d.Conditions {

@@ -4,9 +4,9 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// Adopts reports whether a MachineDeployment takes a MachineSet that nobody controls for its own:
-// one that was made for a MachineDeployment of its name and selector, and was restored from a
-// backup, or moved, without its owner.
+// Adopts reports whether a MachineDeployment adopts a MachineSet without a controller. The set must
+// have been created for a MachineDeployment of the same name and selector. Such a set was restored
+// from a backup, or moved, without its owner.
 func Adopts(d *machinev1alpha1.MachineDeployment, s *machinev1alpha1.MachineSet) bool {
 	selector := s.Spec.Selector.MatchLabels
 	if s.Labels[machinev1alpha1.LabelDeployment] != d.Name || s.Labels[machinev1alpha1.LabelTemplateHash] == "" {

@@ -46,8 +46,8 @@ func TestADeploymentAdoptsTheSetsThatWereMadeForIt(t *testing.T) {
 	}
 }
 
-// TestOfTwoSetsOfOneTemplateTheRestoredOneIsTheNewSet has a deployment that made a set before that of
-// its backup was restored: both have its template and its first revision.
+// TestOfTwoSetsOfOneTemplateTheRestoredOneIsTheNewSet has a deployment that created a set before
+// that of its backup was restored: both have its template and its first revision.
 func TestOfTwoSetsOfOneTemplateTheRestoredOneIsTheNewSet(t *testing.T) {
 	own := machineSet("v2", 1, 4)
 	for name, tc := range map[string]struct {
@@ -71,7 +71,7 @@ func TestOfTwoSetsOfOneTemplateTheRestoredOneIsTheNewSet(t *testing.T) {
 			}
 		})
 	}
-	// Two that were both made here, or both restored, are in the order of their names.
+	// Two sets that were both created here, or both restored, are in the order of their names.
 	first, second := machineSet("v2", 1, 4, func(s *Set) { s.Name = "aaa" }), machineSet("v2", 1, 4, func(s *Set) { s.Name = "bbb" })
 	if f := fleetOf(now, Observed{Deployment: deployment(4), ClassFound: true, Sets: []Set{second, first}}); f.newSet.Name != "bbb" {
 		t.Errorf("the new set is %s", f.newSet.Name)

@@ -14,23 +14,23 @@ import (
 // bounds of a rollout.
 type bounds struct {
 	replicas int32
-	// surge is how many Machines there may be above replicas.
+	// surge is the number of Machines that may exist above replicas.
 	surge int32
-	// unavailable is how many may be missing from replicas.
+	// unavailable is the number of Machines that may be missing from replicas.
 	unavailable int32
 }
 
-// Most is how many Machines a deployment may have at once, those that are being
-// deleted included. Each Machine that is replaced because it failed may be one more; for
-// one at a time there are margins.
+// Most returns the number of Machines that a deployment may have at once, including those that are
+// being deleted. Each replacement of a Failed Machine may add one. One replacement at a time is not
+// counted, because the margins cover it.
 func Most(d *machinev1alpha1.MachineDeployment) int32 {
 	b, _ := boundsOf(d)
 	l, _ := remediation.LimitsOf(d.Spec.Remediation, d.Spec.Replicas)
 	return add(b.most(), max(0, min(l.InFlight, d.Spec.Replicas)-1))
 }
 
-// Bounds of a strategy for a number of Machines: how many more there may be, and how many may be
-// missing. Both are 0 for a strategy without bounds.
+// Bounds returns the surge and the unavailable Machines that a strategy allows for a number of
+// Machines. Both are 0 for a strategy without bounds.
 func Bounds(replicas int32, s machinev1alpha1.Strategy) (surge, unavailable int32, problem *shared.Problem) {
 	b, problem := boundsFor(replicas, s)
 	return b.surge, b.unavailable, problem
@@ -60,8 +60,7 @@ func resolve(strategy string, replicas int32, maxSurge *intstr.IntOrString, surg
 	if b.unavailable, problem = scaled(strategy+".maxUnavailable", maxUnavailable, unavailable, replicas, false); problem != nil {
 		return b, problem
 	}
-	// Percentages of few Machines may both round to nothing, and then no Machine
-	// could ever be replaced.
+	// Percentages of few Machines may both round to 0, and then no Machine could ever be replaced.
 	if b.surge == 0 && b.unavailable == 0 {
 		b.unavailable = 1
 	}
@@ -79,8 +78,8 @@ func scaled(field string, v *intstr.IntOrString, otherwise, replicas int32, roun
 	return n, nil
 }
 
-// most Machines that there may be. None are wanted where replicas is 0: a rollout
-// has nothing to replace then.
+// most is the number of Machines that may exist. It is 0 if replicas is 0, because a rollout then
+// has nothing to replace.
 func (b bounds) most() int32 {
 	if b.replicas == 0 {
 		return 0
@@ -88,10 +87,10 @@ func (b bounds) most() int32 {
 	return add(b.replicas, b.surge)
 }
 
-// least Machines that must be available.
+// least is the number of Machines that must be available.
 func (b bounds) least() int32 { return max(0, b.replicas-b.unavailable) }
 
-// add is a + b, or the largest number if that is larger.
+// add returns a + b, limited to the range of int32.
 func add(a, b int32) int32 {
 	return int32(max(math.MinInt32, min(math.MaxInt32, int64(a)+int64(b))))
 }

@@ -12,14 +12,14 @@ import (
 	shared "github.com/drover-dev/drover/internal/plan"
 )
 
-// Template is the one that a deployment rolls out.
+// Template returns the template that a deployment rolls out.
 func Template(d *machinev1alpha1.MachineDeployment) machinev1alpha1.MachineTemplate {
 	t, _, _ := chosen(d)
 	return t
 }
 
-// chosen returns the template to roll out, and the rollback that it comes from, if
-// any. A revision that does not exist leaves all as it is.
+// chosen returns the template to roll out, and its rollback if it comes from one. If the requested
+// revision does not exist, it returns a problem, and the current revision is kept.
 func chosen(d *machinev1alpha1.MachineDeployment) (machinev1alpha1.MachineTemplate, *machinev1alpha1.Rollback, *shared.Problem) {
 	spec, revisions := d.Spec.Template, d.Status.Revisions
 	if d.Spec.RollbackTo == nil {
@@ -47,7 +47,7 @@ func chosen(d *machinev1alpha1.MachineDeployment) (machinev1alpha1.MachineTempla
 	return spec, nil, problem
 }
 
-// previous revision whose template is another than the current one's, 0 if there is
+// previous returns the latest revision whose template differs from the current one, 0 if there is
 // none.
 func previous(revisions []machinev1alpha1.Revision) int64 {
 	if len(revisions) == 0 {
@@ -73,7 +73,7 @@ func oneOf(revisions []machinev1alpha1.Revision) string {
 	return "0, for the previous one, or one of " + strings.Join(each, ", ")
 }
 
-// after is spec.rollout.after, once that time has come.
+// after returns spec.rollout.after once that time has come, nil before.
 func after(now time.Time, d *machinev1alpha1.MachineDeployment) *metav1.Time {
 	if a := d.Spec.Rollout.After; a != nil && !now.Before(a.Time) {
 		return a
@@ -88,7 +88,7 @@ func content(r machinev1alpha1.Revision) rolling {
 	}
 }
 
-// from a revision, with all of now that does not start a rollout.
+// from returns the template of a revision. Fields that start no rollout are taken from now.
 func from(r machinev1alpha1.Revision, now machinev1alpha1.MachineTemplate) machinev1alpha1.MachineTemplate {
 	t := machinev1alpha1.MachineTemplate{}
 	t.Metadata = machinev1alpha1.TemplateMetadata{Labels: r.Labels, Annotations: r.Annotations}

@@ -13,7 +13,7 @@ import (
 	"github.com/drover-dev/drover/internal/names"
 )
 
-// newMachineSet of the template, before it exists.
+// newMachineSet returns the set of the template before it exists.
 func (f *fleet) newMachineSet() *machinev1alpha1.MachineSet {
 	d, r := f.Deployment, f.target
 	name := names.MachineSet(d.Name, d.UID, r.hash())
@@ -35,8 +35,8 @@ func (f *fleet) newMachineSet() *machinev1alpha1.MachineSet {
 	return s
 }
 
-// composed is a set as it shall be, by the decisions of before: what is decided now is carried
-// out when it is read back.
+// composed returns the desired set by the recorded decisions. The decisions of this plan are
+// carried out when they are read back.
 func (p *plan) composed(s *set) *machinev1alpha1.MachineSet {
 	d := p.Deployment
 	t := p.templateOf(s)
@@ -52,9 +52,11 @@ func (p *plan) composed(s *set) *machinev1alpha1.MachineSet {
 	if s.Annotations[machinev1alpha1.AnnotationClassProven] == "true" || s.isMissing && p.isClassProven(s) {
 		annotations[machinev1alpha1.AnnotationClassProven] = "true"
 	}
-	// The NodeTemplate is the deployment's: a set and its Machines need not be written for it.
+	// The NodeTemplate belongs to the deployment. Without the reference, its changes do not update
+	// sets and Machines.
 	t.Spec.InfrastructureRef = nil
-	// An XRD of the release before does not have the kind, and this one adds its default.
+	// The XRD of the previous release does not have the kind, and the XRD of this release adds its
+	// default.
 	t.Spec.ClassRef = t.Spec.ClassRef.Rolling()
 	t.Spec.CapacityTimeout = machinev1alpha1.CapacityTimeoutOf(d, t.Spec)
 	creation := machinev1alpha1.CreationEnabled
@@ -90,9 +92,9 @@ func (p *plan) composed(s *set) *machinev1alpha1.MachineSet {
 	}
 }
 
-// deploymentReplicas that a set is shown. Without a rollout the set itself deletes the Machines
-// that are marked, and it need not be written for that, unless it updates them in place: the
-// deployment then decides whether a Machine above replicas stays.
+// deploymentReplicas returns the replicas that a set sees. Without a rollout, the set itself
+// deletes the marked Machines, and an update of its spec is not needed. A set that updates in place
+// needs it: the deployment then decides whether a Machine above replicas stays.
 func (p *plan) deploymentReplicas(s *set) *int32 {
 	if p.isAlone() && !p.updatesInPlace() {
 		return s.Spec.DeploymentReplicas
@@ -100,7 +102,7 @@ func (p *plan) deploymentReplicas(s *set) *int32 {
 	return &p.bounds.replicas
 }
 
-// isClassProven reports whether another set has available Machines of the set's class in its
+// isClassProven reports whether another set has available Machines of the same class in the same
 // failure domain.
 func (p *plan) isClassProven(s *set) bool {
 	of := s.Spec.Template.Spec
@@ -110,7 +112,8 @@ func (p *plan) isClassProven(s *set) bool {
 	})
 }
 
-// templateOf a set: its own, but for what does not start a rollout.
+// templateOf returns the template of a set: its own, but with the current values of fields that
+// start no rollout.
 func (p *plan) templateOf(s *set) machinev1alpha1.MachineTemplate {
 	own := s.Spec.Template
 	if s == p.current && p.updatesInPlace() && !p.isHeld() {
@@ -124,7 +127,7 @@ func (p *plan) templateOf(s *set) machinev1alpha1.MachineTemplate {
 	return inPlace(own, p.Deployment.Spec.Template)
 }
 
-// nodeMarks are what Nodes of a set show during a rollout.
+// nodeMarks returns the taints and annotations that Nodes of a set have during a rollout.
 func (p *plan) nodeMarks(s *set) machinev1alpha1.NodeMarks {
 	m := machinev1alpha1.NodeMarks{}
 	if p.isRolling() && s != p.newSet {
@@ -141,8 +144,8 @@ func (f *fleet) isRolling() bool {
 	return f.Deployment.Spec.Strategy.Type != machinev1alpha1.OnDelete && !f.isAlone()
 }
 
-// mayPreserve is how many Failed Machines a set may preserve by itself: those that
-// other sets preserve count.
+// mayPreserve returns the number of Failed Machines that a set may preserve by itself. Those that
+// other sets preserve are subtracted.
 func (p *plan) mayPreserve(s *set) int32 {
 	n := p.Deployment.Spec.AutoPreserveFailedMachineMax
 	for _, other := range p.othersThan(s) {

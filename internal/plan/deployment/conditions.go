@@ -47,7 +47,7 @@ func classNotFound(d *machinev1alpha1.MachineDeployment, t machinev1alpha1.Machi
 	}
 }
 
-// classUnusable means that no VM can be made from the class.
+// classUnusable is the problem of a class from which no VM can be created.
 func classUnusable(problem *shared.Problem) *shared.Problem {
 	return &shared.Problem{
 		Reason:  problem.Reason,
@@ -62,7 +62,7 @@ func (p *plan) valid() shared.Condition {
 	return shared.Condition{Type: machinev1alpha1.ConditionValid, Status: isTrue, Reason: machinev1alpha1.ReasonValid}
 }
 
-// available does not count on what is preserved for analysis.
+// available does not expect preserved Failed Machines to be available.
 func (p *plan) available(s machinev1alpha1.MachineDeploymentStatus) shared.Condition {
 	least := max(0, p.bounds.least()-s.PreservedFailedReplicas)
 	c := shared.Condition{
@@ -111,7 +111,7 @@ func (p *plan) progressing(s machinev1alpha1.MachineDeploymentStatus) shared.Con
 	return c
 }
 
-// replicaFailure is that of the newest set that has one.
+// replicaFailure returns the failure of the newest set that has one.
 func (p *plan) replicaFailure() shared.Condition {
 	for _, s := range slices.Backward(p.sets) {
 		c := meta.FindStatusCondition(s.Status.Conditions, machinev1alpha1.ConditionReplicaFailure)
@@ -123,7 +123,7 @@ func (p *plan) replicaFailure() shared.Condition {
 	return shared.Condition{Type: machinev1alpha1.ConditionReplicaFailure, Status: isFalse, Reason: machinev1alpha1.ReasonNoFailure}
 }
 
-// reconciling is True while something is on its way to what the spec says.
+// reconciling is True while the deployment differs from its spec and makes progress.
 func (p *plan) reconciling(s machinev1alpha1.MachineDeploymentStatus, progressing, stalled shared.Condition) shared.Condition {
 	c := shared.Condition{Type: machinev1alpha1.ConditionReconciling, Status: isFalse, Reason: progressing.Reason}
 	switch {
@@ -139,7 +139,7 @@ func (p *plan) reconciling(s machinev1alpha1.MachineDeploymentStatus, progressin
 	return c
 }
 
-// exhaustedCondition is nil for a deployment that never met with it.
+// exhaustedCondition is nil for a deployment without an exhausted failure domain now or earlier.
 func (p *plan) exhaustedCondition(s machinev1alpha1.MachineDeploymentStatus) *shared.Condition {
 	typ := machinev1alpha1.ConditionCapacityExhausted
 	for _, set := range p.sets {
@@ -150,7 +150,7 @@ func (p *plan) exhaustedCondition(s machinev1alpha1.MachineDeploymentStatus) *sh
 	}
 	switch {
 	case len(s.Exhausted) > 0:
-		// The set's condition comes with a later view.
+		// The set's condition arrives with a later view.
 		return &shared.Condition{Type: typ, Status: isTrue, Reason: s.Exhausted[0].Code}
 	case p.condition(typ) != nil:
 		return &shared.Condition{Type: typ, Status: isFalse, Reason: machinev1alpha1.ReasonRoomAvailable}
@@ -158,8 +158,8 @@ func (p *plan) exhaustedCondition(s machinev1alpha1.MachineDeploymentStatus) *sh
 	return nil
 }
 
-// stalledBy is why nothing gets further until a user acts, with what the user can do; nil if
-// something does.
+// stalledBy returns the reason why the deployment makes no progress until a user acts, with the
+// possible actions. It is nil if it makes progress.
 func (p *plan) stalledBy(s machinev1alpha1.MachineDeploymentStatus, valid, progressing, failure shared.Condition) *shared.Condition {
 	for _, c := range []shared.Condition{valid, progressing} {
 		if c.Status == isFalse && c.Reason != machinev1alpha1.ReasonFrozen {
@@ -170,7 +170,7 @@ func (p *plan) stalledBy(s machinev1alpha1.MachineDeploymentStatus, valid, progr
 		return &failure
 	}
 	because := p.updateFailed()
-	// A rollout replaces Machines too.
+	// A rollout replaces unhealthy Machines too.
 	if because == nil && p.isDone() {
 		because = remediation.Stalled(p.remediationAllowed(), p.waiting())
 	}
@@ -196,7 +196,8 @@ func (p *plan) updateFailed() *shared.Condition {
 	return &shared.Condition{Reason: c.Reason, Message: fmt.Sprintf("MachineSet %s: %s; %s", p.current.Name, c.Message, machineset.RemedyOfUpdate)}
 }
 
-// freezeLimit is how long a freeze by hand may hold what is desired.
+// freezeLimit is the time for which a freeze by hand may delay a change before it is reported as
+// Stalled.
 func (p *plan) freezeLimit() time.Duration {
 	if s := p.Deployment.Spec.ProgressDeadlineSeconds; s > 0 {
 		return time.Duration(s) * time.Second
@@ -204,7 +205,7 @@ func (p *plan) freezeLimit() time.Duration {
 	return machinev1alpha1.DefaultFreezeLimit
 }
 
-// untilFreezeStalls is false if no freeze by hand holds anything.
+// untilFreezeStalls is false if no freeze by hand delays a change.
 func (p *plan) untilFreezeStalls() (time.Duration, bool) {
 	if p.isComplete() {
 		return 0, false

@@ -11,7 +11,7 @@ import (
 	shared "github.com/drover-dev/drover/internal/plan"
 )
 
-// progressed says when the rollout last came further, and how far it was.
+// progressed sets the time of the last progress, and the counts of that time.
 func progressed(ago time.Duration, revision int64, updated, total, ready int32) deploymentOption {
 	return func(d *machinev1alpha1.MachineDeployment) {
 		t := metav1.NewTime(now.Add(-ago))
@@ -40,7 +40,7 @@ func refusing(code string) setOption {
 	}
 }
 
-// exhaustedIn a failure domain until so long from now, or while Machines wait there.
+// exhaustedIn makes a failure domain exhausted for the given time, or while Machines wait there.
 func exhaustedIn(domain string, until time.Duration) setOption {
 	return func(s *Set) {
 		s.Status.Exhausted = &machinev1alpha1.Exhaustion{FailureDomain: domain, Code: "QuotaExceeded", Since: metav1.NewTime(now)}
@@ -90,42 +90,42 @@ func TestConditions(t *testing.T) {
 			want: want{"Progressing": "True MachineSetUpdated", "Reconciling": "True MachineSetUpdated", "Stalled": "False NotStalled", "ReplicaFailure": "False NoFailure"},
 		},
 		"ACompleteOneIsNot": {
-			d: deployment(3, told("v2", 3)), sets: []Set{machineSet("v2", 1, 3)},
+			d: deployment(3, recorded("v2", 3)), sets: []Set{machineSet("v2", 1, 3)},
 			want:  want{"Progressing": "True NewMachineSetAvailable", "Reconciling": "False NewMachineSetAvailable", "Stalled": "False NotStalled"},
 			event: "RolloutComplete",
 		},
 		"ScalingIsReconcilingToo": {
-			d: deployment(5, completed(1), told("v2", 5)), sets: []Set{machineSet("v2", 1, 5, available(3))},
+			d: deployment(5, completed(1), recorded("v2", 5)), sets: []Set{machineSet("v2", 1, 5, available(3))},
 			want: want{"Progressing": "True NewMachineSetAvailable", "Reconciling": "True Scaling"},
 		},
 		"WithoutProgressForTooLongItIsStalled": {
-			d: deployment(3, deadline(600), progressed(601*time.Second, 2, 1, 4, 3), told("v1", 3), told("v2", 1)), sets: middle(available(0)),
+			d: deployment(3, deadline(600), progressed(601*time.Second, 2, 1, 4, 3), recorded("v1", 3), recorded("v2", 1)), sets: middle(available(0)),
 			want:  want{"Progressing": "False ProgressDeadlineExceeded", "Reconciling": "False ProgressDeadlineExceeded", "Stalled": "True ProgressDeadlineExceeded"},
 			event: "ProgressDeadlineExceeded",
 		},
 		"TheDeadlineIsToldOnce": {
-			d: deployment(3, deadline(600), progressed(700*time.Second, 2, 1, 4, 3), told("v1", 3), told("v2", 1), was("Progressing", "ProgressDeadlineExceeded")), sets: middle(available(0)),
+			d: deployment(3, deadline(600), progressed(700*time.Second, 2, 1, 4, 3), recorded("v1", 3), recorded("v2", 1), was("Progressing", "ProgressDeadlineExceeded")), sets: middle(available(0)),
 			want: want{"Progressing": "False ProgressDeadlineExceeded"}, again: shared.InFlight,
 		},
 		"BeforeTheDeadlineItIsNot": {
-			d: deployment(3, deadline(600), progressed(599*time.Second, 2, 1, 4, 3), told("v1", 3), told("v2", 1)), sets: middle(available(0)),
+			d: deployment(3, deadline(600), progressed(599*time.Second, 2, 1, 4, 3), recorded("v1", 3), recorded("v2", 1)), sets: middle(available(0)),
 			want: want{"Progressing": "True MachineSetUpdated"}, again: time.Second,
 		},
 		"AtTheDeadlineItIs": {
-			d: deployment(3, deadline(600), progressed(600*time.Second, 2, 1, 4, 3), told("v1", 3), told("v2", 1)), sets: middle(available(0)),
+			d: deployment(3, deadline(600), progressed(600*time.Second, 2, 1, 4, 3), recorded("v1", 3), recorded("v2", 1)), sets: middle(available(0)),
 			want: want{"Progressing": "False ProgressDeadlineExceeded"}, event: "ProgressDeadlineExceeded", again: shared.InFlight,
 		},
 		"APauseHasNoDeadline": {
-			d: deployment(3, deadline(600), paused, progressed(599*time.Second, 2, 1, 4, 3), told("v1", 3), told("v2", 1), was("Progressing", "MachineDeploymentPaused")), sets: middle(available(0)),
+			d: deployment(3, deadline(600), paused, progressed(599*time.Second, 2, 1, 4, 3), recorded("v1", 3), recorded("v2", 1), was("Progressing", "MachineDeploymentPaused")), sets: middle(available(0)),
 			want: want{"Progressing": "Unknown MachineDeploymentPaused"}, again: shared.InFlight,
 		},
 		"BadInputHasNone": {
-			d: deployment(3, deadline(600), progressed(599*time.Second, 2, 1, 4, 3), told("v1", 3), told("v2", 1)), sets: middle(available(0)),
+			d: deployment(3, deadline(600), progressed(599*time.Second, 2, 1, 4, 3), recorded("v1", 3), recorded("v2", 1)), sets: middle(available(0)),
 			problem: &shared.Problem{Reason: "ForProviderInvalid", Message: "size: must be small"},
 			want:    want{"Progressing": "False ForProviderInvalid"}, event: "ForProviderInvalid", again: shared.InFlight,
 		},
 		"ACompleteRolloutHasNone": {
-			d: deployment(3, deadline(600), completed(1), progressed(599*time.Second, 1, 3, 3, 3), told("v2", 3)), sets: []Set{machineSet("v2", 1, 3)},
+			d: deployment(3, deadline(600), completed(1), progressed(599*time.Second, 1, 3, 3, 3), recorded("v2", 3)), sets: []Set{machineSet("v2", 1, 3)},
 			want: want{"Progressing": "True NewMachineSetAvailable"}, again: shared.AtRest,
 		},
 		"ProgressEndsIt": {
@@ -199,11 +199,11 @@ func TestConditions(t *testing.T) {
 			want: want{"CapacityExhausted": "False RoomAvailable"},
 		},
 		"AsManyAreAvailableAsMustBe": {
-			d: deployment(3, ints(1, 1), completed(1), told("v2", 3)), sets: []Set{machineSet("v2", 1, 3, available(2))},
+			d: deployment(3, ints(1, 1), completed(1), recorded("v2", 3)), sets: []Set{machineSet("v2", 1, 3, available(2))},
 			want: want{"Available": "True MinimumReplicasAvailable"},
 		},
 		"OneFewerIsTooFew": {
-			d: deployment(3, ints(1, 1), completed(1), told("v2", 3)), sets: []Set{machineSet("v2", 1, 3, available(1))},
+			d: deployment(3, ints(1, 1), completed(1), recorded("v2", 3)), sets: []Set{machineSet("v2", 1, 3, available(1))},
 			want: want{"Available": "False MinimumReplicasUnavailable"},
 		},
 		"APauseIsToldOnce": {
@@ -216,22 +216,22 @@ func TestConditions(t *testing.T) {
 			event: "MachineDeploymentPaused",
 		},
 		"TooManyUnhealthyMachinesAreTold": {
-			d: deployment(3, completed(1), told("v2", 3), remediates(1, 1)), sets: []Set{machineSet("v2", 1, 3, available(1), sick(2, 2))},
+			d: deployment(3, completed(1), recorded("v2", 3), remediates(1, 1)), sets: []Set{machineSet("v2", 1, 3, available(1), sick(2, 2))},
 			want:  want{"RemediationAllowed": "False TooManyUnhealthy"},
 			event: "TooManyUnhealthy",
 		},
 		"APreservedMachineIsNotMissed": {
-			d: deployment(3, completed(1), told("v2", 3)), sets: []Set{machineSet("v2", 1, 3, available(2), func(s *Set) { s.Status.PreservedFailedReplicas = 1 })},
+			d: deployment(3, completed(1), recorded("v2", 3)), sets: []Set{machineSet("v2", 1, 3, available(2), func(s *Set) { s.Status.PreservedFailedReplicas = 1 })},
 			want: want{"Available": "True MinimumReplicasAvailable"},
 		},
 		"AClassThatCannotBeUsedIsBadInput": {
-			d: deployment(3, rolledOut("v1"), completed(1), told("v1", 3)), sets: []Set{machineSet("v1", 1, 3)},
+			d: deployment(3, rolledOut("v1"), completed(1), recorded("v1", 3)), sets: []Set{machineSet("v1", 1, 3)},
 			problem: &shared.Problem{Reason: "ForProviderInvalid", Message: "size: must be small"},
 			want:    want{"Valid": "False ForProviderInvalid", "Stalled": "True ForProviderInvalid"},
 			event:   "ForProviderInvalid",
 		},
 		"BadInputIsStalled": {
-			d: deployment(3, backTo(9), rolledOut("v1"), completed(1), told("v1", 3)), sets: []Set{machineSet("v1", 1, 3)},
+			d: deployment(3, backTo(9), rolledOut("v1"), completed(1), recorded("v1", 3)), sets: []Set{machineSet("v1", 1, 3)},
 			want:  want{"Valid": "False RevisionNotFound", "Progressing": "True NewMachineSetAvailable", "Stalled": "True RevisionNotFound"},
 			event: "RevisionNotFound",
 		},
@@ -272,7 +272,7 @@ func TestMessagesSayHowFarARolloutIs(t *testing.T) {
 		want map[string]string
 	}{
 		"ItIsOver": {
-			deployment(3, completed(1), told("v2", 3)), []Set{machineSet("v2", 1, 3)},
+			deployment(3, completed(1), recorded("v2", 3)), []Set{machineSet("v2", 1, 3)},
 			map[string]string{"Progressing": "All Machines are of revision 1, MachineSet " + current, "Available": "3 of 3 Machines are available, at least 3 must be", "Reconciling": ""},
 		},
 		"ItBegins": {
@@ -290,7 +290,7 @@ func TestMessagesSayHowFarARolloutIs(t *testing.T) {
 			},
 		},
 		"ItMakesNoProgress": {
-			deployment(3, deadline(600), progressed(601*time.Second, 2, 1, 4, 3), told("v1", 3), told("v2", 1)), middle,
+			deployment(3, deadline(600), progressed(601*time.Second, 2, 1, 4, 3), recorded("v1", 3), recorded("v2", 1)), middle,
 			map[string]string{
 				"Progressing": "The rollout of revision 2, MachineSet " + current + ", made no progress for 600 seconds; it goes on all the same",
 				"Stalled":     "The rollout of revision 2, MachineSet " + current + ", made no progress for 600 seconds; it goes on all the same",
@@ -322,7 +322,7 @@ func TestMessagesSayHowFarARolloutIs(t *testing.T) {
 func TestWhenADeploymentIsPlannedAgain(t *testing.T) {
 	byHand := shared.Safety{Frozen: true, Reason: "ManualFreeze"}
 	frozen := func(d time.Duration) *machinev1alpha1.MachineDeployment {
-		return deployment(5, completed(1), told("v2", 5), deadline(600), frozenFor(d))
+		return deployment(5, completed(1), recorded("v2", 5), deadline(600), frozenFor(d))
 	}
 	missing := []Set{machineSet("v2", 1, 5, available(4))}
 	for name, tc := range map[string]struct {
@@ -336,7 +336,7 @@ func TestWhenADeploymentIsPlannedAgain(t *testing.T) {
 		"NotForAFreezeThatIsTooLong":         {d: frozen(600 * time.Second), sets: missing, safety: byHand, want: shared.InFlight},
 		"NorForOneThatHasBeenForLong":        {d: frozen(time.Hour), sets: missing, safety: byHand, want: shared.InFlight},
 		"NorForOneThatHoldsNothing":          {d: frozen(595 * time.Second), sets: []Set{machineSet("v2", 1, 5)}, safety: byHand, want: shared.AtRest},
-		"SoonWhileASetHasNotActedOnItsShare": {d: deployment(5, completed(1), told("v2", 5)), sets: []Set{machineSet("v2", 1, 5, unsettled)}, want: shared.InFlight},
+		"SoonWhileASetHasNotActedOnItsShare": {d: deployment(5, completed(1), recorded("v2", 5)), sets: []Set{machineSet("v2", 1, 5, unsettled)}, want: shared.InFlight},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := Plan(now, Observed{Deployment: tc.d, Sets: tc.sets, ClassFound: true, Safety: tc.safety}).CallAgain; got != tc.want {
@@ -367,7 +367,7 @@ func TestTheTimeOfProgressIsWrittenWithIt(t *testing.T) {
 }
 
 func TestATimeThatIsAskedForWakes(t *testing.T) {
-	d := deployment(3, completed(1), told("v2", 3), rollAfter(now.Add(10*time.Minute)))
+	d := deployment(3, completed(1), recorded("v2", 3), rollAfter(now.Add(10*time.Minute)))
 	p := Plan(now, Observed{Deployment: d, Sets: []Set{machineSet("v2", 1, 3)}, ClassFound: true})
 	if p.CallAgain != 10*time.Minute {
 		t.Errorf("called again after %s", p.CallAgain)

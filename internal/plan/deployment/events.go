@@ -9,7 +9,7 @@ import (
 	"github.com/drover-dev/drover/internal/plan/remediation"
 )
 
-// allEvents of this decision, in the order in which things happen.
+// allEvents of this decision, in the order in which the changes happen.
 func (p *plan) allEvents(conditions []shared.Condition) []shared.Event {
 	events := p.conditionEvents(conditions)
 	events = append(events, remediation.Events(p.remediationAllowed(), p.Deployment.Status.Conditions)...)
@@ -52,11 +52,11 @@ func (p *plan) allEvents(conditions []shared.Condition) []shared.Event {
 	return events
 }
 
-// isNotable reports whether an event reports the change of a set's number: in the middle
-// of a rollout as a set begins to move, and at half of the way. Its end has an event of
-// its own. An API client lets twenty-five events of an object through and then one in
-// five minutes; Crossplane itself uses up to seven as an object is made, and the end of
-// the story shall be told of the rollout after this one too.
+// isNotable reports whether a change of a set's number gets an event. During a rollout, that is
+// when a set begins to change, and when it is halfway. The end of a rollout has an event of its
+// own. An API client sends at most 25 events of an object, and then one per five minutes.
+// Crossplane itself uses up to seven when an object is created, and a second rollout must still
+// have room for all its events.
 func (p *plan) isNotable(s *set) bool {
 	if p.nextDesired[s] == s.desired {
 		return false
@@ -66,7 +66,7 @@ func (p *plan) isNotable(s *set) bool {
 	return p.isAlone() || p.isRescaled() || begins || half(p.nextDesired[s]) != half(s.desired)
 }
 
-// conditionEvents tell of bad input, of a deadline, and of a pause, when they begin.
+// conditionEvents report invalid input, a missed deadline, and the beginning and end of a pause.
 func (p *plan) conditionEvents(conditions []shared.Condition) []shared.Event {
 	var events []shared.Event
 	for _, c := range conditions {
@@ -98,7 +98,7 @@ func (p *plan) rollbackEvents() []shared.Event {
 	return nil
 }
 
-// startsInPlaceUpdate reports whether the current set gets a template now that it did not have.
+// startsInPlaceUpdate reports whether the current set gets a new template in this plan.
 func (p *plan) startsInPlaceUpdate() bool {
 	return p.updatesInPlace() && p.current != nil && p.current.isRecorded && p.revision != p.current.revision
 }

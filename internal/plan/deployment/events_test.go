@@ -9,8 +9,8 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// An API client lets twenty-five events of an object through, so a rollout must not need
-// more of them the more Machines there are.
+// An API client sends at most 25 events of an object, so the number of events of a rollout must not
+// grow with the number of Machines.
 func TestARolloutTellsItsStoryInSevenEvents(t *testing.T) {
 	old, current := nameOf("v1"), nameOf("v2")
 	want := []string{
@@ -23,7 +23,7 @@ func TestARolloutTellsItsStoryInSevenEvents(t *testing.T) {
 		"Revision 2 is rolled out: 50 Machines of machine set " + current + " are available",
 	}
 
-	d := deployment(50, ints(1, 0), completed(1), rolledOut("v1"), told("v1", 50))
+	d := deployment(50, ints(1, 0), completed(1), rolledOut("v1"), recorded("v1", 50))
 	sets := []Set{machineSet("v1", 1, 50)}
 	var got []string
 	for range 1000 {
@@ -36,7 +36,7 @@ func TestARolloutTellsItsStoryInSevenEvents(t *testing.T) {
 		}
 		d, sets = d.DeepCopy(), nil
 		d.Status = p.Status
-		// Each set has acted on what it was told.
+		// Each set has acted on its desired number.
 		for _, s := range p.Sets {
 			version := versionOf(s.Name)
 			sets = append(sets, machineSet(version, revisionOf(s.MachineSet), decided(p)[version]))
@@ -55,20 +55,20 @@ func TestAChangeOfASetIsAnEventIfItIsNotable(t *testing.T) {
 		want []string
 	}{
 		"ScalingWithoutARollout": {
-			deployment(98, completed(1), told("v2", 60)), []Set{machineSet("v2", 1, 60)}, []string{"Scaled up machine set " + nameOf("v2") + " from 60 to 98"},
+			deployment(98, completed(1), recorded("v2", 60)), []Set{machineSet("v2", 1, 60)}, []string{"Scaled up machine set " + nameOf("v2") + " from 60 to 98"},
 		},
 		"ScalingInARollout": {
-			deployment(100, ints(2, 0), scaledFor(98), told("v1", 30), told("v2", 70)), []Set{machineSet("v1", 1, 30), machineSet("v2", 2, 70)},
+			deployment(100, ints(2, 0), scaledFor(98), recorded("v1", 30), recorded("v2", 70)), []Set{machineSet("v1", 1, 30), machineSet("v2", 2, 70)},
 			[]string{"Scaled up machine set " + nameOf("v2") + " from 70 to 72"},
 		},
 		"AStepOfARolloutIsNot": {
-			deployment(100, ints(2, 0), told("v1", 30), told("v2", 70)), []Set{machineSet("v1", 1, 30), machineSet("v2", 2, 70)}, nil,
+			deployment(100, ints(2, 0), recorded("v1", 30), recorded("v2", 70)), []Set{machineSet("v1", 1, 30), machineSet("v2", 2, 70)}, nil,
 		},
 		"AnUpdateInPlaceThatBegins": {
-			deployment(3, auto, told("v1", 3), rolledOut("v1")), []Set{machineSet("v1", 1, 3)}, []string{"Updating machine set " + nameOf("v1") + " in place to revision 2"},
+			deployment(3, auto, recorded("v1", 3), rolledOut("v1")), []Set{machineSet("v1", 1, 3)}, []string{"Updating machine set " + nameOf("v1") + " in place to revision 2"},
 		},
 		"AnUpdateInPlaceThatGoesOnIsNot": {
-			deployment(3, auto, told("v2", 3), rolledOut("v2")), []Set{machineSet("v2", 1, 3, updated(1))}, nil,
+			deployment(3, auto, recorded("v2", 3), rolledOut("v2")), []Set{machineSet("v2", 1, 3, updated(1))}, nil,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -11,9 +11,9 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// TestNoNumberOverflows plans with the largest and smallest numbers of spec and status, which
-// the schema refuses: what a set is told is never negative, and never more than the bounds
-// allow. A status can be written by users.
+// TestNoNumberOverflows plans with the largest and smallest numbers of spec and status, which the
+// schema refuses, because users can edit a status. The replicas of a set are never negative, and
+// never exceed the bounds.
 func TestNoNumberOverflows(t *testing.T) {
 	number := rapid.SampledFrom([]int32{0, 1, 2, 3, 9999, 10000, 10001, math.MaxInt32 - 1, math.MaxInt32})
 	any := rapid.OneOf(number, rapid.Just[int32](-1), rapid.Just[int32](math.MinInt32))

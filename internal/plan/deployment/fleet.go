@@ -15,36 +15,35 @@ import (
 	"github.com/drover-dev/drover/internal/plan/remediation"
 )
 
-// A fleet is what is known of a MachineDeployment and its MachineSets. It follows from what is
-// observed, and from nothing that is decided: it is computed once, and no stage changes it.
+// A fleet is the view of a MachineDeployment and its MachineSets. It follows only from the observed
+// state, never from a decision of this plan: it is computed once, and no stage changes it.
 type fleet struct {
 	Observed
 	now    time.Time
 	bounds bounds
 	// problem with the spec or the class, nil if there is none.
 	problem *shared.Problem
-	// hasClassProblem means that the problem is one of the class: no Machine can be created.
+	// hasClassProblem means that the class has the problem: no Machine can be created.
 	hasClassProblem bool
 	// limits of replacements. While limitsProblem is set, no Machine is replaced.
 	limits        remediation.Limits
 	limitsProblem *shared.Problem
 
-	// template that is rolled out: that of the spec or of a revision that is rolled back to.
+	// template that is rolled out: that of the spec, or of a revision that is rolled back to.
 	template machinev1alpha1.MachineTemplate
-	// target identifies it.
+	// target identifies the template.
 	target rolling
 	// rollsBackTo is the rollback that is in force, nil if there is none.
 	rollsBackTo *machinev1alpha1.Rollback
 
-	// current is the set of the template. It is nil if it does not exist and may not be
-	// created.
+	// current is the set of the template. It is nil if it does not exist and may not be created.
 	current *set
-	// newSet is the set that Machines are desired of: the current one, or, as long as there
-	// may be none, the newest that exists. It is nil if there is no set.
+	// newSet is the set whose Machines are desired: the current one. While that must not be
+	// created, it is the newest existing set. It is nil if there is no set.
 	newSet *set
-	// oldSets are the others, oldest first.
+	// oldSets are all live sets except newSet, oldest first.
 	oldSets []*set
-	// terminating sets only count.
+	// terminating sets are only counted.
 	terminating []*set
 }
 
@@ -81,9 +80,9 @@ func (f *fleet) checkClass() {
 	}
 }
 
-// sortSets by what was decided about them before, oldest first. A restored MachineDeployment
-// has forgotten its revisions. If it has made a set before that of the backup was there, both are
-// of one revision, and the one of the backup has the Machines that are in use: it is the newer one.
+// sortSets by their recorded decisions, oldest first. A restored MachineDeployment has lost its
+// revisions. If it created a set before the backup's set was restored, both sets have the same
+// revision. The Machines in use belong to the restored set, so that counts as the newer one.
 func (f *fleet) sortSets() {
 	for _, observed := range f.Sets {
 		s := &set{Set: observed, revision: revisionOf(observed.MachineSet), desired: observed.Spec.Replicas}
@@ -105,8 +104,8 @@ func (f *fleet) sortSets() {
 	})
 }
 
-// isAdopted reports whether a set was made for another MachineDeployment, as one was that had the
-// name before a restore.
+// isAdopted reports whether a set was created for another MachineDeployment, such as the one that
+// had this name before a restore.
 func (f *fleet) isAdopted(s *set) bool {
 	return s.Name != names.MachineSet(f.Deployment.Name, f.Deployment.UID, s.Labels[machinev1alpha1.LabelTemplateHash])
 }
@@ -138,8 +137,8 @@ func (f *fleet) chooseNewSet() {
 	f.oldSets = slices.DeleteFunc(f.oldSets, func(s *set) bool { return s == f.newSet })
 }
 
-// isCurrent reports whether a set is that of the template. A set that updates in place
-// becomes it.
+// isCurrent reports whether a set is that of the template. A set that updates in place becomes the
+// current one.
 func (f *fleet) isCurrent(s *set) bool {
 	has := rollingOf(s.Spec.Template)
 	if f.updatesInPlace() {
@@ -148,8 +147,8 @@ func (f *fleet) isCurrent(s *set) bool {
 	return has.same(f.target) && !s.isMixed() && f.isYoungEnough(s)
 }
 
-// isYoungEnough reports whether a set was created after spec.rollout.after. The hash identifies
-// the sets that were created for that time, whatever the clock shows.
+// isYoungEnough reports whether a set was created after spec.rollout.after. Clocks may differ, so
+// the hash also identifies sets that were created for that time.
 func (f *fleet) isYoungEnough(s *set) bool {
 	if f.target.After == nil || !s.CreationTimestamp.Before(f.target.After) {
 		return true
@@ -164,8 +163,8 @@ func (f *fleet) isYoungEnough(s *set) bool {
 	return false
 }
 
-// rolloutTime of the target: a set that is younger than spec.rollout.after is not rolled out
-// once more for that time.
+// rolloutTime of the target. A set that was created after spec.rollout.after is not rolled out
+// again for that time.
 func (f *fleet) rolloutTime() *metav1.Time {
 	if last := f.lastRevision(); f.current != nil && f.isYoung(last) {
 		return last.After
@@ -177,18 +176,18 @@ func (f *fleet) isYoung(last *machinev1alpha1.Revision) bool {
 	return last != nil && !f.updatesInPlace() && last.Revision == f.current.revision && content(*last).same(f.target)
 }
 
-// isHeld reports whether no Machine may be replaced or updated: only replicas counts.
+// isHeld reports whether no Machine may be replaced or updated. Only scaling continues.
 func (f *fleet) isHeld() bool { return f.Safety.Frozen || f.isTemplateHeld() }
 
-// isTemplateHeld reports whether a user holds the rollout, by a pause or by a spec that is not
-// valid. Each set then replaces the Machines that it loses, whatever the strategy: the hold is
-// for the template, and not for the number of Machines.
+// isTemplateHeld reports whether a user holds the rollout, by a pause or by an invalid spec. Each
+// set then replaces the Machines that it loses, with every strategy: the hold concerns the
+// template, not the number of Machines.
 func (f *fleet) isTemplateHeld() bool {
 	return f.isPaused() || f.problem != nil && !f.hasClassProblem
 }
 
-// isReplacementHeld reports whether nothing is replaced: the rollout is held, or there is no
-// set that may take over.
+// isReplacementHeld reports whether no Machine is replaced: the rollout is held, or there is no set
+// for the new Machines.
 func (f *fleet) isReplacementHeld() bool { return f.isHeld() || f.current == nil }
 
 func (f *fleet) isPaused() bool {
@@ -196,12 +195,12 @@ func (f *fleet) isPaused() bool {
 	return f.Deployment.Spec.Paused || annotated
 }
 
-// updatesInPlace reports whether Machines are updated rather than replaced.
+// updatesInPlace reports whether Machines are updated instead of replaced.
 func (f *fleet) updatesInPlace() bool {
 	return f.Deployment.Spec.Strategy.Type == machinev1alpha1.InPlaceUpdate
 }
 
-// live sets are all that do not terminate, the new one last.
+// live sets are all that are not being deleted, the new one last.
 func (f *fleet) live() []*set {
 	if f.newSet == nil {
 		return nil
@@ -209,18 +208,18 @@ func (f *fleet) live() []*set {
 	return append(slices.Clone(f.oldSets), f.newSet)
 }
 
-// isAlone reports whether no set but the new one has Machines.
+// isAlone reports whether only the new set has Machines.
 func (f *fleet) isAlone() bool {
 	return sum(f.oldSets, (*set).total)+sum(f.terminating, (*set).total) == 0
 }
 
-// room is how many Machines may be added if there are at most so many. It includes what
-// terminates.
+// room is the number of Machines that may be added up to the given total, which includes
+// terminating Machines.
 func (f *fleet) room(most int32) int32 {
 	return max(0, most-sum(f.live(), (*set).total)-sum(f.terminating, (*set).total))
 }
 
-// upTo is n, or as many as a set may have while there are at most so many in all.
+// upTo returns n, or fewer if the given total of all sets has no room for n.
 func (f *fleet) upTo(s *set, n, most int32) int32 { return min(n, s.desired+f.room(most)) }
 
 // condition that was observed, nil if there was none.

@@ -9,9 +9,8 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// history returns the revisions with what became of their rollouts. Events may be dropped by
-// an API client or expire; the history stays with the revision, bounded by
-// spec.revisionHistoryLimit.
+// history returns the revisions with the outcomes of their rollouts. Events may be dropped by an
+// API client or expire. The history stays with the revision, limited by spec.revisionHistoryLimit.
 func (p *plan) history(s machinev1alpha1.MachineDeploymentStatus) []machinev1alpha1.Revision {
 	out := slices.Clone(p.revisions)
 	now := metav1.NewTime(p.now.UTC().Truncate(time.Second))

@@ -6,7 +6,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// updateOf a set that updates in place; nil if it replaces.
+// updateOf returns the update of a set that updates in place, nil for a set that replaces Machines.
 func (p *plan) updateOf(s *set) *machinev1alpha1.MachineSetInPlaceUpdate {
 	if !p.updatesInPlace() || s != p.current || p.isHeld() {
 		return s.pausedUpdate()
@@ -14,16 +14,16 @@ func (p *plan) updateOf(s *set) *machinev1alpha1.MachineSetInPlaceUpdate {
 	b := p.Deployment.Spec.Strategy.InPlaceUpdate
 	return &machinev1alpha1.MachineSetInPlaceUpdate{
 		ID: p.target.hash(),
-		// The set counts from its own number, which may be less than replicas while it is
-		// scaled up. Machines that are about to be deleted leave no room for updates: marked
-		// ones are deleted although they are available.
+		// The set counts from its own number, which may be less than replicas during a scale-up.
+		// Machines that are about to be deleted leave no room for updates: marked ones are deleted
+		// although they are available.
 		MaxUnavailable: max(0, min(s.desired, p.withSurge(s))-p.bounds.least()),
 		Orchestration:  b.Orchestration,
 		Timeout:        b.Timeout,
 	}
 }
 
-// pausedUpdate is the update in place that the set has, except that no further one begins.
+// pausedUpdate returns the set's update in place, paused so that no further Machine is updated.
 func (s *set) pausedUpdate() *machinev1alpha1.MachineSetInPlaceUpdate {
 	if s.Spec.InPlaceUpdate == nil {
 		return nil
@@ -38,10 +38,10 @@ func (s *set) isMixed() bool {
 	return s.Spec.InPlaceUpdate != nil && s.Status.UpdatedReplicas < s.Status.Replicas
 }
 
-// scaleInPlace scales a set that updates in place. Machines of it may still terminate, deleted
-// for a move that was taken back: without a rollout, growth need not wait for them. A Machine
-// that is marked by a scale-down is no surge: it is deleted, and another one is created for
-// the update.
+// scaleInPlace scales a set that updates in place. Some of its Machines may still terminate because
+// of a scale-down that was reverted: without a rollout, a scale-up need not wait for them. A
+// Machine that a scale-down marked does not serve as surge: it is deleted, and another one is
+// created for the update.
 func (p *plan) scaleInPlace() {
 	n := p.withSurge(p.newSet)
 	if !p.wasComplete() {
@@ -57,7 +57,7 @@ func (p *plan) scaleInPlace() {
 	p.scaleNew(n)
 }
 
-// withSurge is how many Machines a set shall have that updates in place.
+// withSurge returns the number of Machines that a set that updates in place shall have.
 func (f *fleet) withSurge(s *set) int32 {
 	if f.needsSurge(s) {
 		return add(f.bounds.replicas, 1)
@@ -65,10 +65,10 @@ func (f *fleet) withSurge(s *set) int32 {
 	return f.bounds.replicas
 }
 
-// needsSurge reports whether the set needs a Machine above replicas. If some may be
-// unavailable, updates need none. Otherwise one new Machine takes the place of the Machines
-// that are updated, one after another, and of the last outdated one for good: each further
-// one would be a VM that the update could do without.
+// needsSurge reports whether the set needs a Machine above replicas. If Machines may be
+// unavailable, updates need none. Otherwise one new Machine replaces each Machine during its
+// update, one after another, and finally the last outdated one. More than one would be VMs that the
+// update does not need.
 func (f *fleet) needsSurge(s *set) bool {
 	b := f.bounds
 	manual := f.Deployment.Spec.Strategy.InPlaceUpdate.Orchestration == machinev1alpha1.OrchestrationManual
@@ -85,14 +85,15 @@ func (f *fleet) needsSurge(s *set) bool {
 	return hasSurge || s.Status.UpdatedReplicas < s.Status.Replicas
 }
 
-// hasUpdated reports whether the set can do without the Machine above replicas. A marked
-// Machine would be deleted in place of one that is not available.
+// hasUpdated reports whether the set no longer needs the Machine above replicas. A marked Machine
+// would be deleted instead of an unavailable one.
 func (f *fleet) hasUpdated(s *set) bool {
 	return f.isUpdated(s) && s.Status.MarkedReplicas == 0 ||
 		s.Status.UpdatedAvailableReplicas-min(1, s.Status.MarkedReplicas) >= f.bounds.replicas
 }
 
-// isUpdated reports whether the set acted on the template and has no Machines of others.
+// isUpdated reports whether the set has acted on the template and has no Machines of earlier
+// templates.
 func (f *fleet) isUpdated(s *set) bool {
 	u := s.Spec.InPlaceUpdate
 	return u != nil && u.ID == f.target.hash() && s.isSettled() && !s.isMixed()

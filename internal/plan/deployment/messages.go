@@ -9,16 +9,15 @@ import (
 	shared "github.com/drover-dev/drover/internal/plan"
 )
 
-// messageEvery is the shortest interval between two messages of a condition that has numbers
-// of Machines in its message, while its status and its reason stay. The counts in the status
-// are always current. Crossplane writes a changed condition in a write of its own, and
-// that write and the next one, which changes owners of fields only, each wake the
-// MachineDeployment and cost tokens of its circuit breaker.
+// messageEvery is the shortest interval between two messages of a condition that has numbers of
+// Machines in its message, as long as status and reason do not change. The counts in the status are
+// always current. Crossplane writes a changed condition in a separate request. That write and the
+// next one, which changes only field owners, each requeue the MachineDeployment and cost tokens of
+// its circuit breaker.
 const messageEvery = 5 * time.Second
 
-// holdMessages keeps the messages that are too young to be written anew, unless another
-// condition is written anyway. It returns the time until they may be written, and false if it
-// keeps none.
+// holdMessages keeps the messages whose last change is too recent, unless another condition is
+// written anyway. It returns the time until they may change, and false if it keeps none.
 func (p *plan) holdMessages(conditions []shared.Condition) (until time.Duration, held bool) {
 	// A generation counts as observed when its conditions are written.
 	if p.Deployment.Status.ObservedGeneration != p.Deployment.Generation {
@@ -44,7 +43,7 @@ func (p *plan) holdMessages(conditions []shared.Condition) (until time.Duration,
 	return until, len(hold) > 0
 }
 
-// untilMessage is the time until the message of a condition may be written, 0 if it may be
+// untilMessage returns the time until the message of a condition may change, 0 if it may change
 // now.
 func (p *plan) untilMessage(c shared.Condition) time.Duration {
 	o := p.condition(c.Type)
@@ -52,7 +51,7 @@ func (p *plan) untilMessage(c shared.Condition) time.Duration {
 	if !numbers || o == nil || o.Status != metav1.ConditionStatus(c.Status) || o.Reason != c.Reason {
 		return 0
 	}
-	// A time in the future is of a clock that differs: nothing follows from it.
+	// A time in the future comes from a clock that differs, and is ignored.
 	age := p.now.Sub(o.LastTransitionTime.Time)
 	if age < 0 {
 		return 0

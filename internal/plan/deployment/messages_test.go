@@ -14,7 +14,7 @@ import (
 func TestMessagesWithNumbersAreWrittenAtMostEveryFiveSeconds(t *testing.T) {
 	const before, fresh = "1 of 3 Machines are available, at least 3 must be", "2 of 3 Machines are available, at least 3 must be"
 	observe := func(available int32) Observed {
-		return Observed{ClassFound: true, Deployment: deployment(3, completed(1), told("v2", 3)), Sets: []Set{machineSet("v2", 1, 3, func(s *Set) {
+		return Observed{ClassFound: true, Deployment: deployment(3, completed(1), recorded("v2", 3)), Sets: []Set{machineSet("v2", 1, 3, func(s *Set) {
 			s.Status.ReadyReplicas, s.Status.AvailableReplicas = available, available
 		})}}
 	}
@@ -90,7 +90,7 @@ func TestMessagesWithNumbersAreWrittenAtMostEveryFiveSeconds(t *testing.T) {
 }
 
 func TestADeploymentWithoutNewMessagesIsNotPlannedAgainForThem(t *testing.T) {
-	o := Observed{ClassFound: true, Deployment: deployment(3, completed(1), told("v2", 3)), Sets: []Set{machineSet("v2", 1, 3)}}
+	o := Observed{ClassFound: true, Deployment: deployment(3, completed(1), recorded("v2", 3)), Sets: []Set{machineSet("v2", 1, 3)}}
 	var last Decision
 	for range 3 {
 		last = Plan(now, o)

@@ -9,7 +9,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// ready is Crossplane's condition, as it was written for a generation.
+// ready is Crossplane's condition Ready, written for a generation.
 func ready(status metav1.ConditionStatus, generation int64) deploymentOption {
 	return func(d *machinev1alpha1.MachineDeployment) {
 		meta.RemoveStatusCondition(&d.Status.Conditions, "Ready")
@@ -17,8 +17,8 @@ func ready(status metav1.ConditionStatus, generation int64) deploymentOption {
 	}
 }
 
-// crossplane writes a decision as Crossplane does: first the status with the conditions of
-// before, then the conditions. It shows each version of the object to the watcher.
+// crossplane writes a decision as Crossplane does: first the status with the old conditions, then
+// the new conditions. It shows each version of the object to the watcher.
 func crossplane(d *machinev1alpha1.MachineDeployment, p Decision, watch func()) {
 	conditions := d.Status.Conditions
 	d.Status = p.Status
@@ -37,7 +37,7 @@ func crossplane(d *machinev1alpha1.MachineDeployment, p Decision, watch func()) 
 }
 
 func TestNoReaderSeesANewGenerationWithConditionsOfBefore(t *testing.T) {
-	d := deployment(5, completed(1), told("v2", 3), ready(metav1.ConditionTrue, 8))
+	d := deployment(5, completed(1), recorded("v2", 3), ready(metav1.ConditionTrue, 8))
 	d.Status.ObservedGeneration = 8
 	d.Status.Conditions = append(d.Status.Conditions, metav1.Condition{Type: "Reconciling", Status: metav1.ConditionFalse, Reason: "NewMachineSetAvailable"})
 	versions := 0
@@ -87,35 +87,35 @@ func TestReadyAtTheEndOfARollout(t *testing.T) {
 		want bool
 	}{
 		"ItStaysWhileTheSetActsOnWhatDroverItselfChanged": {
-			d:    deployment(3, completed(1), told("v2", 3), ready(metav1.ConditionTrue, 9)),
+			d:    deployment(3, completed(1), recorded("v2", 3), ready(metav1.ConditionTrue, 9)),
 			sets: []Set{machineSet("v2", 1, 3, unsettled)}, want: true,
 		},
 		"ItEndsWhenTheUserChangesTheSpec": {
-			d:    deployment(3, completed(1), told("v2", 3), ready(metav1.ConditionTrue, 8)),
+			d:    deployment(3, completed(1), recorded("v2", 3), ready(metav1.ConditionTrue, 8)),
 			sets: []Set{machineSet("v2", 1, 3, unsettled)},
 		},
 		"ItDoesNotBeginBeforeTheSetHasActed": {
-			d:    deployment(3, completed(1), told("v2", 3), ready(metav1.ConditionFalse, 9)),
+			d:    deployment(3, completed(1), recorded("v2", 3), ready(metav1.ConditionFalse, 9)),
 			sets: []Set{machineSet("v2", 1, 3, unsettled)},
 		},
 		"ItStaysWhileASetThatUpdatesInPlaceActsOnSuchAChange": {
-			d:    deployment(3, inPlaceBounds(0, 1, machinev1alpha1.OrchestrationAuto), completed(1), told("v2", 3), ready(metav1.ConditionTrue, 9)),
+			d:    deployment(3, inPlaceBounds(0, 1, machinev1alpha1.OrchestrationAuto), completed(1), recorded("v2", 3), ready(metav1.ConditionTrue, 9)),
 			sets: []Set{machineSet("v2", 1, 3, updated(3), unsettled)}, want: true,
 		},
 		"ItEndsWhenOneOfItsMachinesIsOutdated": {
-			d:    deployment(3, inPlaceBounds(0, 1, machinev1alpha1.OrchestrationAuto), completed(1), told("v2", 3), ready(metav1.ConditionTrue, 9)),
+			d:    deployment(3, inPlaceBounds(0, 1, machinev1alpha1.OrchestrationAuto), completed(1), recorded("v2", 3), ready(metav1.ConditionTrue, 9)),
 			sets: []Set{machineSet("v2", 1, 3, updated(2), unsettled)},
 		},
 		"ItEndsWhileItHasTheUpdateBefore": {
-			d:    deployment(3, inPlaceBounds(0, 1, machinev1alpha1.OrchestrationAuto), completed(1), told("v2", 3), ready(metav1.ConditionTrue, 9)),
+			d:    deployment(3, inPlaceBounds(0, 1, machinev1alpha1.OrchestrationAuto), completed(1), recorded("v2", 3), ready(metav1.ConditionTrue, 9)),
 			sets: []Set{machineSet("v2", 1, 3, updated(3), updatedFor("v1"), unsettled)},
 		},
 		"ItEndsWhenAMachineIsNotAvailable": {
-			d:    deployment(3, completed(1), told("v2", 3), ready(metav1.ConditionTrue, 9)),
+			d:    deployment(3, completed(1), recorded("v2", 3), ready(metav1.ConditionTrue, 9)),
 			sets: []Set{machineSet("v2", 1, 3, unsettled, available(2))},
 		},
 		"ItEndsWhenAnotherRevisionRollsOut": {
-			d:    deployment(3, completed(1), told("v1", 3), ready(metav1.ConditionTrue, 9)),
+			d:    deployment(3, completed(1), recorded("v1", 3), ready(metav1.ConditionTrue, 9)),
 			sets: []Set{machineSet("v1", 1, 3, unsettled)},
 		},
 	}

@@ -2,9 +2,9 @@ package deployment
 
 import "slices"
 
-// onDelete lets the old sets keep what they have, and the new one make up for what they lose.
-// They create no Machine, so that a Machine that is deleted is gone from them. While a user holds
-// the rollout, they keep their numbers, and each set makes up for its own losses.
+// onDelete keeps the Machines of the old sets, and lets the new set replace the Machines that they
+// lose. Old sets create no Machines, so their numbers follow each deletion. While a user holds the
+// rollout, they keep their numbers, and each set replaces its own losses.
 func (p *plan) onDelete() {
 	if p.awaitsMarks() {
 		p.waitToScale()
@@ -16,8 +16,8 @@ func (p *plan) onDelete() {
 		}
 	}
 	tooMuch := max(0, sum(p.sets, p.nextReplicas)-p.bounds.replicas)
-	// Marked Machines are deleted first, whatever set they are of. Those of the new set are as
-	// soon as its number may change.
+	// Marked Machines are deleted first, regardless of their set. Those of the new set are deleted
+	// as soon as its number may change.
 	fewer := min(p.marked(p.newSet), tooMuch)
 	tooMuch -= fewer
 	take := func(from func(*set) int32, most int32) {
@@ -31,8 +31,8 @@ func (p *plan) onDelete() {
 	}
 	take(p.marked, tooMuch)
 	take(p.unmissed, tooMuch)
-	// Old Machines are deleted as far as enough others are available. A new one that is not
-	// available is deleted before a further old one that is.
+	// Old Machines are deleted as long as enough Machines stay available. An unavailable new
+	// Machine is deleted before a further available old one.
 	lost := sum(p.oldSets, func(s *set) int32 { return p.lost(s, 0) })
 	take(p.nextReplicas, max(0, sum(p.sets, (*set).available)-lost-p.bounds.least()))
 	if !slices.ContainsFunc(p.oldSets, func(s *set) bool { return !s.isSettled() }) {
@@ -41,15 +41,15 @@ func (p *plan) onDelete() {
 		tooMuch -= n
 		take(p.nextReplicas, tooMuch)
 	}
-	// What a set that has not acted on its last number can give up, it does when it has: a
-	// Machine of the new template must not be deleted in its place.
+	// A set that has not acted on its last number scales down after it has. A Machine of the new
+	// template must not be deleted in its place.
 	fewer += max(0, tooMuch-sum(p.oldSets, p.nextReplicas))
 	has := add(sum(p.oldSets, p.present), p.newSet.desired)
 	p.setDesired(p.newSet, max(0, p.newSet.desired-fewer)+max(0, p.bounds.replicas-has))
 }
 
-// present Machines of a set do not terminate: the set has them or may come to have them. A
-// Machine whose deletion is only recorded is present until the deletion is requested.
+// present Machines of a set do not terminate: the set has them or may get them. If the deletion of
+// a Machine is only recorded, the Machine is present until the deletion is requested.
 func (p *plan) present(s *set) int32 {
 	n := max(p.nextDesired[s], min(s.desired, s.Status.Replicas))
 	if !s.isSettled() {

@@ -11,21 +11,21 @@ import (
 // A Set is a MachineSet of the deployment.
 type Set struct {
 	*machinev1alpha1.MachineSet
-	// Observed is false for a MachineSet that the deployment's references do not
-	// name. See shared.Child.
+	// Observed is false for a MachineSet that the deployment's references do not name. See
+	// shared.Child.
 	Observed bool
 	// Terminating means that the MachineSet is being deleted.
 	Terminating bool
 }
 
-// Observed is what the step sees.
+// Observed is the view of the step.
 type Observed struct {
 	Deployment *machinev1alpha1.MachineDeployment
 	// Sets that the deployment controls, in any order.
 	Sets []Set
 	// ClassFound means that the class of the template that is rolled out exists.
 	ClassFound bool
-	// ClassProblem is why no VM can be made from it, nil if one can.
+	// ClassProblem is the reason why no VM can be created from the class, nil if one can.
 	ClassProblem *shared.Problem
 	Safety       shared.Safety
 }
@@ -36,14 +36,14 @@ type Desired struct {
 	Ready bool
 }
 
-// A Decision is what the step wants.
+// A Decision is the output of the step.
 type Decision struct {
 	Sets   []Desired
 	Status machinev1alpha1.MachineDeploymentStatus
 	shared.Report
 }
 
-// A stage adds to the decisions of the stages before it. It calls no other stage.
+// A stage adds to the decisions of the earlier stages. It calls no other stage.
 type stage func(*plan)
 
 // stages of a plan, in their order.
@@ -54,7 +54,7 @@ var stages = []stage{
 	(*plan).pruneEmptySets,
 }
 
-// Plan decides.
+// Plan decides the MachineSets of a deployment.
 func Plan(now time.Time, o Observed) Decision {
 	p := newPlan(fleetOf(now, o))
 	for _, decide := range stages {
@@ -63,15 +63,15 @@ func Plan(now time.Time, o Observed) Decision {
 	return p.decide()
 }
 
-// A plan is what the stages have decided so far. What depends on that is a method of the plan,
-// and what depends on the facts alone is one of the fleet.
+// A plan collects the decisions of the stages. A value that depends on decisions is a method of the
+// plan, and a value that depends only on the facts is one of the fleet.
 type plan struct {
 	*fleet
 
 	// sets that are composed, the new one last.
 	sets []*set
-	// nextDesired is how many Machines each set shall have, and nextBudget is its part of the
-	// budget of replacements.
+	// nextDesired is the number of Machines that each set shall have, and nextBudget is its part of
+	// the budget of replacements.
 	nextDesired, nextBudget map[*set]int32
 	// scaledFor is the number of replicas that the sets are scaled for.
 	scaledFor int32
@@ -83,7 +83,7 @@ type plan struct {
 	rollback *machinev1alpha1.Rollback
 }
 
-// newPlan decides what was decided before.
+// newPlan returns a plan that keeps the recorded decisions.
 func newPlan(f *fleet) *plan {
 	p := &plan{
 		fleet: f, sets: f.live(), nextDesired: map[*set]int32{}, nextBudget: map[*set]int32{},
@@ -95,16 +95,16 @@ func newPlan(f *fleet) *plan {
 	return p
 }
 
-// pruneEmptySets of old templates: what can be rolled back to is recorded in the status. A
-// set that is not observed has to be composed again before it can be deleted. With a set go the
-// Machines that it set aside, which are kept for analysis.
+// pruneEmptySets of old templates: the status has the revisions for rollbacks. A set that is not
+// observed must be composed again before it can be deleted. A set with Machines that it set aside
+// is kept, because its deletion would delete them too.
 func (p *plan) pruneEmptySets() {
 	p.sets = slices.DeleteFunc(p.sets, func(s *set) bool {
 		return s != p.newSet && s.isEmpty() && s.isSettled() && p.nextDesired[s] == 0 && s.Observed && len(s.Status.SetAside) == 0
 	})
 }
 
-// othersThan a set are composed too.
+// othersThan returns the composed sets except one.
 func (p *plan) othersThan(s *set) []*set {
 	return slices.DeleteFunc(slices.Clone(p.sets), func(other *set) bool { return other == s })
 }

@@ -19,7 +19,7 @@ var now = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 // A deploymentOption changes a MachineDeployment.
 type deploymentOption func(*machinev1alpha1.MachineDeployment)
 
-// deployment of version v2.
+// deployment returns a MachineDeployment of version v2.
 func deployment(replicas int32, options ...deploymentOption) *machinev1alpha1.MachineDeployment {
 	d := &machinev1alpha1.MachineDeployment{}
 	d.Name, d.Namespace, d.UID, d.Generation = "md", "default", "uid-of-md", 9
@@ -52,7 +52,7 @@ func ints(surge, unavailable int32) deploymentOption {
 	return strategy(intstr.FromInt32(surge), intstr.FromInt32(unavailable))
 }
 
-// completed means that the revision was once rolled out.
+// completed means that the revision was rolled out before.
 func completed(revision int64) deploymentOption {
 	return func(d *machinev1alpha1.MachineDeployment) {
 		d.Status.Revision = revision
@@ -60,8 +60,8 @@ func completed(revision int64) deploymentOption {
 	}
 }
 
-// told writes down how many Machines the set of a version shall have.
-func told(version string, replicas int32) deploymentOption {
+// recorded sets the recorded replicas of a version's set.
+func recorded(version string, replicas int32) deploymentOption {
 	return func(d *machinev1alpha1.MachineDeployment) {
 		d.Status.MachineSets = append(d.Status.MachineSets, machinev1alpha1.MachineSetReplicas{Name: nameOf(version), Replicas: replicas})
 	}
@@ -70,8 +70,7 @@ func told(version string, replicas int32) deploymentOption {
 // A setOption changes a Set.
 type setOption func(*Set)
 
-// machineSet of a version that is settled: it has the Machines that it shall have, and
-// all are available.
+// machineSet returns a settled set of a version: all its desired Machines exist and are available.
 func machineSet(version string, revision int64, replicas int32, options ...setOption) Set {
 	d := deployment(0, func(d *machinev1alpha1.MachineDeployment) { d.Spec.Template = template(version) })
 	s := Set{Observed: true}
@@ -89,7 +88,7 @@ func machineSet(version string, revision int64, replicas int32, options ...setOp
 	return s
 }
 
-// allottedTo the set of the deployment's version is the budget of replacements.
+// allottedTo returns the budget of replacements: 1 for the set of the deployment's version.
 func allottedTo(version string) int32 {
 	if version == "v2" {
 		return 1
@@ -124,7 +123,7 @@ func versionOf(name string) string {
 	return name
 }
 
-// composed are the sets by version, with the number that they are told now.
+// composed returns the replicas of the composed sets by version.
 func composed(d Decision) map[string]int32 {
 	out := map[string]int32{}
 	for _, s := range d.Sets {
@@ -133,7 +132,7 @@ func composed(d Decision) map[string]int32 {
 	return out
 }
 
-// decided is what is written down.
+// decided returns the replicas that the status records.
 func decided(d Decision) map[string]int32 {
 	out := map[string]int32{}
 	for _, s := range d.Status.MachineSets {
@@ -158,10 +157,10 @@ func TestScaling(t *testing.T) {
 		d      *machinev1alpha1.MachineDeployment
 		sets   []Set
 		frozen bool
-		// noClass means that the class of the template does not exist, and noVM that it
-		// does, and no VM can be made from it.
+		// noClass means that the class of the template does not exist, and noVM that no VM can be
+		// created from the existing class.
 		noClass, noVM bool
-		// composed is what the sets are told now, and decided what they will be.
+		// composed are the replicas in the sets now, and decided the recorded ones.
 		composed, decided counts
 	}{
 		"ANewSetIsCreatedEmpty": {
@@ -169,32 +168,32 @@ func TestScaling(t *testing.T) {
 			composed: counts{"v2": 0}, decided: counts{"v2": 3},
 		},
 		"ASetIsToldANumberWhenTheDecisionIsReadBack": {
-			d:        deployment(3, told("v2", 3)),
+			d:        deployment(3, recorded("v2", 3)),
 			sets:     []Set{machineSet("v2", 1, 0)},
 			composed: counts{"v2": 3}, decided: counts{"v2": 3},
 		},
 		"WithoutARolloutTheSetGrowsAtOnce": {
-			d:        deployment(20, completed(1), told("v2", 3)),
+			d:        deployment(20, completed(1), recorded("v2", 3)),
 			sets:     []Set{machineSet("v2", 1, 3)},
 			composed: counts{"v2": 3}, decided: counts{"v2": 20},
 		},
 		"WithoutARolloutTheSetGrowsEvenWhileOthersOfItTerminate": {
-			d:        deployment(5, completed(1), told("v2", 2)),
+			d:        deployment(5, completed(1), recorded("v2", 2)),
 			sets:     []Set{machineSet("v2", 1, 2, terminating(3))},
 			composed: counts{"v2": 2}, decided: counts{"v2": 5},
 		},
 		"WithoutARolloutTheSetShrinksAtOnce": {
-			d:        deployment(1, completed(1), told("v2", 7)),
+			d:        deployment(1, completed(1), recorded("v2", 7)),
 			sets:     []Set{machineSet("v2", 1, 7)},
 			composed: counts{"v2": 7}, decided: counts{"v2": 1},
 		},
 		"ASetThatHasNotActedYetIsToldNothingNew": {
-			d:        deployment(5, completed(1), told("v2", 3)),
+			d:        deployment(5, completed(1), recorded("v2", 3)),
 			sets:     []Set{machineSet("v2", 1, 3, unsettled)},
 			composed: counts{"v2": 3}, decided: counts{"v2": 3},
 		},
 		"ASetThatSomebodyElseScaledIsToldItsNumberAgain": {
-			d:        deployment(3, completed(1), told("v2", 3)),
+			d:        deployment(3, completed(1), recorded("v2", 3)),
 			sets:     []Set{machineSet("v2", 1, 6)},
 			composed: counts{"v2": 3}, decided: counts{"v2": 3},
 		},
@@ -239,7 +238,7 @@ func TestScaling(t *testing.T) {
 			composed: counts{"v1": 2, "v2": 1}, decided: counts{"v1": 2, "v2": 1},
 		},
 		"WhatASetWasToldBeforeOccupiesTheSurgeUntilItActsOnLess": {
-			d: deployment(3, ints(1, 0), told("v2", 0), func(d *machinev1alpha1.MachineDeployment) {
+			d: deployment(3, ints(1, 0), recorded("v2", 0), func(d *machinev1alpha1.MachineDeployment) {
 				d.Status.MachineSets = append(d.Status.MachineSets, machinev1alpha1.MachineSetReplicas{Name: nameOf("v1"), Replicas: 1, Most: 4})
 			}),
 			sets:     []Set{machineSet("v1", 1, 1, has(3), unsettled), machineSet("v2", 2, 0)},
@@ -482,7 +481,7 @@ func TestStatus(t *testing.T) {
 		},
 		"ARolloutCountsAllSets": {
 			o: Observed{
-				Deployment: deployment(3, ints(1, 1), told("v1", 2), told("v2", 1)), ClassFound: true,
+				Deployment: deployment(3, ints(1, 1), recorded("v1", 2), recorded("v2", 1)), ClassFound: true,
 				Sets: []Set{machineSet("v1", 1, 2, terminating(1)), machineSet("v2", 2, 1, available(0)), machineSet("v0", 0, 1, deleted, terminating(1))},
 			},
 			want: want{
@@ -493,7 +492,7 @@ func TestStatus(t *testing.T) {
 		},
 		"ACompleteRolloutIsReadyAndTold": {
 			o: Observed{
-				Deployment: deployment(3, told("v1", 0), told("v2", 3)), ClassFound: true,
+				Deployment: deployment(3, recorded("v1", 0), recorded("v2", 3)), ClassFound: true,
 				Sets: []Set{machineSet("v1", 1, 0), machineSet("v2", 2, 3)},
 			},
 			want: want{
@@ -505,7 +504,7 @@ func TestStatus(t *testing.T) {
 		},
 		"ACompleteRolloutIsToldOnce": {
 			o: Observed{
-				Deployment: deployment(3, completed(2), told("v2", 3)), ClassFound: true,
+				Deployment: deployment(3, completed(2), recorded("v2", 3)), ClassFound: true,
 				Sets: []Set{machineSet("v2", 2, 3)},
 			},
 			want: want{
@@ -516,7 +515,7 @@ func TestStatus(t *testing.T) {
 		},
 		"TerminatingMachinesOfAnOldSetAreARollout": {
 			o: Observed{
-				Deployment: deployment(3, told("v1", 0), told("v2", 3)), ClassFound: true,
+				Deployment: deployment(3, recorded("v1", 0), recorded("v2", 3)), ClassFound: true,
 				Sets: []Set{machineSet("v1", 1, 0, terminating(1)), machineSet("v2", 2, 3)},
 			},
 			want: want{
@@ -527,7 +526,7 @@ func TestStatus(t *testing.T) {
 		},
 		"ScalingIsNoRollout": {
 			o: Observed{
-				Deployment: deployment(4, completed(2), told("v2", 4)), ClassFound: true,
+				Deployment: deployment(4, completed(2), recorded("v2", 4)), ClassFound: true,
 				Sets: []Set{machineSet("v2", 2, 4, available(3))},
 			},
 			want: want{
@@ -538,7 +537,7 @@ func TestStatus(t *testing.T) {
 		},
 		"GoingBackMakesANewRevision": {
 			o: Observed{
-				Deployment: deployment(0, completed(3), told("v1", 0), told("v2", 0)), ClassFound: true,
+				Deployment: deployment(0, completed(3), recorded("v1", 0), recorded("v2", 0)), ClassFound: true,
 				Sets: []Set{machineSet("v1", 3, 0), machineSet("v2", 2, 0)},
 			},
 			want: want{
@@ -549,7 +548,7 @@ func TestStatus(t *testing.T) {
 			},
 		},
 		"AnUnknownClassIsToldWithFieldAndValue": {
-			o: Observed{Deployment: deployment(3, told("v1", 3)), Sets: []Set{machineSet("v1", 1, 3, mayReplace(1))}},
+			o: Observed{Deployment: deployment(3, recorded("v1", 3)), Sets: []Set{machineSet("v1", 1, 3, mayReplace(1))}},
 			want: want{
 				Status: status(3, 0, 3, 3, 0, 0, 0),
 				Valid:  "False ClassNotFound", Available: "True MinimumReplicasAvailable", Progressing: "False ClassNotFound",
@@ -559,7 +558,7 @@ func TestStatus(t *testing.T) {
 		},
 		"AnInvalidStrategyIsToldWithFieldAndValue": {
 			o: Observed{
-				Deployment: deployment(3, told("v2", 3), strategy(intstr.FromInt32(1), intstr.FromString("some"))), ClassFound: true,
+				Deployment: deployment(3, recorded("v2", 3), strategy(intstr.FromInt32(1), intstr.FromString("some"))), ClassFound: true,
 				Sets: []Set{machineSet("v2", 1, 3)},
 			},
 			want: want{
@@ -574,7 +573,7 @@ func TestStatus(t *testing.T) {
 		},
 		"FrozenDoesNotProgress": {
 			o: Observed{
-				Deployment: deployment(3, told("v1", 3)), ClassFound: true, Safety: shared.Safety{Frozen: true, Reason: "ManualFreeze"},
+				Deployment: deployment(3, recorded("v1", 3)), ClassFound: true, Safety: shared.Safety{Frozen: true, Reason: "ManualFreeze"},
 				Sets: []Set{machineSet("v1", 1, 3)},
 			},
 			want: want{
@@ -585,7 +584,7 @@ func TestStatus(t *testing.T) {
 		},
 		"ForgottenAndDeletedSetsAreTold": {
 			o: Observed{
-				Deployment: deployment(3, completed(2), told("v0", 0), told("v2", 3)), ClassFound: true,
+				Deployment: deployment(3, completed(2), recorded("v0", 0), recorded("v2", 3)), ClassFound: true,
 				Sets: []Set{machineSet("v2", 2, 3, forgotten)},
 			},
 			want: want{
@@ -631,9 +630,9 @@ func TestTheUpperBoundOfASetIsRecordedUntilItHasActed(t *testing.T) {
 		set  Set
 		want int32
 	}{
-		"OfASetThatShrinks":               {deployment(2, completed(1), told("v2", 5)), machineSet("v2", 1, 5), 5},
-		"OfASetThatGrows":                 {deployment(9, completed(1), told("v2", 5)), machineSet("v2", 1, 5), 0},
-		"OfASetThatStays":                 {deployment(5, completed(1), told("v2", 5)), machineSet("v2", 1, 5), 0},
+		"OfASetThatShrinks":               {deployment(2, completed(1), recorded("v2", 5)), machineSet("v2", 1, 5), 5},
+		"OfASetThatGrows":                 {deployment(9, completed(1), recorded("v2", 5)), machineSet("v2", 1, 5), 0},
+		"OfASetThatStays":                 {deployment(5, completed(1), recorded("v2", 5)), machineSet("v2", 1, 5), 0},
 		"OfASetThatHasYetToShrink":        {deployment(2, completed(1), before(2, 5)), machineSet("v2", 1, 5), 5},
 		"OfASetThatShrinksOnceMore":       {deployment(1, completed(1), before(2, 5)), machineSet("v2", 1, 2), 2},
 		"OfASetThatHasActedAndStaysAsIs":  {deployment(2, completed(1), before(2, 5)), machineSet("v2", 1, 2), 0},
@@ -831,7 +830,7 @@ func TestHash(t *testing.T) {
 			}
 		})
 	}
-	// A hash that changes rolls every deployment there is.
+	// A hash that changes rolls every existing deployment.
 	if got := rollingOf(template("v2")).hash(); got != "776sbch24k" {
 		t.Errorf("the hash of a template changed to %q", got)
 	}
@@ -880,8 +879,8 @@ func TestANewSetLearnsThatItsClassIsProven(t *testing.T) {
 	}
 }
 
-// TestASetHasNoKindOfAClassThatIsTheDefault since the XRD of the release before does not have the
-// kind, and this one adds it.
+// TestASetHasNoKindOfAClassThatIsTheDefault: the XRD of the previous release does not have the
+// kind, and the XRD of this release adds it.
 func TestASetHasNoKindOfAClassThatIsTheDefault(t *testing.T) {
 	for kind, want := range map[string]string{"": "", "MachineClass": "", "ClusterMachineClass": "ClusterMachineClass"} {
 		d := deployment(1, func(d *machinev1alpha1.MachineDeployment) { d.Spec.Template.Spec.ClassRef.Kind = kind })

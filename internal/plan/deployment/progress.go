@@ -9,7 +9,7 @@ import (
 	shared "github.com/drover-dev/drover/internal/plan"
 )
 
-// updated Machines of the set: all, unless it updates them one after another.
+// updated Machines of the set: all, unless the set updates them one after another.
 func (s *set) updated(target rolling) int32 {
 	switch u := s.Spec.InPlaceUpdate; {
 	case u == nil:
@@ -20,17 +20,17 @@ func (s *set) updated(target rolling) int32 {
 	return s.Status.UpdatedReplicas
 }
 
-// isComplete reports whether all Machines are of the current template and available, and
-// that nothing is left of others.
+// isComplete reports whether all Machines have the current template and are available, and no
+// Machine of another template is left.
 func (p *plan) isComplete() bool {
 	c := p.current
 	return c != nil && (c.isReady() && c.updated(p.target) == c.desired || p.staysComplete()) &&
 		p.nextDesired[c] == c.desired && p.isAlone() && c.desired == p.bounds.replicas && c.Status.AvailableReplicas == c.desired
 }
 
-// staysComplete reports whether the deployment was complete, and that the current set has yet to
-// act on a change that Drover itself made, such as the taints of Nodes at the end of a
-// rollout: neither a user nor the clock has asked for anything else.
+// staysComplete reports whether the deployment was complete, and the current set must only act on a
+// change by Drover itself, such as the taints of Nodes at the end of a rollout. Neither a user nor
+// the clock has requested another change.
 func (p *plan) staysComplete() bool {
 	c, d := p.current, p.Deployment
 	isUpdated := c.Spec.InPlaceUpdate == nil || c.Spec.InPlaceUpdate.ID == p.target.hash() && c.Status.UpdatedReplicas == c.desired
@@ -38,22 +38,22 @@ func (p *plan) staysComplete() bool {
 		c.Spec.Replicas == c.desired && c.Status.Replicas == c.desired && c.Status.ReadyReplicas == c.desired
 }
 
-// wasComplete reports whether this revision once was complete. What happens since then
-// is no rollout, but scaling and replacing.
+// wasComplete reports whether this revision was complete at any time. Later changes are no rollout,
+// but scaling and replacing.
 func (p *plan) wasComplete() bool {
 	c := p.condition(machinev1alpha1.ConditionProgressing)
 	return p.current != nil && p.Deployment.Status.Revision == p.revision && c != nil && c.Reason == machinev1alpha1.ReasonNewMachineSetAvailable
 }
 
-// isDone reports whether there is no rollout: the revision is, or once was, complete, and
-// nothing is left of others.
+// isDone reports whether there is no rollout: the revision is or was complete, and no Machine of
+// another template is left.
 func (p *plan) isDone() bool { return p.isComplete() || p.wasComplete() && p.isAlone() }
 
-// rollsOn reports whether a rollout is under way and nothing keeps it from going on.
+// rollsOn reports whether a rollout is in progress and may continue.
 func (p *plan) rollsOn() bool { return !p.isDone() && !p.isHeld() && p.problem == nil }
 
-// lastProgress is now if the rollout came further since the last status: the time is
-// written together with what it is about, and at no other time.
+// lastProgress returns the present time if the rollout made progress since the last status. The
+// time changes only together with the counts that show the progress.
 func (p *plan) lastProgress(now machinev1alpha1.MachineDeploymentStatus) *metav1.Time {
 	before := p.Deployment.Status
 	resumed := false
@@ -69,12 +69,12 @@ func (p *plan) lastProgress(now machinev1alpha1.MachineDeploymentStatus) *metav1
 	return before.LastProgressTime
 }
 
-// untilDeadline is how long the rollout may still go without progress, and 0 or less
-// when it went without for too long.
+// untilDeadline returns the time that the rollout may still go without progress. It is 0 or less if
+// the deadline has passed.
 func (p *plan) untilDeadline(s machinev1alpha1.MachineDeploymentStatus) time.Duration {
 	limit := p.Deployment.Spec.ProgressDeadlineSeconds
 	if limit <= 0 {
-		// The schema has a default: this is none that a user wrote.
+		// The schema has a default, so no user set this value.
 		return shared.AtRest
 	}
 	return s.LastProgressTime.Add(time.Duration(limit) * time.Second).Sub(p.now)

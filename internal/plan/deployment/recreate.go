@@ -1,9 +1,9 @@
 package deployment
 
-// recreate empties the old sets, and fills the new one when nothing is left of them. The new
-// one may have been emptied as well, by a change that was taken back: what is left of it has
-// to be deleted first, too. While the rollout is held, a scale-down is spread over all sets, and
-// nothing is created beside Machines of other templates.
+// recreate empties the old sets, and scales up the new one when no old Machine is left. A reverted
+// change may have emptied the new set as well: its remaining Machines must be deleted first, too.
+// While the rollout is held, a scale-down is spread over all sets, and no Machine is created beside
+// Machines of other templates.
 func (p *plan) recreate() {
 	switch {
 	case p.isAlone():

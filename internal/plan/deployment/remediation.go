@@ -10,16 +10,16 @@ import (
 	"github.com/drover-dev/drover/internal/plan/remediation"
 )
 
-// assignBudget of replacements. One set has all of it: the one that has Machines
-// to replace. It passes to another when the set that had it has acted on having none,
-// and what that set still has in flight is subtracted, so that all sets together
-// never have more than the budget.
+// assignBudget of replacements. One set has the whole budget: the one that has Machines to replace.
+// The budget moves to another set when the previous one has acted on having none. Replacements of
+// the previous set that are still in flight are subtracted, so that all sets together never exceed
+// the budget.
 func (p *plan) assignBudget() {
 	if p.Safety.Frozen || len(p.sets) == 0 {
 		return
 	}
 	budget := p.limits.InFlight
-	// A set that is alone knows itself how many are unhealthy.
+	// A set that is alone checks itself how many Machines are unhealthy.
 	if p.limitsProblem != nil || len(p.sets) > 1 && !p.limits.Allows(p.unhealthy()) {
 		budget = 0
 	}
@@ -43,14 +43,14 @@ func (p *plan) assignBudget() {
 	}
 }
 
-// unassignedReplacements are of Machines that one set has given up, and that no other set shall
-// create yet: they are in flight, and no set counts them.
+// unassignedReplacements counts Machines that one set has deleted, and that no other set shall
+// create yet. Their replacements are in flight, and no set counts them.
 func (p *plan) unassignedReplacements() int32 {
 	return max(0, p.bounds.replicas-sum(p.sets, p.nextReplicas))
 }
 
-// budgetHolder keeps the budget until only others can use it. Of those the newest set is the
-// first, since old ones are on their way out.
+// budgetHolder returns the set with the budget, until only other sets can use it. Then the newest
+// of them gets it, because old sets are about to be deleted.
 func (p *plan) budgetHolder() *set {
 	has := func(s *set) bool { return s.budget > 0 }
 	if i := slices.IndexFunc(p.sets, has); i >= 0 && (p.canReplace(p.sets[i]) || !slices.ContainsFunc(p.sets, p.canReplace)) {
@@ -64,20 +64,20 @@ func (p *plan) budgetHolder() *set {
 	return p.newSet
 }
 
-// canReplace reports whether the set has Machines to replace, and may do so now.
+// canReplace reports whether the set has Machines to replace, and may replace them now.
 func (f *fleet) canReplace(s *set) bool {
 	b := s.Status.Backoff
 	return s.Status.ReplaceableReplicas > 0 && (b == nil || !f.now.Before(b.Until.Time))
 }
 
-// setBudget of a set, if it has acted on the one that it had.
+// setBudget of a set, if it has acted on its last budget.
 func (p *plan) setBudget(s *set, n int32) {
 	if s.isMissing || s.observedBudget() == s.budget && s.Status.DecidedGeneration >= s.Generation {
 		p.nextBudget[s] = n
 	}
 }
 
-// reserved is how much of the budget a set may have in flight.
+// reserved is the part of the budget that a set may have in flight.
 func (p *plan) reserved(s *set) int32 {
 	n := max(s.budget, p.starting(s))
 	if !s.isMissing {
@@ -99,7 +99,7 @@ func (p *plan) unhealthy() int32 {
 	return sum(p.sets, func(s *set) int32 { return s.Status.UnhealthyReplicas })
 }
 
-// waiting Machines are to be replaced, and no set replaces them yet.
+// waiting Machines shall be replaced, but no set replaces them yet.
 func (p *plan) waiting() int32 {
 	return sum(p.sets, func(s *set) int32 { return s.Status.ReplaceableReplicas })
 }

@@ -14,14 +14,14 @@ import (
 	shared "github.com/drover-dev/drover/internal/plan"
 )
 
-// mayReplace says what the set was told of the budget, and has acted on.
+// mayReplace is the budget in the set's spec, on which the set has acted.
 func mayReplace(n int32) setOption {
 	return func(s *Set) { s.Spec.Remediation.MaxInFlight = ptr.To(intstr.FromInt32(n)) }
 }
 
 func starting(n int32) setOption { return func(s *Set) { s.Status.StartingReplicas = n } }
 
-// sick Machines there are, and those of them that wait to be replaced.
+// sick sets the number of unhealthy Machines, and of those among them that wait to be replaced.
 func sick(unhealthy, waiting int32) setOption {
 	return func(s *Set) { s.Status.UnhealthyReplicas, s.Status.ReplaceableReplicas = unhealthy, waiting }
 }
@@ -36,7 +36,7 @@ func remediate(inFlight, unhealthy string) deploymentOption {
 	}
 }
 
-// allotted writes down what was decided of a version's set.
+// allotted records the budget of a version's set.
 func allotted(version string, n int32) deploymentOption {
 	return func(d *machinev1alpha1.MachineDeployment) {
 		i := slices.IndexFunc(d.Status.MachineSets, func(s machinev1alpha1.MachineSetReplicas) bool { return s.Name == nameOf(version) })
@@ -46,23 +46,23 @@ func allotted(version string, n int32) deploymentOption {
 
 func TestTheBudgetOfReplacements(t *testing.T) {
 	both := func(options ...deploymentOption) *machinev1alpha1.MachineDeployment {
-		return deployment(6, append([]deploymentOption{ints(1, 0), told("v1", 3), told("v2", 3), paused}, options...)...)
+		return deployment(6, append([]deploymentOption{ints(1, 0), recorded("v1", 3), recorded("v2", 3), paused}, options...)...)
 	}
 	cases := map[string]struct {
 		deployment *machinev1alpha1.MachineDeployment
 		sets       []Set
 		frozen     bool
-		// decided is what is written down, and now what sets are told.
+		// decided are the recorded budgets, and now the budgets in the sets.
 		decided, now map[string]int32
 		allowed      string
 	}{
 		"TheOnlySetHasAllOfIt": {
-			deployment: deployment(10, told("v2", 10), remediate("30%", "100%")),
+			deployment: deployment(10, recorded("v2", 10), remediate("30%", "100%")),
 			sets:       []Set{machineSet("v2", 1, 10, mayReplace(1))},
 			decided:    map[string]int32{"v2": 3}, now: map[string]int32{"v2": 1},
 		},
 		"WhatWasWrittenDownIsTold": {
-			deployment: deployment(10, told("v2", 10), allotted("v2", 3), remediate("30%", "100%")),
+			deployment: deployment(10, recorded("v2", 10), allotted("v2", 3), remediate("30%", "100%")),
 			sets:       []Set{machineSet("v2", 1, 10, mayReplace(1))},
 			decided:    map[string]int32{"v2": 3}, now: map[string]int32{"v2": 3},
 		},
@@ -118,7 +118,7 @@ func TestTheBudgetOfReplacements(t *testing.T) {
 			allowed: "False TooManyUnhealthy: 4 of 6 Machines are unhealthy: none is replaced while more than 3 are",
 		},
 		"ASetThatIsAloneKnowsItselfThatTooManyAreUnhealthy": {
-			deployment: deployment(6, told("v2", 6), allotted("v2", 1), remediate("1", "50%")),
+			deployment: deployment(6, recorded("v2", 6), allotted("v2", 1), remediate("1", "50%")),
 			sets:       []Set{machineSet("v2", 1, 6, mayReplace(1), sick(4, 1))},
 			decided:    map[string]int32{"v2": 1}, now: map[string]int32{"v2": 1},
 			allowed: "False TooManyUnhealthy: 4 of 6 Machines are unhealthy: none is replaced while more than 3 are",
@@ -161,29 +161,29 @@ func TestTheBudgetOfReplacements(t *testing.T) {
 			decided:    map[string]int32{"v1": 0, "v2": 2}, now: map[string]int32{"v1": 0, "v2": 0},
 		},
 		"AnInvalidBudgetReplacesNone": {
-			deployment: deployment(3, told("v2", 3), remediate("some", "100%")),
+			deployment: deployment(3, recorded("v2", 3), remediate("some", "100%")),
 			sets:       []Set{machineSet("v2", 1, 3)},
 			decided:    map[string]int32{"v2": 0}, now: map[string]int32{"v2": 1},
 			allowed: `False InvalidRemediation: spec.remediation.maxInFlight: "some" must be a number from 0 to 10000, or a percentage from 0% to 100%; no Machine is replaced until it is`,
 		},
 		"AFreezeChangesNothing": {
-			deployment: deployment(10, told("v2", 10), remediate("3", "100%")), frozen: true,
+			deployment: deployment(10, recorded("v2", 10), remediate("3", "100%")), frozen: true,
 			sets:    []Set{machineSet("v2", 1, 10)},
 			decided: map[string]int32{"v2": 1}, now: map[string]int32{"v2": 1},
 		},
 		"WhatAnOldSetGaveUpAndNobodyWasToldToCreateIsInFlight": {
-			deployment: deployment(4, by(machinev1alpha1.OnDelete), told("v1", 4), told("v2", 0), allotted("v1", 3), allotted("v2", 0), remediate("3", "100%")),
+			deployment: deployment(4, by(machinev1alpha1.OnDelete), recorded("v1", 4), recorded("v2", 0), allotted("v1", 3), allotted("v2", 0), remediate("3", "100%")),
 			sets:       []Set{machineSet("v1", 1, 4, mayReplace(3), createsNone, has(2), available(2), starting(2), sick(2, 2)), machineSet("v2", 2, 0, mayReplace(0), unsettled)},
 			decided:    map[string]int32{"v1": 1, "v2": 0}, now: map[string]int32{"v1": 3, "v2": 0},
 		},
 		"ASetThatCreatesNoneHasNoMoreThanTheSetThatCreatesForItLeaves": {
-			deployment: deployment(4, by(machinev1alpha1.OnDelete), told("v1", 3), told("v2", 1), allotted("v1", 1), allotted("v2", 0)),
+			deployment: deployment(4, by(machinev1alpha1.OnDelete), recorded("v1", 3), recorded("v2", 1), allotted("v1", 1), allotted("v2", 0)),
 			sets:       []Set{machineSet("v1", 1, 3, mayReplace(1), createsNone, has(2), available(2), starting(1)), machineSet("v2", 2, 1, mayReplace(0))},
-			// In the same breath as another set is told to create what it gave up.
+			// In the same plan, the number of v2 rises for the Machine that v1 lost.
 			decided: map[string]int32{"v1": 0, "v2": 0}, now: map[string]int32{"v1": 1, "v2": 0},
 		},
 		"MachinesThatWaitForAnotherAreCounted": {
-			deployment: deployment(4, told("v2", 4), allotted("v2", 1)),
+			deployment: deployment(4, recorded("v2", 4), allotted("v2", 1)),
 			sets:       []Set{machineSet("v2", 1, 4, sick(2, 2), starting(1), available(1))},
 			decided:    map[string]int32{"v2": 1}, now: map[string]int32{"v2": 1},
 			allowed: "False WaitingForMachines: 2 wait to be replaced, 1 come up, and the next is replaced when fewer than 1 do",

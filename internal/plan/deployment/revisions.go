@@ -6,15 +6,15 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// updateRevisions gives the current template the highest revision, be it new or one that was
-// there before.
+// updateRevisions gives the current template the highest revision, whether the template is new or
+// had a revision before.
 func (p *plan) updateRevisions() {
 	if p.current == nil {
 		return
 	}
 	now := p.nextRevision()
 	if p.rollback != nil {
-		// The annotation speaks of the template, not of what is rolled back to.
+		// The annotation describes spec.template, not the revision that is rolled back to.
 		i := slices.IndexFunc(p.revisions, func(r machinev1alpha1.Revision) bool { return r.Revision == p.rollback.Revision })
 		now.ChangeCause = p.revisions[i].ChangeCause
 		p.rollback = &machinev1alpha1.Rollback{Requested: p.rollback.Requested, Revision: now.Revision}
@@ -34,7 +34,7 @@ func (f *fleet) lastRevision() *machinev1alpha1.Revision {
 	return &revisions[len(revisions)-1]
 }
 
-// nextRevision of the template: the one that it has, if that is the highest.
+// nextRevision of the template: its own, if that is the highest.
 func (f *fleet) nextRevision() machinev1alpha1.Revision {
 	highest := f.current.revision
 	for _, s := range slices.Concat(f.oldSets, f.terminating) {
@@ -44,7 +44,7 @@ func (f *fleet) nextRevision() machinev1alpha1.Revision {
 	keeps := rollingOf(f.current.Spec.Template).same(f.target)
 	if last := f.lastRevision(); last != nil {
 		number = last.Revision
-		// A set has its number before the status does, when that was refused.
+		// If the status was refused, the set has its number before the status does.
 		isNumbered := keeps && f.current.revision > last.Revision
 		keeps = equal(content(*last), f.target) || isNumbered
 	}

@@ -12,7 +12,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// rolledOut are the versions that there were, the last one now.
+// rolledOut adds the versions to the history, the current one last.
 func rolledOut(versions ...string) deploymentOption {
 	return func(d *machinev1alpha1.MachineDeployment) {
 		for i, v := range versions {
@@ -45,14 +45,14 @@ func created(at time.Time) setOption {
 	return func(s *Set) { s.CreationTimestamp = metav1.NewTime(at) }
 }
 
-// asStored is a status as the API server gives it back: with the defaults of the schema.
+// asStored changes a status as the API server returns it: with the defaults of the schema.
 func asStored(d *machinev1alpha1.MachineDeployment) {
 	for i := range d.Status.Revisions {
 		d.Status.Revisions[i].ClassRef.Kind = machinev1alpha1.MachineClassGroupVersionKind.Kind
 	}
 }
 
-// again plans once more, with the status and the sets that were planned.
+// again plans once more, with the status and the sets of a plan.
 func again(d *machinev1alpha1.MachineDeployment, p Decision) Decision {
 	d = d.DeepCopy()
 	conditions := d.Status.Conditions
@@ -213,7 +213,7 @@ func TestARollbackStaysInForceWhileItsClassIsMissing(t *testing.T) {
 	d.Spec.RevisionHistoryLimit = 0
 	o := Observed{Deployment: d, Sets: []Set{machineSet("v2", 2, 3)}, ClassFound: true}
 	d.Status = Plan(now, o).Status
-	// The set of the revision is not there yet.
+	// The set of the revision does not exist yet.
 	o.ClassFound = false
 	d.Status = Plan(now, o).Status
 	o.ClassFound = true
@@ -266,7 +266,7 @@ func TestARollbackThatCannotBeDoneSaysWhatCan(t *testing.T) {
 
 func TestARollAfterATimeIsDoneOnce(t *testing.T) {
 	d := deployment(3, rolledOut("v2"), rollAfter(now))
-	// The clock of whoever created the set was behind.
+	// The clock of the API server that created the set was behind.
 	old := machineSet("v2", 1, 3, created(now.Add(-time.Hour)))
 	first := Plan(now, Observed{Deployment: d, Sets: []Set{old}, ClassFound: true})
 	for _, s := range first.Sets {
@@ -306,7 +306,7 @@ func TestTheCauseOfAChangeIsKept(t *testing.T) {
 }
 
 func TestASetWhoseNameIsTakenGetsAnother(t *testing.T) {
-	// Updated in place from v2 to v1, and so not the set of v2 any more.
+	// The set was updated in place from v2 to v1, so it is not the set of v2 any more.
 	moved := machineSet("v2", 1, 3)
 	moved.Spec.Template.Spec.Version = "v1"
 	for name, taken := range map[string]Set{

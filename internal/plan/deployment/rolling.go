@@ -6,8 +6,8 @@ func (p *plan) rollingUpdate() {
 	p.scaleDownOld()
 }
 
-// scaleUpNew as far as there is room, or down to what is desired. It is the arithmetic of
-// Kubernetes' Deployment controller.
+// scaleUpNew scales the new set up as far as there is room, or down to replicas. It uses the
+// arithmetic of Kubernetes' Deployment controller.
 func (p *plan) scaleUpNew() {
 	most := p.bounds.most()
 	if p.isReplacementHeld() {
@@ -20,21 +20,21 @@ func (p *plan) scaleUpNew() {
 	p.scaleNew(n)
 }
 
-// deletesMarkedFirst reports whether old sets have marked Machines that the rollout deletes, and
-// the bounds allow for keeping what the new set has above replicas until they are gone. A
-// rollout that is held keeps it, too.
+// deletesMarkedFirst reports whether the rollout deletes marked Machines of old sets first. Until
+// then, the new set keeps its Machines above replicas, if the bounds allow that. A held rollout
+// keeps them too.
 func (p *plan) deletesMarkedFirst() bool {
 	return sum(p.oldSets, p.marked) > 0 && sum(p.sets, (*set).desiredReplicas) <= p.bounds.most()
 }
 
-// scaleDownOld sets, oldest first: Machines that are not available, because they are not
-// missed, and then as many as are available above the least.
+// scaleDownOld scales old sets down, oldest first. It deletes unavailable Machines first, which
+// reduces no availability, and then available ones above the least.
 func (p *plan) scaleDownOld() {
-	// What is too much even for a rollout is deleted in any case: the bounds changed.
+	// Machines above the bounds of a rollout are deleted in any case: the bounds changed.
 	tooMuch := max(0, sum(p.sets, p.nextReplicas)-p.bounds.most())
 
-	// Machines of the new set that are not available yet will be, so that they do
-	// not make up for old ones.
+	// Machines of the new set that are not available yet do not replace old ones, because they will
+	// become available.
 	unmissed := max(tooMuch, sum(p.sets, (*set).desiredReplicas)-p.bounds.least()-p.newSet.unavailable())
 	spare := sum(p.sets, (*set).available) - p.bounds.least()
 	held := p.isReplacementHeld()

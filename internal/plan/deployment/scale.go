@@ -4,7 +4,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// A scaling decides how many Machines each set shall have. Totals include what is terminating.
+// A scaling decides the number of Machines of each set. Totals include terminating Machines.
 type scaling struct {
 	applies func(*plan) bool
 	scale   func(*plan)
@@ -37,12 +37,12 @@ func (p *plan) scale() {
 	}
 }
 
-// scaleAlone scales without a rollout: users need the Machines, and need not wait for others to
-// be gone.
+// scaleAlone scales without a rollout: users need the Machines, so it does not wait for the end of
+// terminating ones.
 func (p *plan) scaleAlone() { p.scaleNew(p.bounds.replicas) }
 
-// scaleNew scales the new set. As long as its number may not change, the sets are scaled for the
-// replicas of before: by how much these are lowered would be forgotten.
+// scaleNew scales the new set. While its number may not change, the sets stay scaled for the
+// previous replicas. Otherwise the amount of a scale-down would be lost.
 func (p *plan) scaleNew(n int32) {
 	if !p.setDesired(p.newSet, n) {
 		p.waitToScale()
@@ -56,8 +56,7 @@ func (p *plan) waitToScale() {
 	}
 }
 
-// setDesired decides how many Machines a set shall have, if its number may change, and reports
-// whether it may.
+// setDesired sets the number of Machines of a set if it may change, and reports whether it may.
 func (p *plan) setDesired(s *set, n int32) bool {
 	if !s.isSettled() || n > s.desired && p.Safety.Frozen {
 		return false
@@ -71,5 +70,5 @@ func (p *plan) reduceDesired(s *set, n int32) bool { return p.setDesired(s, p.ne
 
 func (p *plan) nextReplicas(s *set) int32 { return p.nextDesired[s] }
 
-// marked Machines are deleted first, whatever set they are of.
+// marked Machines are deleted first, regardless of their set.
 func (p *plan) marked(s *set) int32 { return max(0, min(s.Status.MarkedReplicas, p.nextDesired[s])) }

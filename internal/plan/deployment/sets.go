@@ -6,35 +6,35 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// A set is a MachineSet and what was decided about it before. What is decided now stands in
-// the plan.
+// A set is a MachineSet and the recorded decision about it. New decisions are in the plan.
 type set struct {
 	Set
 	revision int64
-	// desired is how many Machines the set shall have, by an earlier decision.
+	// desired is the number of Machines that the set shall have, by an earlier decision.
 	desired int32
-	// upperBound is how many it may still come to have until it has acted on that.
+	// upperBound is the number of Machines that the set may still get until it has acted on
+	// desired.
 	upperBound int32
 	// budget of replacements that the set has, by an earlier decision.
 	budget int32
-	// isMissing means that the set does not exist yet, and isRecorded that the status knows it.
+	// isMissing means that the set does not exist yet, and isRecorded that the status has it.
 	isMissing, isRecorded bool
 }
 
-// isSettled reports whether the set has acted on its desired number: its counts are about
-// that number and nothing else is under way.
+// isSettled reports whether the set has acted on its desired number: its counts are about that
+// number, and no change is in progress.
 func (s *set) isSettled() bool {
 	return s.isMissing || s.Spec.Replicas == s.desired && s.Status.DecidedGeneration >= s.Generation
 }
 
-// hasCountedFor reports whether the set has counted its Machines, and which of them are marked,
-// since the deployment has so many replicas.
+// hasCountedFor reports whether the set has counted its Machines, and the marked ones, since the
+// deployment has the given replicas.
 func (s *set) hasCountedFor(replicas int32) bool {
 	return s.isMissing || s.isSettled() && s.Spec.DeploymentReplicas != nil && *s.Spec.DeploymentReplicas == replicas
 }
 
-// total Machines that the set has or may come to have. Those that are terminating
-// count: their VMs still are there.
+// total Machines that the set has or may get. Terminating ones count, because their VMs still
+// exist.
 func (s *set) total() int32 {
 	// Package terminator counts the Machines of a set that is being deleted.
 	if s.Terminating && s.Status.DecidedGeneration >= s.Generation {
@@ -43,8 +43,8 @@ func (s *set) total() int32 {
 	return add(s.potential(), max(0, s.Status.TerminatingReplicas))
 }
 
-// potential Machines do not terminate, and no deletion of them is recorded: the set has them
-// or may come to have them.
+// potential Machines do not terminate, and no deletion of them is recorded: the set has them or may
+// get them.
 func (s *set) potential() int32 {
 	most := int32(0)
 	if !s.isSettled() {
@@ -53,8 +53,8 @@ func (s *set) potential() int32 {
 	return max(0, most, s.desired, s.Spec.Replicas, s.Status.Replicas)
 }
 
-// available Machines that the set has and will keep. Of those that it has yet to delete, the
-// marked ones may be available though others are not.
+// available Machines that the set has and will keep. Among the Machines that it must still delete,
+// marked ones may be available while unmarked ones are not.
 func (s *set) available() int32 {
 	if s.Terminating {
 		return 0
@@ -71,7 +71,7 @@ func (s *set) unavailable() int32 { return s.desired - s.available() }
 
 func (s *set) desiredReplicas() int32 { return s.desired }
 
-// observedBudget is the budget of replacements that the set itself shows.
+// observedBudget is the budget of replacements in the set's spec.
 func (s *set) observedBudget() int32 {
 	if s.Spec.Remediation.MaxInFlight == nil {
 		return 1
@@ -82,7 +82,7 @@ func (s *set) observedBudget() int32 {
 // createsNone reports whether the set acts on the policy to create no Machine.
 func (s *set) createsNone() bool { return s.Spec.Creation == machinev1alpha1.CreationDisabled }
 
-// isEmpty reports whether the set has no Machines, and none of it is left.
+// isEmpty reports whether the set has no Machines, not even terminating ones.
 func (s *set) isEmpty() bool { return s.total() == 0 }
 
 // isReady reports whether the set has the Machines that it shall have.
@@ -99,7 +99,7 @@ func sum(sets []*set, f func(*set) int32) int32 {
 }
 
 func revisionOf(s *machinev1alpha1.MachineSet) int64 {
-	// What is no number is no revision of ours.
+	// A value that is not a number was not written by Drover, and counts as 0.
 	n, _ := strconv.ParseInt(s.Annotations[machinev1alpha1.AnnotationRevision], 10, 64)
 	return n
 }

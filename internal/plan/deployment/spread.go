@@ -6,7 +6,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// isRescaled reports whether a user changed replicas in the middle of a rollout.
+// isRescaled reports whether a user changed replicas during a rollout.
 func (p *plan) isRescaled() bool {
 	before := p.Deployment.Status.DesiredReplicas
 	return before != nil && *before != p.bounds.replicas && !p.isAlone()
@@ -14,25 +14,25 @@ func (p *plan) isRescaled() bool {
 
 // awaitsMarks reports whether replicas was lowered in a rollout, and a set has not counted its
 // marked Machines since. The cluster-autoscaler marks a Machine and lowers replicas within
-// milliseconds: the sets would report the mark after another Machine is chosen.
+// milliseconds: the sets would report the mark only after another Machine was chosen.
 func (p *plan) awaitsMarks() bool {
 	return p.lowered() > 0 && !p.isAlone() &&
 		slices.ContainsFunc(p.sets, func(s *set) bool { return !s.hasCountedFor(p.bounds.replicas) })
 }
 
-// lowered is by how many Machines replicas was lowered since the sets were scaled.
+// lowered is the number of Machines by which replicas was lowered since the sets were scaled.
 func (f *fleet) lowered() int32 {
 	return max(0, ptr.Deref(f.Deployment.Status.DesiredReplicas, 0)-f.bounds.replicas)
 }
 
-// rescale decides once, as soon as all sets have acted on their last numbers, which sets a
-// change of replicas concerns. Growth is the new set's, so that no Machine is created that
-// the rollout replaces, unless the new set is not proven: then all sets grow in proportion
-// to their sizes, and the capacity does not wait for the new template. A scale-down
-// concerns the old sets, whose Machines the rollout deletes anyway, or, if the new set is not
-// proven, all sets in proportion: an unproven template has no larger share than before. Of as
-// many Machines as replicas is lowered by, the marked ones are deleted in any case, though the
-// surge leaves room for them: each was chosen, and the new set would keep its own for good.
+// rescale decides once, after all sets have acted on their last numbers, which sets a change of
+// replicas affects. On a scale-up, the new set grows, so that no Machine is created that the
+// rollout would replace. If the new set is not proven, all sets grow in proportion to their sizes,
+// so that the capacity does not wait for the new template. A scale-down affects the old sets, whose
+// Machines the rollout deletes anyway. If the new set is not proven, it affects all sets in
+// proportion, so that an unproven template gets no larger share. Marked Machines are deleted in any
+// case, up to the number by which replicas was lowered, even if the surge has room for them: a
+// client chose each of them, and the new set would otherwise never delete its own.
 func (p *plan) rescale() {
 	before := *p.Deployment.Status.DesiredReplicas
 	toMost := p.bounds.most() - sum(p.sets, (*set).desiredReplicas)
@@ -52,11 +52,11 @@ func (p *plan) rescale() {
 	}
 }
 
-// isProven reports whether a change of replicas may leave the new set alone with what is new.
-// Nothing holds the rollout, as a user who pauses it wants its proportion kept, and each
-// Machine that the set shall have is available. A rollout starts Machines all the time: while
-// another Machine of the set is available and none is unhealthy, those that start or are not
-// ready for minReadySeconds do not count.
+// isProven reports whether a change of replicas may affect the new set alone. The rollout must not
+// be held, because a user who pauses it wants the proportion kept, and each desired Machine of the
+// new set must be available. A rollout starts Machines all the time. So Machines that start or are
+// not Ready for minReadySeconds do not count while another Machine of the set is available and none
+// is unhealthy.
 func (f *fleet) isProven() bool {
 	if f.newSet != f.current || f.problem != nil || f.isHeld() {
 		return false
@@ -72,9 +72,8 @@ func (p *plan) scaleUpProportionally(n int32) {
 	}
 }
 
-// scaleDownAll deletes n Machines, of which the first are marked, and in any case so many
-// marked ones. Of the others it never deletes more available ones than there are above the
-// least: others then take their place.
+// scaleDownAll deletes n Machines, marked ones first, and at least the given number of marked ones.
+// It deletes unmarked available Machines only down to the least, and unavailable ones instead.
 func (p *plan) scaleDownAll(n, marked int32) {
 	marked = max(n, marked)
 	for _, s := range p.sets {
@@ -119,14 +118,14 @@ func (p *plan) scaleDownAll(n, marked int32) {
 	}
 }
 
-// lost is how many available Machines a set loses when n more of its Machines are deleted than
-// decided so far: it deletes others first.
+// lost is the number of available Machines that a set loses if n more of its Machines are deleted
+// than decided so far. The set deletes its unavailable Machines first.
 func (p *plan) lost(s *set, n int32) int32 {
 	return max(0, min(s.available(), s.desired-p.nextDesired[s]+n-p.unmissed(s)))
 }
 
-// unmissed Machines are those that a set deletes before available ones. Failed Machines that are
-// preserved are among them in a rollout that replaces the set; otherwise the set deletes them
+// unmissed Machines are those that a set deletes before available ones. They include preserved
+// Failed Machines only in a rollout that replaces the set. Otherwise the set deletes preserved ones
 // last.
 func (f *fleet) unmissed(s *set) int32 {
 	if f.isRolling() && s != f.newSet {
@@ -135,7 +134,7 @@ func (f *fleet) unmissed(s *set) int32 {
 	return max(0, s.unavailable()-s.Status.PreservedFailedReplicas)
 }
 
-// oldestFirst takes n from the sets, from each as much as it has.
+// oldestFirst takes n from the sets, from each as many as it has.
 func (p *plan) oldestFirst(n int32) []int32 {
 	out := make([]int32, len(p.sets))
 	for i, s := range p.sets {
@@ -145,9 +144,9 @@ func (p *plan) oldestFirst(n int32) []int32 {
 	return out
 }
 
-// shares of n by the sizes of the sets: whole numbers that add up to n, the largest
-// remainders rounded up, and of equal ones the newest set's. All of it is the newest
-// set's when none has any.
+// shares of n by the sizes of the sets: whole numbers that add up to n. The largest remainders are
+// rounded up, and among equal ones that of the newest set. The newest set gets all if no set has
+// any.
 func (p *plan) shares(n int32) []int32 {
 	size := func(i int) int64 { return int64(p.nextDesired[p.sets[i]]) }
 	out := make([]int32, len(p.sets))

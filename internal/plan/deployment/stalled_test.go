@@ -44,39 +44,39 @@ func TestStalledNamesTheNumbersAndTheRemedy(t *testing.T) {
 		texts                []string
 	}{
 		"TooManyAreUnhealthy": {
-			d: deployment(5, completed(1), told("v2", 5), remediates(1, 1)), set: machineSet("v2", 1, 5, available(3), waiting(2, 2)),
+			d: deployment(5, completed(1), recorded("v2", 5), remediates(1, 1)), set: machineSet("v2", 1, 5, available(3), waiting(2, 2)),
 			stalled: "True TooManyUnhealthy", reconciling: "False TooManyUnhealthy",
 			texts: []string{"3 of 5 Machines are available", "2 waiting to be replaced", "raise spec.remediation.maxUnhealthy"},
 		},
 		"UnhealthyMachinesThatMayRecoverAreWaitedFor": {
-			d: deployment(5, completed(1), told("v2", 5), remediates(1, 1)), set: machineSet("v2", 1, 5, available(3), waiting(2, 0)),
+			d: deployment(5, completed(1), recorded("v2", 5), remediates(1, 1)), set: machineSet("v2", 1, 5, available(3), waiting(2, 0)),
 			stalled: "False NotStalled", reconciling: "True Scaling",
 		},
 		"ThereIsNoBudget": {
-			d: deployment(5, completed(1), told("v2", 5), remediates(0, 5)), set: machineSet("v2", 1, 5, available(4), waiting(1, 1)),
+			d: deployment(5, completed(1), recorded("v2", 5), remediates(0, 5)), set: machineSet("v2", 1, 5, available(4), waiting(1, 1)),
 			stalled: "True NoBudget", reconciling: "False NoBudget",
 			texts: []string{"4 of 5 Machines are available", "set spec.remediation.maxInFlight to 1 or more"},
 		},
 		"AnUpdateInPlaceFailed": {
-			d: deployment(5, told("v2", 5), func(d *machinev1alpha1.MachineDeployment) { d.Spec.Strategy.Type = machinev1alpha1.InPlaceUpdate }), set: machineSet("v2", 1, 5, available(4), updateFailed),
+			d: deployment(5, recorded("v2", 5), func(d *machinev1alpha1.MachineDeployment) { d.Spec.Strategy.Type = machinev1alpha1.InPlaceUpdate }), set: machineSet("v2", 1, 5, available(4), updateFailed),
 			stalled: "True UpdateFailed", reconciling: "False UpdateFailed",
 			texts: []string{"4 of 5 Machines are available", "Machine a (disk full)", "machine.drover.dev/update-retry"},
 		},
 		"AFreezeByHandThatLastsTooLong": {
-			d: deployment(5, completed(1), told("v2", 5), deadline(600), frozenFor(10*time.Minute)), set: machineSet("v2", 1, 5, available(4)), safety: byHand,
+			d: deployment(5, completed(1), recorded("v2", 5), deadline(600), frozenFor(10*time.Minute)), set: machineSet("v2", 1, 5, available(4)), safety: byHand,
 			stalled: "True ManualFreeze", reconciling: "False ManualFreeze",
 			texts: []string{"4 of 5 Machines are available", "label machine.drover.dev/freeze", "10m0s", "remove the label"},
 		},
 		"AFreezeByHandHasTheDeadlineOfARollout": {
-			d: deployment(5, completed(1), told("v2", 5), deadline(600), frozenFor(9*time.Minute)), set: machineSet("v2", 1, 5, available(4)), safety: byHand,
+			d: deployment(5, completed(1), recorded("v2", 5), deadline(600), frozenFor(9*time.Minute)), set: machineSet("v2", 1, 5, available(4)), safety: byHand,
 			stalled: "False NotStalled", reconciling: "True Scaling",
 		},
 		"AFreezeByHandOfADeploymentWithoutADeadline": {
-			d: deployment(5, completed(1), told("v2", 5), frozenFor(29*time.Minute)), set: machineSet("v2", 1, 5, available(4)), safety: byHand,
+			d: deployment(5, completed(1), recorded("v2", 5), frozenFor(29*time.Minute)), set: machineSet("v2", 1, 5, available(4)), safety: byHand,
 			stalled: "False NotStalled", reconciling: "True Scaling",
 		},
 		"AFreezeByHandThatHoldsNothing": {
-			d: deployment(5, completed(1), told("v2", 5), deadline(600), frozenFor(time.Hour)), set: machineSet("v2", 1, 5), safety: byHand,
+			d: deployment(5, completed(1), recorded("v2", 5), deadline(600), frozenFor(time.Hour)), set: machineSet("v2", 1, 5), safety: byHand,
 			stalled: "False NotStalled", reconciling: "False NewMachineSetAvailable",
 		},
 	}
@@ -105,7 +105,7 @@ func TestStalledNamesTheNumbersAndTheRemedy(t *testing.T) {
 
 func TestALongFreezeWakesAtItsDeadline(t *testing.T) {
 	d := Plan(now, Observed{
-		Deployment: deployment(5, completed(1), told("v2", 5), deadline(600), frozenFor(595*time.Second)), Sets: []Set{machineSet("v2", 1, 5, available(4))},
+		Deployment: deployment(5, completed(1), recorded("v2", 5), deadline(600), frozenFor(595*time.Second)), Sets: []Set{machineSet("v2", 1, 5, available(4))},
 		ClassFound: true, Safety: shared.Safety{Frozen: true, Reason: "ManualFreeze"},
 	})
 	if d.CallAgain != 5*time.Second {

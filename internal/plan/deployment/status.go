@@ -35,7 +35,8 @@ func (p *plan) status() machinev1alpha1.MachineDeploymentStatus {
 		s.Revision = p.revision
 		s.Rollback = p.rollback
 	} else if r := p.Deployment.Status.Rollback; p.rollsBackTo != nil && r != nil && r.Requested == p.rollsBackTo.Requested {
-		// It names the number that the revision has now: the one that was requested is no more.
+		// The recorded number is the one that the revision has now: the requested number does not
+		// exist any more.
 		s.Rollback = r
 	}
 	s.UnavailableReplicas = max(0, p.bounds.replicas-s.AvailableReplicas)
@@ -44,8 +45,8 @@ func (p *plan) status() machinev1alpha1.MachineDeploymentStatus {
 	return s
 }
 
-// exhausted failure domains, by name. Of sets that tell of the same one, a set that
-// still waits for a VM there knows best, and else the one that did last.
+// exhausted failure domains, by name. If several sets report the same one, a set that still waits
+// for a VM there has the best information, and otherwise the set that waited last.
 func (p *plan) exhausted() []machinev1alpha1.Exhaustion {
 	var all []machinev1alpha1.Exhaustion
 	for _, set := range p.sets {
@@ -65,7 +66,7 @@ func (p *plan) exhausted() []machinev1alpha1.Exhaustion {
 	return slices.CompactFunc(all, func(a, b machinev1alpha1.Exhaustion) bool { return a.FailureDomain == b.FailureDomain })
 }
 
-// recorded decisions about the set.
+// recorded returns the decisions about the set for the status.
 func (p *plan) recorded(s *set) machinev1alpha1.MachineSetReplicas {
 	next, budget := p.nextDesired[s], p.nextBudget[s]
 	d := machinev1alpha1.MachineSetReplicas{Name: s.Name, Replicas: next, MaxInFlight: &budget}
@@ -78,10 +79,10 @@ func (p *plan) recorded(s *set) machinev1alpha1.MachineSetReplicas {
 	return d
 }
 
-// callAgain at once to carry out what is written down by then, soon while anything
-// is in flight, and when a time comes that was asked for.
+// callAgain returns the delay until the next call. It is short if a decision must be carried out,
+// or while a change is in progress. Otherwise the next call is due at the next deadline.
 func (p *plan) callAgain(s machinev1alpha1.MachineDeploymentStatus) time.Duration {
-	// A generation is reported as observed by the plan after the one that decided by it.
+	// The plan after this one reports the generation as observed.
 	if s.ObservedGeneration < p.Deployment.Generation {
 		return shared.Soonest
 	}
@@ -97,7 +98,7 @@ func (p *plan) callAgain(s machinev1alpha1.MachineDeploymentStatus) time.Duratio
 	if a := p.Deployment.Spec.Rollout.After; a != nil && p.now.Before(a.Time) {
 		again = min(again, a.Sub(p.now))
 	}
-	// A deadline that has passed is no time to wait for.
+	// A deadline that has passed needs no call.
 	if left := p.untilDeadline(s); p.rollsOn() && left > 0 {
 		again = min(again, max(shared.Soonest, left))
 	}

@@ -26,32 +26,33 @@ func inPlaceBounds(surge, unavailable int32, how machinev1alpha1.Orchestration) 
 	}
 }
 
-// scaledFor says for how many replicas the sets were last scaled.
+// scaledFor records the number of replicas that the sets were last scaled for.
 func scaledFor(n int32) deploymentOption {
 	return func(d *machinev1alpha1.MachineDeployment) { d.Status.DesiredReplicas = &n }
 }
 
 func createsNone(s *Set) { s.Spec.Creation = machinev1alpha1.CreationDisabled }
 
-// dropping names Machines whose deletion is recorded, and not requested yet.
+// dropping names Machines whose deletion is recorded and not requested yet.
 func dropping(names ...string) setOption {
 	return func(s *Set) { s.Status.Dropping, s.Status.TerminatingReplicas = names, int32(len(names)) }
 }
 
-// setAside names Machines that are kept for analysis and count as gone.
+// setAside names Machines that are kept for analysis and no longer count.
 func setAside(names ...string) setOption { return func(s *Set) { s.Status.SetAside = names } }
 
-// countedFor is a set that has counted its Machines since the deployment has so many replicas.
+// countedFor makes a set one that has counted its Machines since the deployment has this number of
+// replicas.
 func countedFor(n int32) setOption { return func(s *Set) { s.Spec.DeploymentReplicas = &n } }
 
-// preserved is how many Failed Machines of a set are kept for analysis.
+// preserved is the number of Failed Machines of a set that are kept for analysis.
 func preserved(n int32) setOption {
 	return func(s *Set) { s.Status.PreservedFailedReplicas = n }
 }
 
 func marked(n int32) setOption { return func(s *Set) { s.Status.MarkedReplicas = n } }
 
-// updated says how many Machines of a set that updates in place are of its template.
+// updated is the number of Machines with the current template, in a set that updates in place.
 func updated(n int32) setOption {
 	return func(s *Set) {
 		s.Spec.InPlaceUpdate = &machinev1alpha1.MachineSetInPlaceUpdate{ID: rollingOf(template("v2")).hash()}
@@ -59,7 +60,7 @@ func updated(n int32) setOption {
 	}
 }
 
-// updatedFor is a set whose update in place is that of another version.
+// updatedFor makes the update in place of a set one of another version.
 func updatedFor(version string) setOption {
 	return func(s *Set) { s.Spec.InPlaceUpdate.ID = rollingOf(template(version)).hash() }
 }
@@ -68,7 +69,7 @@ type strategyCase struct {
 	d      *machinev1alpha1.MachineDeployment
 	sets   []Set
 	frozen bool
-	// decided is what the sets will be told.
+	// decided are the recorded replicas of the sets.
 	decided counts
 }
 
@@ -180,7 +181,7 @@ func TestOnDelete(t *testing.T) {
 			decided: counts{"v1": 2, "v2": 0},
 		},
 		"ScalingUpCountsMachinesThatAnOldSetHasYetToGiveUp": {
-			d:       deployment(5, onDelete, told("v1", 1), told("v2", 0)),
+			d:       deployment(5, onDelete, recorded("v1", 1), recorded("v2", 0)),
 			sets:    []Set{machineSet("v1", 1, 4, createsNone), machineSet("v2", 2, 0)},
 			decided: counts{"v1": 1, "v2": 1},
 		},
@@ -201,17 +202,17 @@ func TestOnDelete(t *testing.T) {
 			decided: counts{"v1": 0, "v2": 1},
 		},
 		"ScalingDownWaitsForAnOldSetThatHasNotActedOnItsLastNumber": {
-			d:       deployment(4, onDelete, told("v1", 3), told("v2", 2)),
+			d:       deployment(4, onDelete, recorded("v1", 3), recorded("v2", 2)),
 			sets:    []Set{machineSet("v1", 1, 4, createsNone), machineSet("v2", 2, 2)},
 			decided: counts{"v1": 3, "v2": 2},
 		},
 		"ScalingDownTakesOldMachinesThatAreNotMissedBeforeAllOldSetsHaveActed": {
-			d:       deployment(3, onDelete, told("v0", 1), told("v1", 2), told("v2", 2)),
+			d:       deployment(3, onDelete, recorded("v0", 1), recorded("v1", 2), recorded("v2", 2)),
 			sets:    []Set{machineSet("v0", 1, 2, createsNone), machineSet("v1", 2, 2, createsNone), machineSet("v2", 3, 2)},
 			decided: counts{"v0": 1, "v1": 0, "v2": 2},
 		},
 		"ScalingDownTakesNewMachinesAsFarAsAnOldSetThatIsWaitedForHasTooFew": {
-			d:       deployment(1, onDelete, told("v1", 1), told("v2", 3)),
+			d:       deployment(1, onDelete, recorded("v1", 1), recorded("v2", 3)),
 			sets:    []Set{machineSet("v1", 1, 2, createsNone), machineSet("v2", 2, 3)},
 			decided: counts{"v1": 1, "v2": 1},
 		},
@@ -231,7 +232,7 @@ func TestOnDelete(t *testing.T) {
 			decided: counts{"v1": 7, "v2": 1},
 		},
 		"ScalingDownTakesANewMachineThatIsNotAvailableWhenAllOldSetsHaveActed": {
-			d:       deployment(3, onDelete, told("v0", 1), told("v1", 2), told("v2", 2)),
+			d:       deployment(3, onDelete, recorded("v0", 1), recorded("v1", 2), recorded("v2", 2)),
 			sets:    []Set{machineSet("v0", 1, 2, createsNone), machineSet("v1", 2, 2, createsNone), machineSet("v2", 3, 2, available(0))},
 			decided: counts{"v0": 1, "v1": 2, "v2": 2},
 		},
@@ -267,8 +268,8 @@ func TestOnDelete(t *testing.T) {
 	})
 }
 
-// TestWithOnDeleteOldSetsCreateNothing unless a user holds the rollout: a Machine that is lost
-// then is replaced by one of its own template.
+// TestWithOnDeleteOldSetsCreateNothing unless a user holds the rollout: a Machine that is lost then
+// is replaced by one of its own template.
 func TestWithOnDeleteOldSetsCreateNothing(t *testing.T) {
 	for name, tc := range map[string]struct {
 		with   deploymentOption
@@ -469,10 +470,10 @@ func TestInPlaceUpdate(t *testing.T) {
 		}
 	})
 	t.Run("ItIsCompleteWhenAllAreUpdated", func(t *testing.T) {
-		if plan(deployment(3, auto(0, 1), told("v2", 3)), machineSet("v2", 1, 3, updated(2))).Ready {
+		if plan(deployment(3, auto(0, 1), recorded("v2", 3)), machineSet("v2", 1, 3, updated(2))).Ready {
 			t.Error("ready although one is outdated")
 		}
-		if !plan(deployment(3, auto(0, 1), told("v2", 3)), machineSet("v2", 1, 3, updated(3))).Ready {
+		if !plan(deployment(3, auto(0, 1), recorded("v2", 3)), machineSet("v2", 1, 3, updated(3))).Ready {
 			t.Error("not ready although all are updated")
 		}
 	})

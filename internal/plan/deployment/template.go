@@ -11,8 +11,8 @@ import (
 	"github.com/drover-dev/drover/internal/names"
 )
 
-// rolling is all of a template that, when it changes, starts a rollout. A field
-// that is added here changes the hash of no template that leaves it empty.
+// rolling is the part of a template that starts a rollout when it changes. To keep the hashes of
+// existing templates, a new field must be omitted if it is empty.
 type rolling struct {
 	ClassRef      machinev1alpha1.ClassReference        `json:"classRef"`
 	Version       string                                `json:"version"`
@@ -22,12 +22,12 @@ type rolling struct {
 	Annotations   map[string]string                     `json:"annotations,omitempty"`
 	// After is spec.rollout.after, once that time has come.
 	After *metav1.Time `json:"after,omitempty"`
-	// Collision tells apart sets of one template, when the name of the first is
-	// that of a set which was updated in place to another one, or is going.
+	// Collision distinguishes sets of one template. It is needed if a set has the name that was
+	// updated in place to another template, or is being deleted.
 	Collision int `json:"collision,omitempty"`
 }
 
-// rollingOf a template, or of a set's template, without what the set added.
+// rollingOf a template, or of a set's template without the labels that the deployment added.
 func rollingOf(t machinev1alpha1.MachineTemplate) rolling {
 	labels := maps.Clone(t.Metadata.Labels)
 	delete(labels, machinev1alpha1.LabelDeployment)
@@ -42,18 +42,18 @@ func rollingOf(t machinev1alpha1.MachineTemplate) rolling {
 	}
 }
 
-// same reports whether two templates are the same, whenever they are rolled out.
+// same reports whether two templates are equal, regardless of the time of their rollout.
 func (r rolling) same(other rolling) bool {
 	r.After, r.Collision = other.After, other.Collision
 	return equal(r, other)
 }
 
-// stays reports whether a Machine of one template can become one of the other in place.
+// stays reports whether a Machine can be updated in place from one template to the other.
 func (r rolling) stays(other rolling) bool {
 	return r.ClusterRef == other.ClusterRef && equality.Semantic.DeepEqual(r.FailureDomain, other.FailureDomain)
 }
 
-// hash tells templates apart.
+// hash identifies a template.
 func (r rolling) hash() string {
 	b, err := json.Marshal(r)
 	if err != nil {
@@ -63,7 +63,7 @@ func (r rolling) hash() string {
 	return names.Hash(string(b))
 }
 
-// inPlace is a template with the rolling part of from and all else of now.
+// inPlace returns a template with the rolling part of from and the remaining fields of now.
 func inPlace(from, now machinev1alpha1.MachineTemplate) machinev1alpha1.MachineTemplate {
 	t := *now.DeepCopy()
 	f := from.DeepCopy()
@@ -72,7 +72,7 @@ func inPlace(from, now machinev1alpha1.MachineTemplate) machinev1alpha1.MachineT
 	t.Spec.Version = f.Spec.Version
 	t.Spec.ClusterRef = f.Spec.ClusterRef
 	t.Spec.FailureDomain = f.Spec.FailureDomain
-	// A VM is one Machine's, never a template's.
+	// A VM belongs to one Machine, never to a template.
 	t.Spec.ProviderID = nil
 	return t
 }

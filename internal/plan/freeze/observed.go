@@ -10,10 +10,10 @@ import (
 	"github.com/drover-dev/drover/internal/plan/deployment"
 )
 
-// DefaultMargins are those of the input's schema, which Crossplane does not apply.
+// DefaultMargins are the defaults of the input's schema, which Crossplane does not apply.
 var DefaultMargins = Margins{Up: fn.DefaultUpMargin, Down: fn.DefaultDownMargin}
 
-// OfDeployment is what a MachineDeployment says of itself.
+// OfDeployment returns the view of a MachineDeployment, from its own status.
 func OfDeployment(d *machinev1alpha1.MachineDeployment) Observed {
 	return Observed{
 		Labels: d.Labels, Annotations: d.Annotations, Conditions: d.Status.Conditions, Margins: DefaultMargins,
@@ -23,7 +23,7 @@ func OfDeployment(d *machinev1alpha1.MachineDeployment) Observed {
 	}
 }
 
-// OfSet is what a MachineSet says of itself.
+// OfSet returns the view of a MachineSet, from its own status.
 func OfSet(s *machinev1alpha1.MachineSet) Observed {
 	o := Observed{Labels: s.Labels, Annotations: s.Annotations, Conditions: s.Status.Conditions, Margins: DefaultMargins}
 	if by := metav1.GetControllerOfNoCopy(s); by == nil || by.Kind != machinev1alpha1.MachineDeploymentGroupVersionKind.Kind {

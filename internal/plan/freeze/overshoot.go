@@ -10,13 +10,13 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// deletionsFreeze is for how long Machines that are being deleted may hold creations: a
-// drain may take hours, and whoever waits for a Machine must not wait for that.
+// deletionsFreeze is the time for which Machines that are being deleted may hold creations. A drain
+// may take hours, and new Machines must not wait for it.
 const deletionsFreeze = 5 * time.Minute
 
-// remember which Machines are there although the spec does not want them any more. A
-// scale-down leaves Machines that drain for hours, and is no overshoot: neither it nor a
-// scale-up that follows. Machines that come in addition, by whatever mistake, are.
+// remember returns the counts of Machines that exist although the spec no longer wants them. A
+// scale-down leaves Machines that drain for hours. Neither the scale-down nor a later scale-up is
+// an overshoot, but any additional Machine is.
 func (m Machines) remember() machinev1alpha1.SafetyStatus {
 	s := machinev1alpha1.SafetyStatus{Expected: m.Expected}
 	excess := max(0, int(m.Existing)-int(m.Expected))
@@ -29,19 +29,19 @@ func (m Machines) remember() machinev1alpha1.SafetyStatus {
 	return s
 }
 
-// atMost is n within 0 and the limit. A status that a user wrote may have any number.
+// atMost limits n to the range from 0 to the limit. A status that a user edited may have any
+// number.
 func atMost(n, limit int) int32 { return int32(max(0, min(n, limit, math.MaxInt32))) }
 
-// An excess is how many Machines are above what may be without a freeze, margins apart.
+// An excess is the number of Machines above the limits, without margins.
 type excess struct {
-	// existing Machines above the spec, and deleted ones above the share of the fleet that
-	// may be being deleted.
+	// existing Machines above the spec, and deleted Machines above the tolerated number.
 	existing, deleted int
 }
 
-// tolerated is how many Machines may be being deleted beside those of scale-downs: half of
-// the fleet. Users delete them, and remediation and rollouts do, and others take their
-// places while they drain.
+// tolerated is how many Machines may be in deletion in addition to those of scale-downs: half of
+// the fleet. Users, remediation and rollouts delete Machines, and the replacements start while the
+// old Machines drain.
 func tolerated(s machinev1alpha1.SafetyStatus) int { return max(0, int(s.Expected)) / 2 }
 
 func (m Machines) excess(s machinev1alpha1.SafetyStatus) excess {
@@ -51,8 +51,8 @@ func (m Machines) excess(s machinev1alpha1.SafetyStatus) excess {
 	}
 }
 
-// overshoot reports what is too much, "" if nothing is, and when it is over at the latest if
-// that is known. It records in the status what it remembers for the next time.
+// overshoot describes the excess, "" if there is none, and returns the latest end of the freeze if
+// it is known. It records in the status the values that the next call needs.
 func (m Machines) overshoot(now time.Time, s *machinev1alpha1.SafetyStatus, margins Margins, was bool) (message string, until time.Time) {
 	e, up, thaws := m.excess(*s), int(margins.Up), int(max(0, margins.Up-margins.Down))
 	since := s.DeletionsSince
@@ -70,7 +70,7 @@ func (m Machines) overshoot(now time.Time, s *machinev1alpha1.SafetyStatus, marg
 		since = &metav1.Time{Time: now.UTC().Truncate(time.Second)}
 	}
 	if until = since.Add(deletionsFreeze); !now.Before(until) {
-		// These have held creations for long enough. Only more of them freeze again.
+		// These have held creations for long enough. Only additional deletions freeze again.
 		s.Leaving = atMost(int(m.Terminating)-tolerated(*s), math.MaxInt32)
 		return "", time.Time{}
 	}

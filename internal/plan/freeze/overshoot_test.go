@@ -10,8 +10,8 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// a fleet as a deployment of one Machine more than replicas has it: what is scaled down
-// drains for as long as the test likes.
+// fleet has the counts of a deployment of one Machine more than replicas. Machines of a scale-down
+// drain as long as the test decides.
 type fleet struct {
 	expected, existing, terminating int32
 	remembered                      *machinev1alpha1.SafetyStatus
@@ -29,13 +29,14 @@ func (f *fleet) plan(m Margins) {
 func TestOvershoot(t *testing.T) {
 	standard := Margins{Up: 2, Down: 1}
 	spec := func(n int32) func(*fleet) { return func(f *fleet) { f.expected = n } }
-	// drop what the spec does not want, and go when it is gone.
+	// drop begins the deletion of n excess Machines, and gone ends it.
 	drop := func(n int32) func(*fleet) {
 		return func(f *fleet) { f.existing, f.terminating = f.existing-n, f.terminating+n }
 	}
 	gone := func(n int32) func(*fleet) { return func(f *fleet) { f.terminating -= n } }
 	come := func(n int32) func(*fleet) { return func(f *fleet) { f.existing += n } }
-	// replaced are Machines that a user deleted, or remediation did, and that drain.
+	// replaced are draining Machines that a user or remediation deleted. Their replacements exist
+	// already.
 	replaced := func(n int32) func(*fleet) { return func(f *fleet) { f.terminating += n } }
 	after := func(d time.Duration) func(*fleet) { return func(f *fleet) { f.now = f.now.Add(d) } }
 
@@ -93,9 +94,9 @@ func TestOvershoot(t *testing.T) {
 	}
 }
 
-// TestOnlyWhatComesInAdditionIsAnOvershoot plays any history of scaling and of replacements,
-// in which drains take as long as they like. No creation is held for more than five minutes,
-// and by scaling alone none is. In the end Machines come that are not wanted.
+// TestOnlyWhatComesInAdditionIsAnOvershoot plays random histories of scaling and replacements with
+// drains of any length. No creation may be held for more than five minutes, and none by scaling
+// alone. In the end, unwanted Machines appear, which must freeze.
 func TestOnlyWhatComesInAdditionIsAnOvershoot(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := Margins{Up: int32(rapid.IntRange(0, 5).Draw(t, "up")), Down: int32(rapid.IntRange(0, 5).Draw(t, "down"))}

@@ -12,30 +12,30 @@ import (
 	"github.com/drover-dev/drover/internal/plan"
 )
 
-// lookAgain is when to look again at a cluster that cannot be reached: Crossplane does
-// not watch its configuration. One look is a read from a cache.
+// lookAgain is the delay until an unreachable cluster is checked again, because Crossplane does not
+// watch its configuration. A check is one read from a cache.
 const lookAgain = 15 * time.Second
 
-// Observed is what the step sees.
+// Observed is the view of the step.
 type Observed struct {
 	Labels, Annotations map[string]string
 	Conditions          []metav1.Condition
 
-	// Machines that there are, and what was remembered of them; nil for the set of a
-	// deployment, which the deployment judges.
+	// Machines has the counts. It is nil for the set of a deployment, because the deployment checks
+	// the counts.
 	Machines *Machines
-	// Cluster that new Machines join. It is nil when it has no configuration.
+	// Cluster that new Machines join, nil if it has no configuration.
 	Cluster *Cluster
 	Margins Margins
 }
 
-// Machines as they were counted when the XR was last planned.
+// Machines are the counts of the last reconcile.
 type Machines struct {
-	// Expected is how many there may be by the spec.
+	// Expected is the maximal number of Machines by the spec.
 	Expected int32
-	// Existing is how many there are beside those that are terminating.
+	// Existing Machines are not being deleted, Terminating ones are.
 	Existing, Terminating int32
-	// Remembered is what the step said last, nil if it never did.
+	// Remembered is the status that the step recorded last, nil if there is none.
 	Remembered *machinev1alpha1.SafetyStatus
 }
 
@@ -43,30 +43,31 @@ type Machines struct {
 type Cluster struct {
 	// Kind and Name of its configuration.
 	Kind, Name string
-	// Unreachable means that it is known not to answer, or to refuse our credentials.
+	// Unreachable means that the cluster does not answer, or refuses Drover's credentials.
 	Unreachable bool
-	// Reason for it, and since when.
+	// Reason why it is unreachable, and since when.
 	Reason string
 	Since  time.Time
 }
 
-// Margins of an overshoot.
+// Margins by which the number of Machines may exceed the limits: to freeze only above Up, and to
+// thaw at Up-Down.
 type Margins struct {
 	Up, Down int32
 }
 
-// A Decision is what the step wants.
+// A Decision is the output of the step.
 type Decision struct {
 	Safety    plan.Safety
 	Condition plan.Condition
 	Events    []plan.Event
 	// Status is nil for the set of a deployment.
 	Status *machinev1alpha1.SafetyStatus
-	// CallAgain after this time, even if nothing happens.
+	// CallAgain is the longest delay until the next call, even without any change.
 	CallAgain time.Duration
 }
 
-// Plan decides.
+// Plan decides whether to freeze.
 func Plan(now time.Time, o Observed) Decision {
 	was := meta.FindStatusCondition(o.Conditions, machinev1alpha1.ConditionFrozen)
 	wasFrozen := was != nil && was.Status == metav1.ConditionTrue
@@ -105,11 +106,11 @@ func Plan(now time.Time, o Observed) Decision {
 	if !until.IsZero() {
 		d.CallAgain = min(d.CallAgain, max(plan.Soonest, until.Sub(now)))
 	}
-	d.tell(was, wasFrozen)
+	d.emitTransition(was, wasFrozen)
 	return d
 }
 
-// found returns why it has to be frozen, "" if it has not.
+// found returns the reason to freeze, "" if there is none.
 func (o Observed) found(overshoot string) (reason, message string) {
 	switch c := o.Cluster; {
 	case c != nil && c.Unreachable && c.Reason == clusterv1alpha1.ReasonInjectedIdentityNotAllowed:
@@ -122,7 +123,7 @@ func (o Observed) found(overshoot string) (reason, message string) {
 	return "", ""
 }
 
-// byHand says who set the label: a user, or the deployment.
+// byHand returns the reason of a freeze by the label, which a user or the deployment set.
 func (o Observed) byHand() (reason, message string) {
 	if by := o.Annotations[machinev1alpha1.AnnotationFreezeReason]; by != "" {
 		return machinev1alpha1.ReasonDeploymentFrozen, fmt.Sprintf("MachineDeployment %s is frozen (%s): no Machines are created or replaced until it thaws", o.Labels[machinev1alpha1.LabelDeployment], by)
@@ -135,7 +136,7 @@ func (d *Decision) freeze(reason, message string) {
 	d.Condition = plan.Condition{Type: machinev1alpha1.ConditionFrozen, Status: "True", Reason: reason, Message: message}
 }
 
-// thaw by the label, whatever was found.
+// thaw because of the label, regardless of any reason to freeze.
 func (d *Decision) thaw(reason, message string) {
 	d.Condition = plan.Condition{Type: machinev1alpha1.ConditionFrozen, Status: "False", Reason: machinev1alpha1.ReasonNotFrozen}
 	if reason != "" {
@@ -144,8 +145,8 @@ func (d *Decision) thaw(reason, message string) {
 	}
 }
 
-// tell of what begins, and of a thaw.
-func (d *Decision) tell(was *metav1.Condition, wasFrozen bool) {
+// emitTransition emits an event when a freeze begins, changes its reason or ends.
+func (d *Decision) emitTransition(was *metav1.Condition, wasFrozen bool) {
 	c := d.Condition
 	switch {
 	case was != nil && string(was.Status) == c.Status && was.Reason == c.Reason:

@@ -24,7 +24,7 @@ func told(s metav1.ConditionStatus, reason string) []metav1.Condition {
 	return []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue}, {Type: machinev1alpha1.ConditionFrozen, Status: s, Reason: reason}}
 }
 
-// there are so many Machines where ten may be.
+// there returns counts of a fleet that may have ten Machines.
 func there(existing, terminating int32) *Machines {
 	return &Machines{Expected: 10, Existing: existing, Terminating: terminating}
 }

@@ -8,13 +8,12 @@ import (
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// remembered is how many Machines a group knows to have created, beyond those that it is
-// asked to create. A set that decides by an old view may ask once more for one that came
-// and went since then.
+// remembered is how many created Machines a group records in addition to the requested ones. A set
+// with a stale view may request a Machine again that was created and deleted in the meantime.
 const remembered = 50
 
-// remember the Machines that a group created, the latest last: also those whose creation
-// could not be written down.
+// remember returns the Machines that a group created, newest last. It includes Machines whose
+// creation could not be recorded.
 func remember(g *v1alpha1.MachineGroup, machines map[string]*v1alpha1.Machine) []string {
 	all, asked := slices.Clone(g.Status.Created), sets.New[string]()
 	known := sets.New(all...)

@@ -1,5 +1,5 @@
-// Package machinegroup holds what the function that writes MachineGroups and the
-// controller that carries them out must agree on.
+// Package group holds the rules that the function that writes MachineGroups shares with the
+// controller that carries them out.
 package group
 
 import (
@@ -18,13 +18,13 @@ import (
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// TellEvery is how often a set is told of its Machines, by the digest, when many change. One
-// that sees them otherwise than it was told looks again after that time.
+// TellEvery is the shortest interval at which the digest of a group changes when many Machines
+// change. A set whose view differs from the digest requeues after this interval.
 const TellEvery = 3 * time.Second
 
-// Facts of a Machine that its MachineSet may decide by: what it is made from, what
-// somebody said of it, and how it is. What follows from its template, and what only
-// tells people something, is left out, so that it wakes nobody.
+// Facts returns the fields of a Machine that its MachineSet may decide by: its template, the
+// annotations and labels that users set, and its state. Fields that follow from the template, or
+// only inform users, are left out: a change of them must not requeue the set.
 func Facts(m *v1alpha1.Machine) *v1alpha1.Machine {
 	f := &v1alpha1.Machine{
 		ObjectMeta: metav1.ObjectMeta{
@@ -49,7 +49,7 @@ func Facts(m *v1alpha1.Machine) *v1alpha1.Machine {
 	return f
 }
 
-// problem of a Machine for which no VM can be created, without the words, which may change.
+// problem returns Valid=False of a Machine without the message, which may change.
 func problem(m *v1alpha1.Machine) []metav1.Condition {
 	c := meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionValid)
 	if c == nil || c.Status != metav1.ConditionFalse {
@@ -58,9 +58,10 @@ func problem(m *v1alpha1.Machine) []metav1.Condition {
 	return []metav1.Condition{{Type: c.Type, Status: c.Status, Reason: c.Reason}}
 }
 
-// Digest of what a MachineSet of the UID sees of Machines, in any order: the facts of its
-// own and of those that nobody controls, and of others whose they are. Of those that are
-// not its own it does not see what is being deleted.
+// Digest hashes the view that the MachineSet of the UID has of Machines, in any order. It covers
+// the facts of the set's own Machines and of Machines without a controller. Of the Machines of
+// another controller it covers only the name and the controller. Machines that are not the set's
+// own and are being deleted are left out.
 func Digest(set types.UID, ms []*v1alpha1.Machine) (string, error) {
 	type seen struct {
 		By types.UID

@@ -13,7 +13,7 @@ import (
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// A Change of a Machine.
+// A Change creates or updates a Machine.
 type Change struct {
 	Name     string
 	Template *v1alpha1.GroupTemplate
@@ -21,25 +21,25 @@ type Change struct {
 	Existing *v1alpha1.Machine
 }
 
-// A Plan is what a group wants done.
+// A Plan lists the changes of a group.
 type Plan struct {
 	Apply  []Change
 	Delete []*v1alpha1.Machine
-	// Missing Machines are gone, if the API server does not know them either.
+	// Missing Machines are gone, if the API server has none of them either.
 	Missing []string
-	// Created ones that are there or were before, the latest last.
+	// Created Machines that exist or have existed, newest last.
 	Created []string
 	// Errors in the group itself.
 	Errors []error
 }
 
-// Creates says whether a Machine is to be created.
+// Creates reports whether the plan creates a Machine.
 func (p Plan) Creates() bool {
 	return slices.ContainsFunc(p.Apply, func(ch Change) bool { return ch.Existing == nil })
 }
 
-// PlanOf a group whose MachineSet has the UID. Machines are those of its namespace that
-// it names or that the set controls, by name.
+// PlanOf returns the plan of a group whose MachineSet has the UID. Machines, by name, are those of
+// its namespace that the group names or that the set controls.
 func PlanOf(g *v1alpha1.MachineGroup, owner types.UID, machines map[string]*v1alpha1.Machine) Plan {
 	p := Plan{}
 	templates := map[string]*v1alpha1.GroupTemplate{}
@@ -64,7 +64,8 @@ func PlanOf(g *v1alpha1.MachineGroup, owner types.UID, machines map[string]*v1al
 		case controlledByOther(m, owner):
 			p.Errors = append(p.Errors, fmt.Errorf("spec.machines: Machine %q is controlled by %s %q", m.Name, metav1.GetControllerOf(m).Kind, metav1.GetControllerOf(m).Name))
 		case member.Create && metav1.GetControllerOfNoCopy(m) != nil && m.Annotations[v1alpha1.AnnotationTemplate] != t.Name:
-			// The set has not seen it yet, and its template may have changed since.
+			// The set has not observed the new Machine yet, and the group's template may have
+			// changed since its creation.
 		case differs(m, t):
 			p.Apply = append(p.Apply, Change{Name: member.Name, Template: t, Existing: m})
 		}
@@ -86,25 +87,25 @@ func controlledByOther(m *v1alpha1.Machine, owner types.UID) bool {
 	return by != nil && by.UID != owner
 }
 
-// differs reports whether a Machine is not as its template says: made from another one,
-// without a controller, or changed by another client.
+// differs reports whether a Machine differs from its template. It was created from another
+// template, has no controller, or another client changed it.
 func differs(m *v1alpha1.Machine, t *v1alpha1.GroupTemplate) bool {
 	if m.Annotations[v1alpha1.AnnotationTemplate] != t.Name || metav1.GetControllerOfNoCopy(m) == nil {
 		return true
 	}
 	want := v1alpha1.MachineSpec{}
 	if json.Unmarshal(t.Spec.Raw, &want) != nil {
-		return false // The API server says better what is wrong, when it is applied.
+		return false // The API server returns a better error when the template is applied.
 	}
-	// The Machine's controller writes both: the providerID, and the revision of the
-	// Composition that the Machine is pinned to.
+	// The Machine's controller writes the providerID and the revision of the Composition, to which
+	// it pins the Machine.
 	is := m.Spec
 	is.ProviderID, is.Crossplane, want.Crossplane = nil, nil, nil
 	return !equality.Semantic.DeepEqual(is, want) || !has(m.Labels, t.Metadata.Labels) || !has(m.Annotations, t.Metadata.Annotations)
 }
 
-// Matches says whether the selector of a group's set matches a Machine. One without labels,
-// of a group that was written before there were any, matches none.
+// Matches reports whether the selector of a group's set matches a Machine. A selector without
+// labels matches none: a release without the field wrote that group.
 func Matches(g *v1alpha1.MachineGroup, m metav1.Object) bool {
 	return len(g.Spec.MatchLabels) > 0 && has(m.GetLabels(), g.Spec.MatchLabels)
 }

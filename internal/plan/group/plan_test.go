@@ -37,7 +37,7 @@ func template(t *testing.T, name, version string) v1alpha1.GroupTemplate {
 
 type option func(*v1alpha1.Machine)
 
-// machine is one as template "new" says.
+// machine returns a Machine that equals template "new", unless options change it.
 func machine(name string, options ...option) *v1alpha1.Machine {
 	m := &v1alpha1.Machine{Spec: spec("v1.35.4")}
 	m.Name, m.UID = name, "uid-of-x"

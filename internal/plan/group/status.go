@@ -9,8 +9,8 @@ import (
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// Status of a group of which so much was done: gone are those of the plan's missing
-// Machines that the API server does not know.
+// Status returns the status of a group after the plan was carried out, possibly in part. Gone are
+// the missing Machines that the API server does not have either.
 func Status(g *v1alpha1.MachineGroup, p Plan, created, gone []string, digest string, err error) v1alpha1.MachineGroupStatus {
 	s := v1alpha1.MachineGroupStatus{
 		ObservedGeneration: g.Generation,
@@ -23,7 +23,7 @@ func Status(g *v1alpha1.MachineGroup, p Plan, created, gone []string, digest str
 	return s
 }
 
-// applied is the group's only condition. It keeps its time as long as its status does.
+// applied returns the only condition of a group. Its transition time changes only with its status.
 func applied(g *v1alpha1.MachineGroup, err error) metav1.Condition {
 	c := metav1.Condition{Type: v1alpha1.ConditionApplied, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonApplied}
 	if err != nil {

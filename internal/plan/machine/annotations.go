@@ -11,8 +11,8 @@ import (
 	"github.com/drover-dev/drover/internal/plan"
 )
 
-// annotationsValid is False while annotations have values that Drover passes over. It
-// is nil for a Machine that never had any.
+// annotationsValid is False while the Machine or its Node has annotations with invalid values,
+// which Drover ignores. It is nil for a Machine that never had any.
 func annotationsValid(f facts) *plan.Condition {
 	var wrong []string
 	if v, ok := f.Machine.Annotations[machinev1alpha1.AnnotationDeletionCost]; ok {

@@ -10,7 +10,7 @@ import (
 	"github.com/drover-dev/drover/internal/plan"
 )
 
-// TestAMachineFailsForLackOfRoom after its capacityTimeout, and no other Machine does.
+// TestAMachineFailsForLackOfRoom checks that only a Machine with an expired capacityTimeout fails.
 func TestAMachineFailsForLackOfRoom(t *testing.T) {
 	const code = "CapacityExhausted"
 	refused := func(code string) plan.VM {
@@ -68,7 +68,8 @@ func TestAMachineFailsForLackOfRoom(t *testing.T) {
 	}
 }
 
-// TestTheCreationTimeoutBeginsWhenThereIsRoom, however long the Machine was Failed before.
+// TestTheCreationTimeoutBeginsWhenThereIsRoom even if the Machine was Failed for a long time
+// before.
 func TestTheCreationTimeoutBeginsWhenThereIsRoom(t *testing.T) {
 	m := machine(machinev1alpha1.MachineStatus{
 		Phase: machinev1alpha1.MachineFailed, FailureReason: machinev1alpha1.FailureCapacityTimeout, FailureMessage: "none left",

@@ -12,15 +12,15 @@ import (
 	"github.com/drover-dev/drover/internal/plan"
 )
 
-// A Machine is late to join from lateAfter on, counted from when its VM ran, and if its Node is
-// there and not healthy from lateWithNode on: a network plugin may take some minutes. Only the
-// console of a VM that is late is read, which most clouds count as a call.
+// A Machine is late to join if its Node does not exist at lateAfter, counted from the start of its
+// VM. It is also late if the Node is not healthy at lateWithNode: a network plugin may take some
+// minutes. Only the console of a late VM is read, because most clouds count that as an API call.
 const (
 	lateAfter    = time.Minute
 	lateWithNode = 5 * time.Minute
 )
 
-// lateAt is when the Machine is late to join, zero if it cannot be.
+// lateAt returns the time from which the Machine is late to join, zero if it cannot be late.
 func (f facts) lateAt() time.Time {
 	if f.hasRun || f.node.healthy || f.VM.State != plan.VMRunning {
 		return time.Time{}
@@ -37,14 +37,14 @@ func (f facts) isLate() bool {
 	return !at.IsZero() && !f.now.Before(at)
 }
 
-// hasToExplain reports whether the console may say why the VM does not join: it is late, or ended
-// by itself.
+// hasToExplain reports whether the console may explain why the VM does not join: it is late, or it
+// failed before it ever ran.
 func (f facts) hasToExplain() bool {
 	return f.isLate() || f.VM.State == plan.VMFailed && !f.hasRun
 }
 
-// untilLate is how long it takes until the Machine is late, 0 if it is, or if its console is
-// not reported.
+// untilLate returns the time until the Machine is late. It is 0 if the Machine is late, or if its
+// console is not reported.
 func (f facts) untilLate() time.Duration {
 	if at := f.lateAt(); f.VM.Console != nil && !at.IsZero() {
 		return max(0, at.Sub(f.now))
@@ -57,8 +57,8 @@ func (f facts) readsConsole(d decision) bool {
 	return f.VM.Console != nil && f.isLate() && d.phase != machinev1alpha1.MachineFailed
 }
 
-// bootstrapProgress is the last bootstrap step that the console reports while it has to explain why
-// the VM does not join, or the recorded one.
+// bootstrapProgress returns the last bootstrap step that the console reports while it has to
+// explain why the VM does not join. Otherwise it returns the recorded step.
 func (f facts) bootstrapProgress() *machinev1alpha1.BootstrapProgress {
 	if f.hasRun || f.node.healthy {
 		return nil
@@ -81,7 +81,8 @@ func (f facts) bootstrapProgress() *machinev1alpha1.BootstrapProgress {
 	return out
 }
 
-// notJoinedReason is the reason of the condition NodeReady of a Machine whose Node has not joined.
+// notJoinedReason returns the reason of the condition NodeReady of a Machine whose Node has not
+// joined.
 func (f facts) notJoinedReason() string {
 	c := f.VM.Console
 	switch {
@@ -94,10 +95,11 @@ func (f facts) notJoinedReason() string {
 	return machinev1alpha1.ReasonNodeNotJoined
 }
 
-// describeConsole returns what explains on the console why the VM does not join: the step of its
-// bootstrap, else the refusal of its user data, else the last lines. It is empty if there is a Node.
+// describeConsole explains from the console why the VM does not join. It returns the bootstrap
+// step, or else the refusal of the user data, or else the last lines. It is empty if there is a
+// Node.
 func (f facts) describeConsole() string {
-	// An unreachable cluster explains more: the Node may be there.
+	// An unreachable cluster is the better explanation: the Node may exist.
 	if f.node.Present || f.node.Error != "" || !f.hasToExplain() || f.VM.Console == nil {
 		return ""
 	}
@@ -118,7 +120,7 @@ func (f facts) describeConsole() string {
 	return ""
 }
 
-// describeProgress of a bootstrap. A VM that has ended tries no step again.
+// describeProgress describes a bootstrap step. A VM that ended does not try a step again.
 func describeProgress(p *machinev1alpha1.BootstrapProgress, ended bool) string {
 	switch {
 	case p.State == machinev1alpha1.BootstrapFailed && ended:
@@ -135,8 +137,8 @@ func describeProgress(p *machinev1alpha1.BootstrapProgress, ended bool) string {
 	return fmt.Sprintf("bootstrap step %s is running", p.Step)
 }
 
-// keptConsole is the end of the console of a Machine that failed before it ran. It stays when the
-// VM is gone.
+// keptConsole returns the end of the console of a Machine that failed before it ran. It is kept
+// after the VM is deleted.
 func keptConsole(f facts, d decision) string {
 	if d.failure == nil || f.hasRun {
 		return ""

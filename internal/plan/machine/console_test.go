@@ -13,7 +13,7 @@ import (
 	"github.com/drover-dev/drover/internal/workernode"
 )
 
-// running since the creation of its Machine, with a console.
+// runningWith returns a VM with a console that has run since the creation of its Machine.
 func runningWith(c *plan.Console) plan.VM {
 	return plan.VM{State: plan.VMRunning, ProviderID: id, Console: c}
 }
@@ -117,7 +117,7 @@ func TestWhatTheConsoleOfALateMachineShows(t *testing.T) {
 			if got := len(d.Events) == 1 && d.Events[0].Reason == tc.because && d.Events[0].Message == tc.want; got != tc.event {
 				t.Errorf("%s: events %v", tc.reason, d.Events)
 			}
-			// Without another change it is reported once, whatever the guest writes next.
+			// Further output of the guest alone causes no second event.
 			o.Machine.Status = d.Status
 			o.Machine.Status.Conditions = []metav1.Condition{{Type: c.Type, Status: "False", Reason: c.Reason, Message: "before"}}
 			if again := Plan(created.Add(tc.after), o); len(again.Events) > 0 {
@@ -260,7 +260,7 @@ func TestAVMThatFailsBeforeItsNodeKeepsItsConsole(t *testing.T) {
 	}
 }
 
-// TestAConsoleIsNoAuthority has a guest that claims to be done.
+// TestAConsoleIsNoAuthority checks that no output of a guest changes a decision.
 func TestAConsoleIsNoAuthority(t *testing.T) {
 	for _, now := range []time.Time{created.Add(2 * time.Minute), late} {
 		o := Observed{Machine: machine(joining(machinev1alpha1.JoinStatus{})), VM: runningWith(&plan.Console{}), WorkerNode: workerNodeThat("", "")}

@@ -1,6 +1,6 @@
-// Package machine is the planner of the step lifecycle, which sums up a Machine: it decides
-// what the Machine's Node shall be like, and the Machine's status.
+// Package machine is the planner of the step lifecycle. It decides the desired state of a Machine's
+// Node, and the Machine's status.
 //
-// It decides a Machine's phase from the answers of the steps before it and from what is
-// known of the Node. Failed is final: a Machine that failed is replaced, not repaired.
+// It derives the phase from the outputs of the earlier steps and from the observed Node. Failed is
+// final: a Machine that failed is replaced, not repaired.
 package machine

@@ -10,7 +10,7 @@ import (
 	"github.com/drover-dev/drover/internal/plan"
 )
 
-// events tell what changed since the status that was observed.
+// events reports the changes since the observed status.
 func events(f facts, d Desired) []plan.Event {
 	var out []plan.Event
 	before := f.before
@@ -41,7 +41,7 @@ func events(f facts, d Desired) []plan.Event {
 		told := meta.FindStatusCondition(before.Conditions, c.Type)
 		switch {
 		case c.Reason == machinev1alpha1.ReasonBootstrapFailing || c.Reason == machinev1alpha1.ReasonUserDataRefused:
-			// The guest writes the message: another one is no news.
+			// The guest writes the message, so a new message alone causes no event.
 			if told == nil || told.Reason != c.Reason {
 				out = append(out, plan.Event{Warning: true, Reason: c.Reason, Message: c.Message})
 			}
@@ -54,7 +54,7 @@ func events(f facts, d Desired) []plan.Event {
 	return out
 }
 
-// reasonsOfUpdates are those of conditions and events, by the state of an update in place.
+// reasonsOfUpdates are the reasons of conditions and events, by the state of an update in place.
 var reasonsOfUpdates = map[machinev1alpha1.UpdateState]string{
 	machinev1alpha1.UpdateCandidate: machinev1alpha1.ReasonUpdateCandidate,
 	machinev1alpha1.UpdateDraining:  machinev1alpha1.ReasonUpdateDraining,
@@ -63,7 +63,7 @@ var reasonsOfUpdates = map[machinev1alpha1.UpdateState]string{
 	machinev1alpha1.UpdateFailed:    machinev1alpha1.ReasonUpdateFailed,
 }
 
-// describe an update in place.
+// describe an update in place for an event or condition.
 func describe(m *machinev1alpha1.Machine, u *machinev1alpha1.UpdateStatus) string {
 	to := u.ID
 	if want := m.Spec.InPlaceUpdate; want != nil {
@@ -83,7 +83,7 @@ func describe(m *machinev1alpha1.Machine, u *machinev1alpha1.UpdateStatus) strin
 	}
 }
 
-// ofPhase is the event of a phase that begins.
+// ofPhase returns the event of a phase that begins.
 func ofPhase(f facts, d Desired) (plan.Event, bool) {
 	switch s := d.Status; s.Phase {
 	case machinev1alpha1.MachineProvisioning:

@@ -13,12 +13,12 @@ import (
 	"github.com/drover-dev/drover/internal/workernode"
 )
 
-// facts of a Machine follow from what is observed, and from nothing that is decided. They
-// are computed once, and no stage changes them.
+// facts of a Machine follow only from the observed state, never from a decision. They are computed
+// once, and no stage changes them.
 type facts struct {
 	Observed
 	now time.Time
-	// before is the status that was observed.
+	// before is the observed status.
 	before machinev1alpha1.MachineStatus
 	// hasRun means that the Machine had a healthy Node.
 	hasRun bool
@@ -27,48 +27,48 @@ type facts struct {
 	isNodeKnown bool
 	// everJoined means that the Machine had a Node at any time.
 	everJoined bool
-	// providerID of the Machine's VM. The Machine remembers it for when its VM can no longer
-	// be asked. It names the VM to people and to the cluster-autoscaler, and proves nothing:
-	// which Node is the Machine's is decided by the token that the Node joined with.
+	// providerID of the Machine's VM. The status keeps it for the time when the VM can no longer be
+	// observed. It identifies the VM to users and to the cluster-autoscaler, and proves nothing: a
+	// Node is claimed by the token that it joined with.
 	providerID string
-	// addresses that the cloud reports of the VM, or reported last: never what the Node
-	// reports of itself.
+	// addresses that the cloud reports or last reported for the VM. The Node's own report is never
+	// used.
 	addresses []workernode.Address
 	// problem that a user can fix, nil if there is none.
 	problem *plan.Problem
-	// isRefused means that the provider does not create the VM, and reports why.
+	// isRefused means that the provider cannot create the VM and reports an error.
 	isRefused bool
-	// exhaustedSince is since when the cloud refuses the VM for lack of room, nil if it does
-	// not.
+	// exhaustedSince is the time since which the cloud refuses the VM for lack of room, nil if it
+	// does not.
 	exhaustedSince *metav1.Time
-	// isInvalid means that there is no VM, and that a user has to fix a problem first.
+	// isInvalid means that there is no VM, and that a user must fix a problem first.
 	isInvalid bool
-	// refusedUntil is when there last ceased to be a reason not to create the VM: now, if
-	// there was one before.
+	// refusedUntil is the time at which the last reason not to create the VM ended: now, if there
+	// was a reason before.
 	refusedUntil *metav1.Time
-	// waitsFor describes in a line what keeps a Machine from running.
+	// waitsFor describes in one line the condition that the Machine waits for.
 	waitsFor string
-	// mayFail means that the Machine may become Failed for its Node, or for having none.
+	// mayFail means that the state or absence of the Node may make the Machine Failed.
 	mayFail bool
-	// skipsRemediation is an annotation of Machine or Node.
+	// skipsRemediation means that the Machine or the Node has the annotation.
 	skipsRemediation bool
-	// replaceRequested means that the Machine shall be replaced, and nodeRequestedReplacement
-	// that its Node requested that. A request of the Node stays in force without the annotation:
-	// else a kubelet could have replacements created and deleted all the time. The value false
-	// of the Machine calls it off.
+	// replaceRequested means that the Machine shall be replaced, and nodeRequestedReplacement that
+	// its Node requested that. A request of the Node stays in force after the annotation is
+	// removed: otherwise a kubelet could cause an endless series of replacements that are created
+	// and deleted. The value "false" on the Machine cancels it.
 	replaceRequested, nodeRequestedReplacement bool
 	// untilNodeMayRequest is the time until a request of the Node counts, 0 if there is none to
 	// wait for.
 	untilNodeMayRequest time.Duration
 	// preserve is the value of the annotation that is in force.
 	preserve string
-	// judgesHealth means that the Machine may become Failed because its Node is unhealthy.
-	// An old observation is no reason.
+	// judgesHealth means that an unhealthy Node may make the Machine Failed. A stale observation
+	// must not.
 	judgesHealth bool
-	// creationTimeout of the Machine, and the deadline of one that has not run. The deadline
-	// is zero if it does not count: while the VM is refused, of whatever class the error is, and while what it is
-	// to be made from is invalid: a replacement would only ask for the same, and what
-	// recovers, or is fixed, lets the Machine continue as it is.
+	// creationTimeout of the Machine, and the deadline of one that has not run. The deadline is
+	// zero while the VM is refused with any error code, and while the input is invalid. A
+	// replacement would request the same VM, and this Machine continues once the cloud recovers or
+	// a user fixes the input.
 	creationTimeout time.Duration
 	deadline        time.Time
 }
@@ -113,8 +113,8 @@ func factsOf(now time.Time, o Observed) facts {
 	return f
 }
 
-// takeVerdict of the cloud's inventory, unless the Node is Ready or cannot be observed: a list that
-// is wrong, for whatever reason, must not fail a Machine that works.
+// takeVerdict applies the verdict of the cloud's inventory unless the Node is Ready or cannot be
+// observed: a wrong list must not fail a working Machine.
 func (f *facts) takeVerdict() {
 	v := f.VM.Verdict
 	if v == nil || !f.isNodeKnown || f.node.ready || f.skipsRemediation || f.TargetUnreachable || f.now.Before(f.JudgeAfter) {
@@ -138,9 +138,9 @@ func (f facts) asksFor(annotation string) bool {
 	return f.Machine.Annotations[annotation] == "true" || f.node.Annotations[annotation] == "true"
 }
 
-// nodeMayRequestAfter is the age from which a Machine is replaced because its Node requests
-// it. A kubelet writes the annotations of its Node: without a limit, each replacement could
-// request the next one at once.
+// nodeMayRequestAfter is the age from which a request of its Node replaces a Machine. A kubelet
+// writes the annotations of its Node: without this limit, each replacement could request the next
+// one at once.
 const nodeMayRequestAfter = 5 * time.Minute
 
 func (f *facts) requestReplacement() {
@@ -163,8 +163,8 @@ func (f facts) beginOfExhaustion() *metav1.Time {
 	return whole(f.now)
 }
 
-// capacityDeadline is when the Machine is Failed if the cloud has no room for it until then,
-// zero if it waits for room.
+// capacityDeadline returns the time at which the Machine fails if the cloud still has no room. It
+// is zero if the Machine has no capacityTimeout or is not refused for lack of room.
 func (f facts) capacityDeadline() time.Time {
 	if f.exhaustedSince == nil || f.Machine.Spec.CapacityTimeout == nil {
 		return time.Time{}
@@ -203,8 +203,7 @@ func (f facts) describeWait() string {
 	return fmt.Sprintf("waiting for the Node of VM %s", f.VM.ProviderID)
 }
 
-// untilFailed is how long it takes from a deadline that was missed until the Machine is
-// Failed for it.
+// untilFailed returns the time until a Machine that misses the deadline fails.
 func (f facts) untilFailed(deadline time.Time) time.Duration {
 	if f.TargetUnreachable {
 		return plan.InFlight
@@ -218,7 +217,7 @@ func (f facts) untilFailed(deadline time.Time) time.Duration {
 // isUnhealthy reports whether the Node is unhealthy now.
 func isUnhealthy(u *machinev1alpha1.Unhealthiness) bool { return u != nil && u.Until == nil }
 
-// whole seconds are what a status has.
+// whole truncates a time to whole seconds, as a status stores it.
 func whole(t time.Time) *metav1.Time {
 	w := metav1.NewTime(t.UTC().Truncate(time.Second))
 	return &w

@@ -15,8 +15,8 @@ import (
 	"github.com/drover-dev/drover/internal/workernode"
 )
 
-// wellAgain is for how long a Node must be healthy until it counts as well again. One
-// that is Ready for a moment each time that its kubelet is restarted never is.
+// wellAgain is the time for which a Node must be healthy before its unhealthiness is over. A Node
+// that is Ready only for a moment after each restart of its kubelet never recovers.
 const wellAgain = time.Minute
 
 func healthConditions(h machinev1alpha1.Health) []machinev1alpha1.HealthCondition {
@@ -26,7 +26,7 @@ func healthConditions(h machinev1alpha1.Health) []machinev1alpha1.HealthConditio
 	return h.Conditions
 }
 
-// unhealthy conditions of a Node that is there, or was, other than Ready.
+// unhealthy returns the unhealthy conditions of a Node, other than Ready.
 func unhealthy(conditions []workernode.Condition, h machinev1alpha1.Health) []workernode.Condition {
 	var out []workernode.Condition
 	for _, c := range conditions {
@@ -38,8 +38,8 @@ func unhealthy(conditions []workernode.Condition, h machinev1alpha1.Health) []wo
 	return out
 }
 
-// unhealthiness of the Node of a Machine that has run. It is a fact: it changes when
-// the Node's conditions do, not with time nor with what they say for people.
+// unhealthiness of the Node of a Machine that has run. It changes only with the Node's conditions,
+// not with time nor with their messages.
 func unhealthiness(f facts, u *machinev1alpha1.UpdateStatus) *machinev1alpha1.Unhealthiness {
 	before := f.before.Unhealthy
 	if !f.hasRun {
@@ -67,8 +67,8 @@ func unhealthiness(f facts, u *machinev1alpha1.UpdateStatus) *machinev1alpha1.Un
 	return &s
 }
 
-// since when the Node is unhealthy for a condition: those that share health.timeout
-// share its beginning too.
+// since returns the time since which the Node is unhealthy because of a condition. Conditions
+// without a timeout of their own share health.timeout, so they share its start too.
 func since(c workernode.Condition, lasting machinev1alpha1.Unhealthiness, h machinev1alpha1.Health, at metav1.Time) metav1.Time {
 	shares := ownTimeout(h, c.Type, c.Status) == nil
 	for _, was := range lasting.Conditions {
@@ -81,7 +81,8 @@ func since(c workernode.Condition, lasting machinev1alpha1.Unhealthiness, h mach
 	return at
 }
 
-// failsAt is when the Machine is Failed for its Node if that is not healthy by then.
+// failsAt returns the time at which the Machine fails if its Node is not healthy by then, and the
+// condition that decides.
 func failsAt(m *machinev1alpha1.Machine, u machinev1alpha1.Unhealthiness) (time.Time, machinev1alpha1.UnhealthyCondition) {
 	first, why := time.Time{}, machinev1alpha1.UnhealthyCondition{Since: u.Since}
 	if len(u.Conditions) == 0 {
@@ -129,18 +130,18 @@ func nodeHealthy(f facts, d decision) *plan.Condition {
 	return nil
 }
 
-// prospect says what becomes of a Machine whose Node is unhealthy.
+// prospect describes the next change of a Machine whose Node is unhealthy.
 func prospect(f facts, d decision) string {
 	at, _ := failsAt(f.Machine, *d.unhealthy)
 	switch {
 	case d.phase == machinev1alpha1.MachineFailed:
 		return "the Machine is Failed"
 	case f.Machine.Spec.Health.Disabled:
-		return "the Machine stays Unknown, as spec.health.disabled says"
+		return "the Machine stays Unknown, as spec.health.disabled requires"
 	case f.skipsRemediation:
-		return fmt.Sprintf("the Machine stays Unknown, as %s says", machinev1alpha1.AnnotationSkipRemediation)
+		return fmt.Sprintf("the Machine stays Unknown, as %s requires", machinev1alpha1.AnnotationSkipRemediation)
 	case !f.mayFail || !f.isNodeKnown:
-		return "nobody knows the Node as it is now, so that the Machine stays Unknown"
+		return "the Node cannot be observed; the Machine stays Unknown"
 	}
 	return fmt.Sprintf("the Machine is Failed at %s unless its Node is healthy before", at.UTC().Format(time.RFC3339))
 }
@@ -157,5 +158,8 @@ func describeBad(conditions []machinev1alpha1.UnhealthyCondition) string {
 		}
 		each = append(each, s)
 	}
-	return "Of the Node " + strings.Join(each, ", ")
+	if len(each) > 1 {
+		return "Node conditions " + strings.Join(each, ", ")
+	}
+	return "Node condition " + each[0]
 }

@@ -13,7 +13,8 @@ import (
 	"github.com/drover-dev/drover/internal/workernode"
 )
 
-// nodeWith conditions of these types and statuses; it is Ready unless they say otherwise.
+// nodeWith returns a Node with these types and statuses of conditions. It is Ready unless they
+// include Ready.
 func nodeWith(conditions ...string) *workernode.WorkerNode {
 	wn := readyNode()
 	for i := 0; i < len(conditions); i += 2 {
@@ -27,12 +28,12 @@ func nodeWith(conditions ...string) *workernode.WorkerNode {
 	return wn
 }
 
-// A life is a Machine that runs, and what is seen of it.
+// A life is a running Machine with its observed state and the last decision.
 type life struct {
 	t *testing.T
 	o Observed
 	d Desired
-	// events that there were.
+	// events that were emitted so far.
 	events []string
 }
 
@@ -42,7 +43,7 @@ func alive(t *testing.T) *life {
 	return l
 }
 
-// at is what becomes of it when its Node looks like that, so long after soon.
+// at plans with the given Node, the given time after soon.
 func (l *life) at(after time.Duration, wn *workernode.WorkerNode) *life {
 	l.o.WorkerNode = wn
 	l.d = Plan(soon.Add(after), l.o)
@@ -88,7 +89,7 @@ func TestHealth(t *testing.T) {
 				l.t.Errorf("called again in %s, want 1s", l.d.CallAgain)
 			}
 			l.at(timeout, notReady).is("Failed")
-			if l.d.Status.FailureReason != "NodeUnhealthy" || l.d.Status.FailureMessage != "Of the Node Ready is False, for longer than 10m0s" {
+			if l.d.Status.FailureReason != "NodeUnhealthy" || l.d.Status.FailureMessage != "Node condition Ready is False, for longer than 10m0s" {
 				l.t.Errorf("it failed with %s: %s", l.d.Status.FailureReason, l.d.Status.FailureMessage)
 			}
 		},
@@ -222,7 +223,7 @@ func TestHealth(t *testing.T) {
 		"ItTellsWhatWillBecomeOfItAndOfEachChangeOnce": func(l *life) {
 			for _, after := range []time.Duration{0, time.Second, time.Minute} {
 				l.at(after, notReady)
-				if c := l.condition(machinev1alpha1.ConditionNodeHealthy); c.Status != "False" || c.Message != "Of the Node Ready is False: the Machine is Failed at 2030-01-01T12:11:00Z unless its Node is healthy before" {
+				if c := l.condition(machinev1alpha1.ConditionNodeHealthy); c.Status != "False" || c.Message != "Node condition Ready is False: the Machine is Failed at 2030-01-01T12:11:00Z unless its Node is healthy before" {
 					l.t.Errorf("after %s the condition is %+v", after, c)
 				}
 			}

@@ -11,8 +11,8 @@ import (
 	"github.com/drover-dev/drover/internal/plan"
 )
 
-// joinStatus adds the milestones that are reached now to those that the status has: each is set
-// once. It stays nil for a Machine that has run before its milestones were recorded.
+// joinStatus adds the milestones that are reached now to the recorded ones: each is set once. It
+// stays nil for a Machine that ran before milestones were recorded.
 func joinStatus(f facts) *machinev1alpha1.JoinStatus {
 	before := f.before.Join
 	if before == nil && f.hasRun {
@@ -32,8 +32,8 @@ func joinStatus(f facts) *machinev1alpha1.JoinStatus {
 	return out
 }
 
-// withConsole adds the console of a Machine that failed, which is removed if the failure is taken
-// back.
+// withConsole adds the console of a Machine that failed. If the failure is revoked, it removes the
+// console.
 func withConsole(join *machinev1alpha1.JoinStatus, text string) *machinev1alpha1.JoinStatus {
 	if join == nil && text == "" || join != nil && join.Console == text {
 		return join
@@ -46,7 +46,8 @@ func withConsole(join *machinev1alpha1.JoinStatus, text string) *machinev1alpha1
 	return out
 }
 
-// reached milestones by what is observed now, nil for those that are not.
+// reached returns the milestones that are reached by the observed state, nil for each of the
+// remaining ones.
 func (f facts) reached() map[machinev1alpha1.JoinMilestone]*metav1.Time {
 	now := whole(f.now)
 	out := map[machinev1alpha1.JoinMilestone]*metav1.Time{
@@ -69,14 +70,15 @@ func (f facts) reached() map[machinev1alpha1.JoinMilestone]*metav1.Time {
 	return out
 }
 
-// describeJoin names the last milestone that was reached, and what is missing to the next one. It
-// is empty if none was reached: then the VM itself is what is waited for.
+// describeJoin names the last milestone that was reached, and explains the next one. It is empty if
+// none was reached, because the Machine then waits for the VM itself.
 func describeJoin(f facts) string {
 	s := joinStatus(f)
 	var last, missing machinev1alpha1.JoinMilestone
 	for _, name := range machinev1alpha1.JoinMilestones() {
 		if s.At(name) != nil {
-			// What was skipped was not seen: a Node is there without a request that was watched.
+			// A skipped milestone was not observed: the Node exists without a watched certificate
+			// request.
 			last, missing = name, ""
 		} else if missing == "" {
 			missing = name
@@ -92,7 +94,7 @@ func describeJoin(f facts) string {
 	return text
 }
 
-// explainMissing says what a milestone that was not reached means, and where to look.
+// explainMissing explains a milestone that was not reached, and where to look.
 func (f facts) explainMissing(name machinev1alpha1.JoinMilestone) string {
 	switch name {
 	case machinev1alpha1.JoinVMRunning:

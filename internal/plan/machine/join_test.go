@@ -17,7 +17,7 @@ func at(minutes int) *metav1.Time {
 	return &metav1.Time{Time: created.Add(time.Duration(minutes) * time.Minute)}
 }
 
-// milestones of a status as name@minutes.
+// milestones formats those of a status as name@minutes.
 func milestones(s *machinev1alpha1.JoinStatus) string {
 	if s == nil {
 		return "nil"

@@ -12,32 +12,32 @@ import (
 	"github.com/drover-dev/drover/internal/workernode"
 )
 
-// A node is what is known of a Machine's Node.
+// A node is the observed state of a Machine's Node.
 type node struct {
-	// joined means that the Node is there, or was.
+	// joined means that the Node exists or existed.
 	joined bool
-	// ready means that the Node is Ready, as far as is known.
+	// ready means that the Node was last observed as Ready.
 	ready bool
-	// since when it is Ready.
+	// since is the time of the last transition of its condition Ready.
 	since *metav1.Time
-	// bad are the conditions for which the Node is unhealthy.
+	// bad are the conditions that make the Node unhealthy.
 	bad []workernode.Condition
-	// starting means that it has startup taints.
+	// starting means that it is Ready and still has startup taints.
 	starting bool
 	// healthy means that it is Ready, and neither unhealthy nor starting.
 	healthy bool
-	// goneSince is since when the Node is known to have been deleted.
+	// goneSince is the time since which the Node is known to be deleted.
 	goneSince time.Time
-	// status of the Node's own Ready condition, "" when there is none.
+	// status of the Node's own Ready condition, "" if there is none.
 	status string
-	// message says why the Node is not Ready, or not there.
+	// message explains why the Node is not healthy or does not exist.
 	message string
 
 	workernode.Observation
 }
 
-// nodeOf a Machine. Startup taints count only for a Machine that has not run before:
-// what comes back is not started anew.
+// nodeOf returns the observed Node of a Machine. Startup taints count only for a Machine that has
+// never run: a Node that recovers is not starting.
 func nodeOf(now time.Time, m *machinev1alpha1.Machine, wn *workernode.WorkerNode, hasRun bool) node {
 	if wn == nil {
 		return node{}
@@ -82,12 +82,13 @@ func nodeOf(now time.Time, m *machinev1alpha1.Machine, wn *workernode.WorkerNode
 	return n
 }
 
-// isGone reports whether the Node was there, and is known not to be there any more.
+// isGone reports whether the Node existed and is known to be deleted.
 func (n node) isGone(hasRun bool) bool {
 	return n.Error == "" && !n.Present && (n.joined || hasRun)
 }
 
-// causeOf a condition is what its reporter says: a reason, a message, or both.
+// causeOf returns the reason and the message of a condition, or one of them, for the end of a
+// message.
 func causeOf(c workernode.Condition) string {
 	switch {
 	case c.Reason == "" && c.Message == "":
@@ -98,10 +99,10 @@ func causeOf(c workernode.Condition) string {
 	return ": " + c.Reason + ": " + c.Message
 }
 
-// notReady says why the Node is not Ready.
+// notReady explains why the Node is not Ready.
 func (n node) notReady(providerID, cause string) string {
 	switch {
-	// An unreachable cluster, or wrong credentials, say more than what was seen last.
+	// An unreachable cluster, or wrong credentials, explain more than the last observation.
 	case n.Error != "":
 		return n.Error
 	case !n.Present && n.Join.Unproven != "":

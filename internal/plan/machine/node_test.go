@@ -17,7 +17,7 @@ func TestNodeGoneSince(t *testing.T) {
 	type sight struct {
 		after time.Duration
 		node  *workernode.WorkerNode
-		// since when after soon, negative for no time.
+		// since is the expected time after soon, negative for no time.
 		since time.Duration
 		phase machinev1alpha1.MachinePhase
 	}
@@ -99,7 +99,7 @@ func TestTheDrainOfTheNodeIsInTheStatus(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			wn := readyNode()
 			wn.Observation.Drain, wn.Observation.Drained = tc.drain, tc.drained
-			// What was there before does not stay.
+			// The result must not depend on the previous status.
 			status := machinev1alpha1.MachineStatus{Phase: "Running", Drain: &machinev1alpha1.DrainStatus{}, Drained: !tc.drained}
 			got := Plan(soon, Observed{Machine: machine(status), VM: plan.VM{State: plan.VMRunning, ProviderID: id}, WorkerNode: wn}).Status
 			if diff := cmp.Diff(tc.drain, got.Drain); diff != "" || got.Drained != tc.drained {
@@ -109,9 +109,9 @@ func TestTheDrainOfTheNodeIsInTheStatus(t *testing.T) {
 	}
 }
 
-// A providerID of the status alone has parameters, by which a Node that was there is found
-// again, and nothing else: no phase in which a Node is trusted, and no addresses, by which
-// certificates are approved.
+// A providerID that is only in the status yields parameters, by which an existing Node is found
+// again, and nothing else. It yields no phase in which the Node is trusted, and no addresses, by
+// which certificates are approved.
 func TestAForgedProviderIDGivesParametersOnly(t *testing.T) {
 	forged := machinev1alpha1.MachineStatus{
 		Phase: "Running", ProviderID: "test:///others",

@@ -11,7 +11,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// ReturnGrace is the input's, or the default.
+// ReturnGrace returns the value of the input, or the default.
 func ReturnGrace(input *fn.Lifecycle) (time.Duration, error) {
 	switch g := input.ReturnGrace; {
 	case g == nil:
@@ -23,14 +23,14 @@ func ReturnGrace(input *fn.Lifecycle) (time.Duration, error) {
 	}
 }
 
-// NeedsTarget says whether a decision is one that must not be made blindly: only then is the
-// Machine's cluster asked for, since that costs another call of the function.
+// NeedsTarget reports whether a decision depends on the reachability of the Machine's cluster. Only
+// then is the configuration requested, because that costs another call of the function.
 func (o Observed) NeedsTarget(d Desired) bool {
 	fails := d.Status.Phase == machinev1alpha1.MachineFailed && o.Machine.Status.Phase != machinev1alpha1.MachineFailed
 	return fails || d.Status.Phase == machinev1alpha1.MachineUnknown
 }
 
-// ObserveTarget adds what the configuration of the Machine's cluster says of it, nil if there is none.
+// ObserveTarget adds the state of the target cluster by its configuration, nil if there is none.
 func (o *Observed) ObserveTarget(c *clusterv1alpha1.ClusterProviderConfig, grace time.Duration) {
 	if c == nil {
 		return

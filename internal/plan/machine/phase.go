@@ -8,18 +8,19 @@ import (
 	"github.com/drover-dev/drover/internal/plan"
 )
 
-// nodeGoneGrace is for how long a Node may be gone: somebody who deletes it and
-// restarts the kubelet gets it back.
+// nodeGoneGrace is the time for which a Node may be missing. A Node that a user deletes is
+// registered again when the kubelet restarts.
 const nodeGoneGrace = 30 * time.Second
 
-// A failure is why a Machine is Failed.
+// A failure is the reason why a Machine is Failed.
 type failure struct {
 	reason  machinev1alpha1.FailureReason
 	code    string
 	message string
 }
 
-// decide a Machine's phase. While it is updated in place its Node may come and go.
+// decide returns the phase of a Machine. During an update in place, the Node may be deleted and
+// registered again.
 func decide(f facts, d decision) (machinev1alpha1.MachinePhase, *failure) {
 	why := failed(f, d.unhealthy)
 	switch {
@@ -41,8 +42,9 @@ func decide(f facts, d decision) (machinev1alpha1.MachinePhase, *failure) {
 	return machinev1alpha1.MachinePending, nil
 }
 
-// isTakenBack says whether a failure is that was the Node's: it is healthy after all,
-// or shall not be judged. Nobody shall delete a Machine that works.
+// isTakenBack reports whether the recorded failure no longer applies: the Node is healthy, the
+// Machine is exempt from remediation, or the cloud had room after all. This prevents the deletion
+// of a working Machine.
 func isTakenBack(f facts) bool {
 	switch {
 	case f.VM.State == plan.VMLost || f.VM.State == plan.VMFailed || f.VM.State == plan.VMCreateUnknown:
@@ -88,14 +90,14 @@ func failed(f facts, sick *machinev1alpha1.Unhealthiness) *failure {
 	return ofCreation(f)
 }
 
-// isLossConfirmed reports whether the Node agrees with the cloud that the VM is gone. A Node
-// that cannot be observed confirms nothing. The failure may be another: a
-// cloud-controller-manager deletes the Node before the VM is missed.
+// isLossConfirmed reports whether the Node confirms the loss of the VM that the cloud reports. A
+// Node that cannot be observed confirms nothing. The failure may have another reason: a
+// cloud-controller-manager deletes the Node before the provider misses the VM.
 func (f facts) isLossConfirmed() bool {
 	return f.VM.State == plan.VMLost && f.isNodeKnown && !f.node.ready
 }
 
-// ofNode is the failure of a Machine whose Node is unhealthy for too long.
+// ofNode returns the failure of a Machine whose Node is unhealthy for too long.
 func ofNode(f facts, sick *machinev1alpha1.Unhealthiness) *failure {
 	if !isUnhealthy(sick) || !f.judgesHealth {
 		return nil
@@ -108,8 +110,8 @@ func ofNode(f facts, sick *machinev1alpha1.Unhealthiness) *failure {
 	return &failure{machinev1alpha1.FailureNodeUnhealthy, "", message}
 }
 
-// ofCapacity is the failure of a Machine for whose VM the cloud has no room. Of some Machines
-// their set knows that before a VM is requested.
+// ofCapacity returns the failure of a Machine for whose VM the cloud has no room. For some
+// Machines, the set knows that before a VM is requested.
 func ofCapacity(f facts) *failure {
 	if code := f.Machine.Annotations[machinev1alpha1.AnnotationExhausted]; code != "" && f.VM.State == plan.VMAbsent && f.providerID == "" {
 		return &failure{machinev1alpha1.FailureCapacityTimeout, code, "the cloud had no room for another Machine of the set, so that no VM was requested"}
@@ -122,7 +124,7 @@ func ofCapacity(f facts) *failure {
 	return &failure{machinev1alpha1.FailureCapacityTimeout, f.VM.ErrorCode, message}
 }
 
-// ofCreation is the failure of a Machine that does not come to run in time.
+// ofCreation returns the failure of a Machine that does not run before its deadline.
 func ofCreation(f facts) *failure {
 	if f.deadline.IsZero() || f.now.Before(f.deadline) {
 		return nil

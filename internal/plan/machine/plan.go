@@ -8,27 +8,28 @@ import (
 	"github.com/drover-dev/drover/internal/workernode"
 )
 
-// Observed is what the step sees.
+// Observed is the view of the step.
 type Observed struct {
 	Machine *machinev1alpha1.Machine
-	// Bootstrap and VM are the words of the steps before.
+	// Bootstrap and VM are the outputs of the earlier steps.
 	Bootstrap plan.Bootstrap
 	VM        plan.VM
-	// WorkerNode is what is known of the Node, nil until parameters for it were decided on.
+	// WorkerNode is the observed Node, nil until parameters for it were decided.
 	WorkerNode *workernode.WorkerNode
-	// CloudNamesNodes means that the name of the Node is not the Machine's.
+	// CloudNamesNodes means that the cloud sets the name of the Node, so that it differs from the
+	// Machine's.
 	CloudNamesNodes bool
-	// TargetUnreachable means that the cluster that the Machine joins cannot be
-	// reached: what is known of its Node is old, and no Machine becomes Failed for it.
+	// TargetUnreachable means that the target cluster is unreachable. The observation of the Node
+	// is stale then, and no Machine fails because of it.
 	TargetUnreachable bool
-	// JudgeAfter is when Machines become Failed for their Nodes again, once the cluster
-	// could not be reached. It is zero when there is nothing to wait for.
+	// JudgeAfter is the time from which a Node may make its Machine Failed again after an outage of
+	// the cluster. It is zero if there was none.
 	JudgeAfter time.Time
 }
 
-// Desired is what the step wants.
+// Desired is the output of the step.
 type Desired struct {
-	// WorkerNode has what the Node shall be like. It is nil until the VM's providerID is known.
+	// WorkerNode is the desired state of the Node. It is nil until the VM's providerID is known.
 	WorkerNode *workernode.Parameters
 	// ReadConsole means that the provider shall report the console of the VM.
 	ReadConsole bool
@@ -37,21 +38,21 @@ type Desired struct {
 	plan.Report
 }
 
-// A decision is made in the order of its fields. Each is decided by the facts and by the
-// fields before it.
+// A decision is made in the order of its fields. Each field depends on the facts and on the fields
+// before it.
 type decision struct {
 	// update in place, nil if there is none.
 	update *machinev1alpha1.UpdateStatus
-	// unhealthy is nil for a Machine whose Node never was.
+	// unhealthy is nil for a Machine whose Node never was unhealthy.
 	unhealthy *machinev1alpha1.Unhealthiness
 	phase     machinev1alpha1.MachinePhase
 	// failure is nil unless the Machine is Failed.
 	failure *failure
-	// preservation, which may be over, nil if none was asked for.
+	// preservation, possibly expired, nil if none was requested.
 	preservation *machinev1alpha1.Preservation
 }
 
-// Plan sums up a Machine.
+// Plan decides the status of a Machine and the parameters of its Node.
 func Plan(now time.Time, o Observed) Desired {
 	f := factsOf(now, o)
 	d := decision{update: update(f)}

@@ -32,8 +32,8 @@ func phaseIs(p machinev1alpha1.MachinePhase) machinev1alpha1.MachineStatus {
 	return machinev1alpha1.MachineStatus{Phase: p}
 }
 
-// workerNodeThat has a Node of the name, whose Ready condition has the status. Without a
-// status it is gone, and without a name there never was one.
+// workerNodeThat returns a Node of the name whose Ready condition has the status. Without a status
+// the Node is deleted, and without a name there never was one.
 func workerNodeThat(node, status string) *workernode.WorkerNode {
 	wn := &workernode.WorkerNode{Parameters: workernode.Parameters{ProviderID: id}}
 	wn.Observation.NodeName = node
@@ -44,7 +44,7 @@ func workerNodeThat(node, status string) *workernode.WorkerNode {
 	return wn
 }
 
-// starting is a Node that waits for its network plugin.
+// starting returns a Node that waits for its network plugin.
 func starting() *workernode.WorkerNode {
 	wn := readyNode()
 	wn.Observation.StartupTaints = []string{"cni:NoSchedule"}
@@ -53,13 +53,13 @@ func starting() *workernode.WorkerNode {
 
 func readyNode() *workernode.WorkerNode { return workerNodeThat("m", "True") }
 
-// unreachable is a Node as it was seen last.
+// unreachable makes a Node one that can no longer be observed.
 func unreachable(wn *workernode.WorkerNode) *workernode.WorkerNode {
 	wn.Observation.Error, wn.Observation.Synced = "unreachable", false
 	return wn
 }
 
-// nodeGone is the status of a Machine whose Node is gone since then.
+// nodeGone returns the status of a Machine whose Node is gone since the given time.
 func nodeGone(p machinev1alpha1.MachinePhase, since time.Time) machinev1alpha1.MachineStatus {
 	return machinev1alpha1.MachineStatus{Phase: p, NodeRef: &machinev1alpha1.NodeReference{Name: "m"}, NodeGoneSince: &metav1.Time{Time: since}}
 }
@@ -379,7 +379,7 @@ func TestAPlanIsTheSameForTheSameView(t *testing.T) {
 	if diff := cmp.Diff(Plan(soon, o), Plan(soon, o)); diff != "" {
 		t.Error(diff)
 	}
-	// What it wants shares nothing with what it saw.
+	// The output shares no memory with the view.
 	Plan(soon, o).WorkerNode.Labels["a"] = "x"
 	if o.Machine.Spec.Metadata.Labels["a"] != "b" {
 		t.Error("the view was changed")
@@ -395,7 +395,7 @@ func TestTheStatusIsOfTheGenerationThatWasSeen(t *testing.T) {
 	}
 }
 
-// refusedWith an error: so the status was written while there was no VM.
+// refusedWith returns a status that was recorded while the VM was refused with an error code.
 func refusedWith(code string) machinev1alpha1.MachineStatus {
 	s := phaseIs("Provisioning")
 	s.LastOperation = &machinev1alpha1.LastOperation{
@@ -405,7 +405,7 @@ func refusedWith(code string) machinev1alpha1.MachineStatus {
 	return s
 }
 
-// invalidSince a status was written that says so.
+// invalidSince returns a status that was recorded while the input was invalid.
 func invalidSince() machinev1alpha1.MachineStatus {
 	s := refusedWith("")
 	s.Phase = "Pending"
@@ -471,7 +471,7 @@ func TestCreationTimeoutCountsFromTheEndOfARefusal(t *testing.T) {
 	}
 }
 
-// TestTheNodeConfirmsTheLossOfAVM has a VM that its provider does not find.
+// TestTheNodeConfirmsTheLossOfAVM plans with a VM that its provider does not find.
 func TestTheNodeConfirmsTheLossOfAVM(t *testing.T) {
 	const id = "local:///zone-a/vm-1"
 	lost := plan.VM{State: plan.VMLost, ProviderID: id, Message: "gone"}

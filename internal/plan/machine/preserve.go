@@ -13,8 +13,8 @@ import (
 	"github.com/drover-dev/drover/internal/workernode"
 )
 
-// preserve is the value that is in force: the Node's, or else the Machine's. What is
-// none of the values is passed over.
+// preserve returns the value that is in force: the Node's, or else the Machine's. Invalid values
+// are ignored.
 func preserve(f facts) string {
 	if v := f.node.Annotations[machinev1alpha1.AnnotationPreserve]; preservesNode(v) {
 		return v
@@ -34,13 +34,14 @@ func preservesNode(value string) bool {
 	}
 }
 
-// preservesMachine knows one value more, which the Machine's set writes.
+// preservesMachine accepts one additional value, which the Machine's set writes.
 func preservesMachine(value string) bool {
 	return preservesNode(value) || value == machinev1alpha1.PreserveAuto
 }
 
-// preservation that the value asks for. It keeps its time whatever else asks for it
-// meanwhile. Once it is over only another value, or the same after none, begins anew.
+// preservation that the value requests. It keeps its times if another value requests it in the
+// meantime. An expired preservation restarts only with another value, or if the annotation was
+// removed in between.
 func preservation(f facts, d decision) *machinev1alpha1.Preservation {
 	switch f.preserve {
 	case machinev1alpha1.PreserveNow:
@@ -64,14 +65,14 @@ func preservation(f facts, d decision) *machinev1alpha1.Preservation {
 	return &p
 }
 
-// lasts says whether the Machine is preserved now.
+// lasts reports whether the Machine is preserved now.
 func lasts(now time.Time, p *machinev1alpha1.Preservation) bool {
 	return p != nil && now.Before(p.Until.Time)
 }
 
-// protect the Node of a Machine that is preserved from the cluster-autoscaler and, if
-// the Machine is Failed, from pods. What was emptied for that stays empty: a Failed
-// Machine that is no longer preserved is about to go.
+// protect the Node of a preserved Machine from the cluster-autoscaler and, if the Machine is
+// Failed, from pods. A Node that was drained for that stays drained: a Failed Machine that is no
+// longer preserved is about to be deleted.
 func protect(p *workernode.Parameters, f facts, d decision) {
 	failed, preserved := d.phase == machinev1alpha1.MachineFailed, lasts(f.now, d.preservation)
 	if preserved {

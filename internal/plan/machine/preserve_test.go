@@ -13,8 +13,8 @@ import (
 	"github.com/drover-dev/drover/internal/workernode"
 )
 
-// preservable is a Machine of a phase, with what it and its Node ask for, and what it
-// said of its preservation before.
+// preservable returns a Machine of a phase, with the annotations of the Machine and of its Node,
+// and the recorded preservation.
 func preservable(phase machinev1alpha1.MachinePhase, machineAsks, nodeAsks string, before *machinev1alpha1.Preservation) Observed {
 	m := machine(machinev1alpha1.MachineStatus{Phase: phase, Preservation: before, NodeRef: &machinev1alpha1.NodeReference{Name: "m"}})
 	m.Spec.Preserve.Timeout.Duration = time.Hour
@@ -139,8 +139,8 @@ func TestThePreservedNodeIsProtected(t *testing.T) {
 	}
 }
 
-// told carries a plan's conditions over, as the controller does.
-func told(o Observed, d Desired) Observed {
+// applied copies the status and the conditions of a plan to the Machine, as the controller does.
+func applied(o Observed, d Desired) Observed {
 	m := o.Machine.DeepCopy()
 	m.Status = d.Status
 	for _, c := range d.Conditions {
@@ -178,7 +178,7 @@ func TestAPreservationIsToldFromItsBeginningToItsEnd(t *testing.T) {
 		if c := conditionOf(d, machinev1alpha1.ConditionPreserved); c.Reason != s.reason || (c.Status == "True") != (s.reason == "Preserved") {
 			t.Errorf("%s: %+v", s.name, c)
 		}
-		o = told(o, d)
+		o = applied(o, d)
 	}
 }
 
@@ -204,7 +204,7 @@ func TestAnnotationsThatArePassedOverAreToldOnce(t *testing.T) {
 	if len(d.Events) != 1 || !d.Events[0].Warning || d.Events[0].Reason != "AnnotationInvalid" || d.Events[0].Message != want {
 		t.Errorf("got %v", d.Events)
 	}
-	o = told(o, d)
+	o = applied(o, d)
 	if d = Plan(soon, o); len(d.Events) > 0 {
 		t.Errorf("told again: %v", d.Events)
 	}
@@ -217,8 +217,8 @@ func TestAnnotationsThatArePassedOverAreToldOnce(t *testing.T) {
 	}
 }
 
-// TestAPreservedMachineDoesNotShowItsFailureToTheAutoscaler, which would delete it: the root
-// field is empty as long as it is preserved.
+// TestAPreservedMachineDoesNotShowItsFailureToTheAutoscaler, which would delete it: the root field
+// is empty as long as the Machine is preserved.
 func TestAPreservedMachineDoesNotShowItsFailureToTheAutoscaler(t *testing.T) {
 	const lost = "the VM is gone"
 	broken := func(value string, before *machinev1alpha1.Preservation, root string) Observed {

@@ -30,7 +30,7 @@ func TestAProblemIsAnEventOnceAndAgainWhenItChanges(t *testing.T) {
 		if len(d.Events) != step.want {
 			t.Errorf("problem %v: events %v, want %d", step.problem, d.Events, step.want)
 		}
-		o = told(o, d)
+		o = applied(o, d)
 	}
 }
 
@@ -146,7 +146,7 @@ func TestAMachineIsNotFailedForANodeThatCannotBeObserved(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := Observed{Machine: machine(phaseIs("Running")), VM: plan.VM{State: plan.VMRunning, ProviderID: id}, WorkerNode: workerNodeThat("m", "False")}
 			change(&o)
-			want := "Of the Node Ready is False: nobody knows the Node as it is now, so that the Machine stays Unknown"
+			want := "Node condition Ready is False: the Node cannot be observed; the Machine stays Unknown"
 			if c := conditionOf(Plan(soon, o), machinev1alpha1.ConditionNodeHealthy); c.Message != want {
 				t.Errorf("%q, want %q", c.Message, want)
 			}

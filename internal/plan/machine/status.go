@@ -7,8 +7,8 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// status says what is known. What once was known of VM and Node stays when they can
-// no longer be asked.
+// status returns the new status. Observations of VM and Node are kept when they can no longer be
+// observed.
 func status(f facts, d decision) machinev1alpha1.MachineStatus {
 	s := machinev1alpha1.MachineStatus{
 		Phase:        d.phase,
@@ -36,7 +36,7 @@ func status(f facts, d decision) machinev1alpha1.MachineStatus {
 	case !f.node.goneSince.IsZero():
 		s.NodeGoneSince = whole(f.node.goneSince)
 	case !f.isNodeKnown && !f.node.Present:
-		// An outage does not bring the Node back: nodeGoneGrace must not begin again after it.
+		// An outage does not restore the Node: nodeGoneGrace must not restart after it.
 		s.NodeGoneSince = f.before.NodeGoneSince
 	}
 	if f.node.joined {
@@ -48,7 +48,7 @@ func status(f facts, d decision) machinev1alpha1.MachineStatus {
 	}
 	if f.node.healthy {
 		s.ReadySince = f.node.since
-		// Ready was not all that it lacked.
+		// The Node was Ready before, but another condition made it unhealthy.
 		if sick := d.unhealthy; sick != nil && sick.Until != nil && f.node.since.Before(sick.Until) {
 			s.ReadySince = sick.Until
 		}
@@ -56,8 +56,8 @@ func status(f facts, d decision) machinev1alpha1.MachineStatus {
 	if d.failure != nil {
 		s.FailureReason = d.failure.reason
 		s.LossConfirmed = f.isLossConfirmed()
-		// The cluster-autoscaler deletes whatever has the root field. It must not see it on a
-		// Machine that is kept.
+		// The cluster-autoscaler deletes each Machine with the root field. It must not see the
+		// field on a preserved Machine.
 		if !lasts(f.now, d.preservation) {
 			s.FailureMessage = d.failure.message
 		}
@@ -66,7 +66,7 @@ func status(f facts, d decision) machinev1alpha1.MachineStatus {
 	return s
 }
 
-// addresses of the VM or, at clouds that do not tell, of the Node.
+// addresses of the VM or, at clouds that report none, of the Node.
 func addresses(f facts) []machinev1alpha1.Address {
 	known := f.addresses
 	if len(known) == 0 {
@@ -82,7 +82,7 @@ func addresses(f facts) []machinev1alpha1.Address {
 	return f.before.Addresses
 }
 
-// operation that is under way, or was the last.
+// operation that is in progress, or was the last.
 func operation(f facts, d decision) machinev1alpha1.LastOperation {
 	if op := f.before.LastOperation; op != nil && f.before.Phase == machinev1alpha1.MachineFailed && d.failure != nil {
 		return *op
@@ -99,7 +99,7 @@ func operation(f facts, d decision) machinev1alpha1.LastOperation {
 	}
 	switch {
 	case f.everJoined && d.phase != machinev1alpha1.MachineJoining && (d.failure == nil || f.hasRun):
-		// It was ended well, whatever became of VM and Node afterwards.
+		// The join succeeded. A later failure of VM or Node does not change that.
 		op.Type, op.State = machinev1alpha1.OperationJoin, machinev1alpha1.OperationSuccessful
 		op.Description = fmt.Sprintf("Node %s joined", nodeName(f))
 	case d.failure != nil:
@@ -122,7 +122,8 @@ func updateOperation(f facts, u *machinev1alpha1.UpdateStatus) machinev1alpha1.L
 	return op
 }
 
-// lastOperation has the time of the last change, so that it is written only then.
+// lastOperation keeps the time of an unchanged operation, so that the status does not change
+// without need.
 func lastOperation(now time.Time, before *machinev1alpha1.LastOperation, op machinev1alpha1.LastOperation) *machinev1alpha1.LastOperation {
 	if before != nil && before.LastUpdateTime != nil {
 		op.LastUpdateTime = before.LastUpdateTime

@@ -13,14 +13,13 @@ import (
 	"github.com/drover-dev/drover/internal/workernode"
 )
 
-// update is how far the update in place is that the spec asks for, and nil if it asks
-// for none.
+// update returns the state of the update in place that the spec requests, nil if it requests none.
 //
 //	Candidate -> Draining -> Updating -> Succeeded
 //	                                  -> Failed -> Succeeded
 //
-// Another ID starts anew. An update that is no longer asked for is over when the Node
-// is uncordoned.
+// Another ID starts a new update. An update that is no longer requested ends when the Node is
+// uncordoned.
 func update(f facts) *machinev1alpha1.UpdateStatus {
 	want, before := f.Machine.Spec.InPlaceUpdate, f.before.Update
 	if want == nil {
@@ -46,7 +45,7 @@ func update(f facts) *machinev1alpha1.UpdateStatus {
 	return &s
 }
 
-// next state of an update that is selected, and what there is to say of it.
+// next returns the next state and message of an update that is selected.
 func next(now time.Time, s machinev1alpha1.UpdateStatus, want *machinev1alpha1.MachineUpdate, wn *workernode.WorkerNode) (machinev1alpha1.UpdateState, string) {
 	switch s.State {
 	case machinev1alpha1.UpdateSucceeded:
@@ -69,14 +68,14 @@ func next(now time.Time, s machinev1alpha1.UpdateStatus, want *machinev1alpha1.M
 	return machinev1alpha1.UpdateDraining, ""
 }
 
-// An agentAnswer is what a node's agent says of an update.
+// An agentAnswer is the result of an update that a node's agent reports.
 type agentAnswer struct {
 	succeeded, failed bool
 	message           string
 }
 
-// answer of the agent to this very request. An observation from before the Node had the
-// request is an answer to another one.
+// answer returns the agent's answer to this request only. Before the Node has the labels of this
+// request, an observed answer belongs to an earlier one.
 func answer(wn *workernode.WorkerNode, id string) agentAnswer {
 	if wn == nil || !upToDate(wn) {
 		return agentAnswer{}
@@ -101,13 +100,13 @@ func uncordoned(wn *workernode.WorkerNode) bool {
 	return wn == nil || !wn.Parameters.Drained && !wn.Observation.Drained && upToDate(wn)
 }
 
-// begun means that the Node is, or may be, cordoned for the update.
+// begun reports whether the Node is, or may be, cordoned for the update.
 func begun(s *machinev1alpha1.UpdateStatus) bool {
 	return s != nil && s.State != machinev1alpha1.UpdateCandidate
 }
 
-// beingUpdated means that the Node is drained for an update, or in the hands of its
-// agent, and says nothing of its health.
+// beingUpdated reports whether the Node is drained for an update or under the control of its agent.
+// Its conditions are then no sign of its health.
 func beingUpdated(s *machinev1alpha1.UpdateStatus) bool {
 	return begun(s) && s.State != machinev1alpha1.UpdateFailed
 }
@@ -120,7 +119,7 @@ func updateTimeout(want *machinev1alpha1.MachineUpdate) time.Duration {
 	return plan.Timeout(want.Timeout, machinev1alpha1.DefaultUpdateTimeout)
 }
 
-// onNode puts what the agent, and people, read of an update onto the Node.
+// onNode adds the labels, annotations and the taint by which the agent and users follow an update.
 func onNode(p *workernode.Parameters, want *machinev1alpha1.MachineUpdate, s *machinev1alpha1.UpdateStatus) {
 	if want == nil || s == nil {
 		return
@@ -132,8 +131,8 @@ func onNode(p *workernode.Parameters, want *machinev1alpha1.MachineUpdate, s *ma
 	if want.Selected && s.State != machinev1alpha1.UpdateDraining {
 		p.Labels[machinev1alpha1.LabelUpdate] = machinev1alpha1.UpdateLabelReady
 	}
-	// As on Nodes that are replaced: pods that leave another Node rather go where they
-	// will not have to leave again. It goes with the request.
+	// The same taint is on Nodes that are replaced: pods that leave another Node prefer a Node that
+	// they will not have to leave again. It is removed with the request.
 	outdated := workernode.Taint{Key: machinev1alpha1.TaintOutdated, Effect: string(corev1.TaintEffectPreferNoSchedule)}
 	if !slices.ContainsFunc(p.Taints, func(t workernode.Taint) bool { return t.Key == outdated.Key && t.Effect == outdated.Effect }) {
 		p.Taints = append(p.Taints, outdated)

@@ -109,7 +109,7 @@ func TestANodeThatWaitsForAnUpdateIsNotPreferred(t *testing.T) {
 	outdated := workernode.Taint{Key: machinev1alpha1.TaintOutdated, Effect: "PreferNoSchedule"}
 	for _, state := range []machinev1alpha1.UpdateState{machinev1alpha1.UpdateCandidate, machinev1alpha1.UpdateDraining, machinev1alpha1.UpdateFailed, ""} {
 		m := machine(machinev1alpha1.MachineStatus{Phase: machinev1alpha1.MachineRunning})
-		// A set on its way out may have said so already.
+		// A set that is being replaced may have added the taint already.
 		m.Spec.Taints = []machinev1alpha1.Taint{{Key: outdated.Key, Effect: "NoExecute"}}
 		want := []workernode.Taint{{Key: outdated.Key, Effect: "NoExecute"}}
 		if state != "" {
@@ -129,8 +129,8 @@ func TestANodeThatWaitsForAnUpdateIsNotPreferred(t *testing.T) {
 	}
 }
 
-// TestAnUpdateThatIsWithdrawnEndsWithTheCordonOfItsNode and not before: until then the Machine
-// does not run.
+// TestAnUpdateThatIsWithdrawnEndsWithTheCordonOfItsNode and not before: until then the Machine does
+// not run.
 func TestAnUpdateThatIsWithdrawnEndsWithTheCordonOfItsNode(t *testing.T) {
 	cases := map[string]struct {
 		state  machinev1alpha1.UpdateState
@@ -262,7 +262,7 @@ func TestAnUpdateIsReportedFromItsBeginningToItsEnd(t *testing.T) {
 			if !strings.HasPrefix(said, step.operation) || d.Status.Update != nil && op.Type == machinev1alpha1.OperationUpdate && !strings.HasSuffix(condition, op.Description) {
 				t.Errorf("%s: last operation %q, want %q", step.does, said, step.operation)
 			}
-			o = told(o, d)
+			o = applied(o, d)
 			m = o.Machine
 		}
 	}

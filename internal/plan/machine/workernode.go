@@ -7,8 +7,7 @@ import (
 	"github.com/drover-dev/drover/internal/workernode"
 )
 
-// workerNode has what the Node of the Machine shall be like, from the moment that the
-// providerID is known.
+// workerNode returns the desired state of the Machine's Node, nil until the providerID is known.
 func workerNode(f facts, d decision) *workernode.Parameters {
 	if f.providerID == "" {
 		return nil
@@ -44,7 +43,7 @@ func labels(m *machinev1alpha1.Machine) map[string]string {
 	return out
 }
 
-// annotations by which people and the cluster-autoscaler find a Node's Machine.
+// annotations by which users and the cluster-autoscaler find a Node's Machine.
 func annotations(m *machinev1alpha1.Machine) map[string]string {
 	out := map[string]string{}
 	maps.Copy(out, m.Spec.Metadata.Annotations)

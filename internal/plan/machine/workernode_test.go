@@ -37,8 +37,8 @@ func TestTheNodeGetsWhatTheMachineSays(t *testing.T) {
 	}
 }
 
-// TestTheAgentOfTheNodeSeesTheStageOfAnUpdate by the label, which is ready only while the Node
-// is drained.
+// TestTheAgentOfTheNodeSeesTheStageOfAnUpdate by the label, which is ready only while the Node is
+// drained.
 func TestTheAgentOfTheNodeSeesTheStageOfAnUpdate(t *testing.T) {
 	drained := readyNode()
 	drained.Parameters.Drained, drained.Observation.Drained = true, true

@@ -1,9 +1,9 @@
-// Package nodetemplate decides what the cluster-autoscaler is told of the Nodes of a
-// MachineDeployment or MachineSet before there are any.
+// Package nodetemplate decides which NodeTemplate a MachineDeployment or MachineSet gets. It
+// describes the Nodes to the cluster-autoscaler before any exists.
 //
-// The autoscaler reads spec.template.spec.infrastructureRef, and of the object that it names
-// status.capacity and status.nodeInfo. The template asks for the object: without the reference
-// nothing reads it, and two kinds may have objects of the same name.
+// The autoscaler reads spec.template.spec.infrastructureRef, and then status.capacity and
+// status.nodeInfo of the object that it names. A NodeTemplate is created only if the template has
+// the reference: nothing reads it otherwise, and objects of the two kinds may have the same name.
 package nodetemplate
 
 import (
@@ -21,38 +21,39 @@ import (
 
 const refField = "spec.template.spec.infrastructureRef"
 
-// Observed is what a step sees.
+// Observed is the view of the planner.
 type Observed struct {
 	// Owner is the MachineDeployment or MachineSet.
 	Owner metav1.Object
 	Kind  string
-	// Ref of its template, nil if there is none.
+	// Ref of the owner's template, nil if there is none.
 	Ref *machinev1alpha1.InfrastructureReference
-	// Class of the Machines that would be created now, nil if there is none that can be used.
+	// Class of a Machine that would be created now, nil if no class can be used.
 	Class *machinev1alpha1.MachineClass
-	// Derived is what the Composition of its provider derives from what the class asks of the
-	// cloud, nil if that is nothing. Memory is that of the VM.
+	// Derived is the capacity that the provider's Composition derives from the class, nil if it
+	// derives none. Memory is that of the VM.
 	Derived *machinev1alpha1.NodeCapacity
-	// NotDerived is why the Composition could not tell, "" if it could or has nothing to tell.
+	// NotDerived is the reason why the Composition could not derive the capacity, "" if it could or
+	// does not derive any.
 	NotDerived string
-	// There is the NodeTemplate of the owner's name, nil if there is none.
+	// There is the existing NodeTemplate of the owner's name, nil if there is none.
 	There *machinev1alpha1.NodeTemplate
 }
 
-// A Decision is what a step wants.
+// A Decision is the output of the planner.
 type Decision struct {
-	// NodeTemplate is nil if there shall be none.
+	// NodeTemplate is nil if none shall exist.
 	NodeTemplate *machinev1alpha1.NodeTemplate
-	// Condition is nil for objects that ask for none.
+	// Condition is nil for an owner that does not request a NodeTemplate.
 	Condition *plan.Condition
 }
 
-// Asks reports whether a template asks for a NodeTemplate under the name of its owner.
+// Asks reports whether a template requests a NodeTemplate under the name of its owner.
 func Asks(ref *machinev1alpha1.InfrastructureReference, owner string) bool {
 	return ref.IsNodeTemplate() && ref.Name == owner
 }
 
-// Plan decides.
+// Plan decides the NodeTemplate and the condition of an owner.
 func Plan(o Observed) Decision {
 	switch {
 	case !o.Ref.IsNodeTemplate():
@@ -75,7 +76,8 @@ func Plan(o Observed) Decision {
 	return d
 }
 
-// statusOf the Nodes of the class. Without a class it stays as it is, and is not known.
+// statusOf returns the status for the Nodes of the class. Without a usable class it returns the
+// existing status and false.
 func statusOf(o Observed) (machinev1alpha1.NodeTemplateStatus, bool) {
 	status := machinev1alpha1.NodeTemplateStatus{}
 	if o.Class == nil {
@@ -96,18 +98,18 @@ func statusOf(o Observed) (machinev1alpha1.NodeTemplateStatus, bool) {
 		status.NodeInfo.OperatingSystem = cmp.Or(c.OperatingSystem, status.NodeInfo.OperatingSystem)
 	}
 	if pods := o.Class.Spec.Kubelet.MaxPods; pods != nil && status.Capacity != nil {
-		// The kubelet is configured with it, whatever the class tells.
+		// The kubelet is configured with this value, so it overrides that of the class.
 		status.Capacity[corev1.ResourcePods] = *resource.NewQuantity(int64(*pods), resource.DecimalSI)
 	}
 	return status, true
 }
 
-// Of the memory of a VM its firmware and its kernel keep some, which the Node does not report. An
-// autoscaler that is told too much makes Nodes on which its pods do not fit, and one that is told
-// a little less loses that little. Karpenter takes off as much by default.
+// The firmware and the kernel of a VM reserve some of its memory, which the Node does not report.
+// If the reported capacity is too high, the autoscaler creates Nodes on which its pods do not fit.
+// If it is a little too low, only that difference is lost. Karpenter subtracts as much by default.
 const usablePerMille int64 = 925
 
-// usable capacity of a Node, of what its VM has.
+// usable returns the capacity of the Node of a VM, from the capacity of the VM.
 func usable(vm *machinev1alpha1.NodeCapacity) *machinev1alpha1.NodeCapacity {
 	if vm == nil {
 		return nil
@@ -128,12 +130,12 @@ func unknown(o Observed) *plan.Condition {
 		"%s has no cpu and memory in spec.nodeCapacity.capacity%s: the cluster-autoscaler cannot scale up from zero", o.Class.Reference(), why)
 }
 
-// Lacks reports whether a class does not tell the cpu and the memory of its Nodes itself.
+// Lacks reports whether a class does not specify the cpu and the memory of its Nodes.
 func Lacks(class *machinev1alpha1.MachineClass) bool {
 	return class.Spec.NodeCapacity == nil || !isKnown(class.Spec.NodeCapacity.Capacity)
 }
 
-// isKnown reports whether the autoscaler can tell which pods fit on a Node.
+// isKnown reports whether the autoscaler can determine which pods fit on a Node.
 func isKnown(capacity corev1.ResourceList) bool {
 	cpu, memory := capacity[corev1.ResourceCPU], capacity[corev1.ResourceMemory]
 	return cpu.Sign() > 0 && memory.Sign() > 0

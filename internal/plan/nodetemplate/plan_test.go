@@ -63,7 +63,7 @@ func TestPlan(t *testing.T) {
 		ref   *machinev1alpha1.InfrastructureReference
 		class *machinev1alpha1.MachineClass
 		there *machinev1alpha1.NodeTemplate
-		// derived by the Composition, and what keeps it from that.
+		// derived by the Composition, or the reason why it could not.
 		derived    *machinev1alpha1.NodeCapacity
 		notDerived string
 		// status of the NodeTemplate, nil if there is none.

@@ -12,7 +12,7 @@ import (
 	shared "github.com/drover-dev/drover/internal/plan"
 )
 
-// maxNamed is how many VMs a message names.
+// maxNamed is the number of VMs that a message names.
 const maxNamed = 5
 
 func (p *plan) found() shared.Condition {
@@ -61,7 +61,7 @@ func (p *plan) found() shared.Condition {
 	return c
 }
 
-// held is how many orphans are not deleted however few there are.
+// held is the number of orphans that are not deleted, regardless of the limit.
 func (p *plan) held() int { return p.unproven + p.inUse + p.unseen + p.pending }
 
 func (p *plan) describeHeld() string {
@@ -82,7 +82,7 @@ func (p *plan) describeHeld() string {
 	return strings.Join(parts, ", ")
 }
 
-// events tell of what is new against the observed status.
+// events reports the changes since the observed status.
 func (p *plan) events(s machinev1alpha1.OrphanCollectorStatus, found shared.Condition) []shared.Event {
 	var out []shared.Event
 	if (p.problem() != "" || found.Reason == machinev1alpha1.ReasonTooManyOrphans) && found.IsNew(p.Collector.Status.Conditions) {
@@ -123,7 +123,7 @@ func (p *plan) events(s machinev1alpha1.OrphanCollectorStatus, found shared.Cond
 	return append(out, p.resourceEvents(s.Resources)...)
 }
 
-// resourceEvents report resources beside VMs that are new against the observed status.
+// resourceEvents report unused resources that are not in the observed status yet.
 func (p *plan) resourceEvents(now []machinev1alpha1.UnusedResource) []shared.Event {
 	var names []string
 	n := 0
@@ -144,7 +144,7 @@ func (p *plan) resourceEvents(now []machinev1alpha1.UnusedResource) []shared.Eve
 	return []shared.Event{{Warning: true, Reason: machinev1alpha1.EventUnusedResourceFound, Message: "Nothing uses " + strings.Join(names, ", ") + "; they are not deleted"}}
 }
 
-// list some of the orphans.
+// list names the first orphans and counts the remaining ones.
 func list(orphans ...[]machinev1alpha1.Orphan) string {
 	var names []string
 	n := 0

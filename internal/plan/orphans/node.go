@@ -2,30 +2,30 @@ package orphans
 
 import "fmt"
 
-// A Node is what the target cluster of a VM has of it, and what was found with it.
+// A Node is the result of the search for the Node of a VM in its target cluster.
 type Node struct {
-	// Looked means that somebody has looked for the Node of the VM.
+	// Looked means that the search was carried out.
 	Looked bool
-	// Machine whose VM has the name of this one, empty if there is none or the name is not
-	// known.
+	// Machine whose VM has the name of this one. It is empty if there is none or the name is
+	// unknown.
 	Machine string
 	// Name of the Node and the Cluster that has it, empty if there is none.
 	Name, Cluster string
 	// Ready is the condition Ready of the Node.
 	Ready bool
-	// Problem is why it is not known whether the VM has a Node that is Ready, empty if that is
+	// Problem is the reason why it is unknown whether the VM has a Ready Node, empty if that is
 	// known.
 	Problem string
 }
 
-// mayGo reports whether the Node of an orphan lets it go. A Node that is Ready runs what
-// nobody drained, and a control plane that was restored from a backup lacks Machines whose
-// Nodes are in use. If nobody can look at the Node, a person who looked at the VM decides.
+// mayGo reports whether the Node of an orphan allows its deletion. A Ready Node runs pods that were
+// not drained: a control plane that was restored from a backup lacks Machines whose Nodes are in
+// use. If the Node cannot be observed, the user decides by a confirmation.
 func (p *plan) mayGo(vm VM, n Node) bool {
 	return n.Looked && !n.Ready && (n.Problem == "" || p.isConfirmed(vm))
 }
 
-// hold is why a VM is not deleted that mayGo holds.
+// hold explains why a VM is not deleted if mayGo is false.
 func (n Node) hold() string {
 	switch {
 	case n.Ready:

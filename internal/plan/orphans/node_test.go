@@ -115,10 +115,10 @@ func TestTheStatusNamesTheNodeAndWhatToDo(t *testing.T) {
 	}
 }
 
-// byName is of a VM whose tags name no Machine.
+// byName makes a VM one whose tags name no Machine.
 func byName(u *Unclaimed) { u.Owner = Owner{Namespace: "ns", VMName: "web-" + u.ExternalName} }
 
-// adoptedByName is of one that is adopted.
+// adoptedByName does the same for an adopted VM.
 func adoptedByName(a *Adopted) { a.Owner = Owner{Namespace: "ns", VMName: "web-" + a.ExternalName} }
 
 func TestAVMWhoseMachineIsKnownByItsNameAlone(t *testing.T) {

@@ -14,48 +14,47 @@ import (
 )
 
 const (
-	// maxInFlight is how many orphans are deleted at once.
+	// maxInFlight is the number of orphans that are deleted at once.
 	maxInFlight = 10
-	// maxListed is how many orphans the status names.
+	// maxListed is the number of orphans that the status names.
 	maxListed = 20
-	// fleetPerOrphan is how many claimed VMs there must be for each orphan that may be
-	// deleted without a confirmation.
+	// fleetPerOrphan is the number of claimed VMs that must exist for each orphan that is deleted
+	// without a confirmation.
 	fleetPerOrphan = 5
 )
 
-// A VM at a cloud, and the Machine that it was made for by its tags.
+// A VM at a cloud, and the Machine that it was created for by its tags.
 type VM struct {
 	ExternalName string
 	ProviderID   string
-	// Installation that made it.
+	// Installation that created it.
 	Installation string
-	// Cluster is the name of the configuration of the target cluster that it was made for.
+	// Cluster is the name of the configuration of the target cluster that it was created for.
 	Cluster string
 	Owner   Owner
 }
 
-// An Owner is the Machine that a VM was made for. At a cloud whose tags name no Machine it is
-// known by the name of its VM alone: Machine and UID are empty.
+// An Owner is the Machine that a VM was created for. At a cloud whose tags name no Machine, only
+// the name of the VM identifies it: Machine and UID are empty.
 type Owner struct {
 	Namespace, Machine string
 	UID                types.UID
-	// VMName is the name of the VM, and of its VM resource, empty if it is not known.
+	// VMName is the name of the VM and of its VM resource, empty if it is unknown.
 	VMName string
 }
 
 // isNamed reports whether the tags of the VM name the Machine.
 func (o Owner) isNamed() bool { return o.Machine != "" }
 
-// Standing is what is there of an Owner. Either of the two makes that its VM is none of
-// ours.
+// Standing reports which objects of an Owner exist. If one exists, the VM is no orphan.
 type Standing struct {
-	// Machine with the Owner's name and UID.
+	// Machine with the Owner's name and UID exists.
 	Machine bool
-	// Resource says that the VM resource of this Machine is there.
+	// Resource means that the VM resource of this Machine exists.
 	Resource bool
 }
 
-// An Unclaimed VM is one that the inventory names.
+// An Unclaimed VM is one that the inventory reports.
 type Unclaimed struct {
 	VM
 	FirstSeen   time.Time
@@ -64,74 +63,73 @@ type Unclaimed struct {
 	Node Node
 }
 
-// confirmed says whether two looks, the grace period apart, saw it unclaimed.
+// confirmed reports whether two reads, the grace period apart, found it unclaimed.
 func (u Unclaimed) confirmed(grace time.Duration) bool {
 	return u.ConfirmedAt != nil && u.ConfirmedAt.Sub(u.FirstSeen) >= grace
 }
 
-// An Adopted VM is one that the collector composes a VM resource for.
+// An Adopted VM is one for which the collector composes a VM resource.
 type Adopted struct {
 	VM
 	Standing
 	Node Node
-	// Observed is false for one that the collector's references do not name: see
-	// [shared.Child].
+	// Observed is false if the collector's references do not name the resource: see [shared.Child].
 	Observed bool
 	// Terminating means that the resource is being deleted.
 	Terminating bool
-	// MayDelete says whether the resource may delete the VM.
+	// MayDelete means that the resource may delete the VM.
 	MayDelete bool
-	// Seen says that the provider found the VM, and Missing that it did not.
+	// Seen means that the provider found the VM, and Missing that it did not.
 	Seen, Missing bool
-	// Trouble is the provider's error, if there is one.
+	// Trouble is the provider's error, "" if there is none.
 	Trouble string
 }
 
-// Inventory is what the collector's inventory says.
+// Inventory is the report of the collector's inventory.
 type Inventory struct {
-	// Problem says why nothing can be concluded from it, "" if it can.
+	// Problem is the reason why nothing can be decided by the report, "" if it is usable.
 	Problem string
-	// Pending means that it has not looked yet since it was last asked: nothing can be
-	// concluded for a moment.
+	// Pending means that the report does not answer the latest request yet: nothing can be decided
+	// until it does.
 	Pending bool
-	// Count of all unclaimed VMs, and those that are named.
+	// Count of all unclaimed VMs, and the ones that the report names.
 	Count     int32
 	Unclaimed []Unclaimed
-	// Claimed is how many VMs are claimed.
+	// Claimed is the number of claimed VMs.
 	Claimed int32
-	// Unused resources beside the VMs, as long as the grace period.
+	// Unused resources other than VMs. They have been unused for the grace period.
 	Unused []Unused
 }
 
-// An Unused resource beside VMs. HasMachine means that the Machine exists that it was made for:
-// one that waits for its VM may have its network interface already.
+// An Unused resource is not a VM. HasMachine means that the Machine exists that it was created for:
+// a Machine may have its network interface before its VM.
 type Unused struct {
 	machinev1alpha1.UnusedResource
 	HasMachine bool
 }
 
-// Observed is what the step sees.
+// Observed is the view of the step.
 type Observed struct {
 	Collector    *machinev1alpha1.OrphanCollector
 	Installation string
-	// InstallationProblem is why there is none.
+	// InstallationProblem is the reason why Installation is unknown.
 	InstallationProblem *shared.Problem
-	// Gone are the former installations that are proven to be no more.
+	// Gone are the former installations that are proven not to run any more.
 	Gone      map[string]bool
 	Inventory Inventory
 	Adopted   []Adopted
 }
 
-// A Resource is what is desired of a VM resource.
+// A Resource is the desired state of a VM resource.
 type Resource struct {
 	VM
 	// MayDelete gives it the right to delete the VM.
 	MayDelete bool
 }
 
-// Ignored are the external names of VMs that the inventory need not tell of: those that
-// have a resource of the collector, or will. Each change of them makes it look anew, so
-// that no VM is judged by how it was before.
+// Ignored returns the external names of VMs that the inventory need not report: those that have a
+// resource of the collector, or will have one. Each change of them requests a new read of the
+// cloud, so that no decision uses an old report.
 func (d Decision) Ignored() []string {
 	out := slices.Clone(d.terminating)
 	for _, r := range d.Resources {
@@ -144,24 +142,24 @@ func (d Decision) Ignored() []string {
 // A Search for the Node of a VM.
 type Search struct {
 	VM
-	// MayDelete is that of the VM's Resource. Each pass has to be allowed by a look that
-	// came after the last one, so that a change of it asks for a new look.
+	// MayDelete is that of the VM's Resource. A change of it requests a new search, because each
+	// pass requires a search that was carried out after the previous pass.
 	Adopted, MayDelete bool
 }
 
-// Decision is what the step wants.
+// Decision is the output of the step.
 type Decision struct {
 	Resources []Resource
 	// Searches for the Nodes of VMs.
 	Searches []Search
 	Status   machinev1alpha1.OrphanCollectorStatus
-	// Ready means that the inventory tells how it is.
+	// Ready means that the inventory's report is usable.
 	shared.Report
 
 	terminating []string
 }
 
-// Plan decides what becomes of unclaimed VMs.
+// Plan decides which unclaimed VMs are adopted and deleted.
 func Plan(o Observed) Decision {
 	p := &plan{Observed: o}
 	p.judgeAdopted()
@@ -191,16 +189,16 @@ type plan struct {
 
 	resources []Resource
 	searches  []Search
-	// orphans that something is done about, and those that are merely found.
+	// orphans that are adopted or deleted, and those that are only reported.
 	taken, left []machinev1alpha1.Orphan
-	// unproven, inUse, unseen and pending orphans are among those that are merely found: see
-	// hold.
+	// unproven, inUse, unseen and pending count orphans that are only reported: see hold.
 	unproven, inUse, unseen, pending int
-	// waiting for the end of a Machine or VM resource of which no event tells.
+	// waiting for the end of a Machine or VM resource, or for a search. No event requeues the
+	// collector then.
 	waiting bool
 }
 
-// problem says why nothing can be concluded, "" if it can.
+// problem returns the reason why nothing can be decided, "" if there is none.
 func (p *plan) problem() string {
 	if p.InstallationProblem != nil {
 		return p.InstallationProblem.Message
@@ -208,22 +206,22 @@ func (p *plan) problem() string {
 	return p.Inventory.Problem
 }
 
-// blind means that nothing can be concluded now.
+// blind reports whether nothing can be decided now.
 func (p *plan) blind() bool { return p.problem() != "" || p.Inventory.Pending }
 
 func (p *plan) deletes() bool {
 	return p.Collector.Spec.Policy == machinev1alpha1.OrphanDelete && p.Collector.DeletionTimestamp == nil
 }
 
-// limit is how many orphans may be deleted without a confirmation.
+// limit is the number of orphans that may be deleted without a confirmation.
 func (p *plan) limit() int {
 	return min(int(p.Collector.Spec.MaxOrphans), max(1, int(p.Inventory.Claimed)/fleetPerOrphan))
 }
 
-// tooMany reports whether there are so many orphans that a person must look first.
+// tooMany reports whether there are so many orphans that a user must confirm them first.
 func (p *plan) tooMany() bool { return p.open() > p.limit() }
 
-// open is how many orphans there are whose deletion has neither begun nor been confirmed.
+// open counts the orphans whose deletion has neither begun nor been confirmed.
 func (p *plan) open() int {
 	n := 0
 	for _, a := range p.Adopted {
@@ -239,33 +237,33 @@ func (p *plan) open() int {
 	return n
 }
 
-// isProven reports whether no other control plane can run the VM: this installation made
-// it, or one that is gone.
+// isProven reports whether no other control plane can run the VM: its installation is this one, or
+// one that is proven to be gone.
 func (p *plan) isProven(vm VM) bool {
 	return vm.Installation == p.Installation || p.Gone[vm.Installation]
 }
 
-// isConfirmed reports whether a person has looked at the VM.
+// isConfirmed reports whether a user confirmed that the VM may be deleted.
 func (p *plan) isConfirmed(vm VM) bool {
 	return slices.Contains(p.Collector.Spec.ConfirmedOrphans, vm.ExternalName)
 }
 
-// isHeld reports whether an orphan waits until a person has looked at it.
+// isHeld reports whether an orphan waits for a confirmation by a user.
 func (p *plan) isHeld(vm VM) bool { return p.tooMany() && !p.isConfirmed(vm) }
 
 func (s Standing) stands() bool { return s.Machine || s.Resource }
 
 func (a Adopted) stands() bool { return a.Standing.stands() || a.Node.Machine != "" }
 
-// mayBeOrphan is about a VM that is not adopted, and of whose Machine nothing was found by its
-// tags.
+// mayBeOrphan reports whether an unclaimed VM that is not adopted has neither a Machine nor a VM
+// resource by its tags.
 func (p *plan) mayBeOrphan(u Unclaimed) bool {
 	return !u.stands() && u.confirmed(p.Collector.Spec.GracePeriod.Duration) && !p.isAdopted(u.VM)
 }
 
-// isOrphan is about a VM that is not adopted. Whether the Machine exists whose VM has the name
-// of this one is found out with the look for its Node, and until then a VM whose tags name no
-// Machine is none.
+// isOrphan reports whether a VM that is not adopted is an orphan. The search for its Node also
+// finds the Machine whose VM has this name. Until that is done, a VM whose tags name no Machine is
+// no orphan.
 func (p *plan) isOrphan(u Unclaimed) bool {
 	return p.mayBeOrphan(u) && u.Node.Machine == "" && (u.Owner.isNamed() || u.Node.Looked)
 }
@@ -274,7 +272,7 @@ func (p *plan) isAdopted(vm VM) bool {
 	return slices.ContainsFunc(p.Adopted, func(a Adopted) bool { return a.ExternalName == vm.ExternalName })
 }
 
-// judgeAdopted takes each VM that was adopted a step further, or gives it back.
+// judgeAdopted takes each adopted VM one pass further, or releases it.
 func (p *plan) judgeAdopted() {
 	for _, a := range p.Adopted {
 		r := Resource{VM: a.VM, MayDelete: a.MayDelete}
@@ -285,18 +283,18 @@ func (p *plan) judgeAdopted() {
 		case a.Terminating:
 			keep, state = false, machinev1alpha1.OrphanDeleting
 			if !a.MayDelete {
-				continue // It is given back.
+				continue // It is released.
 			}
 		case !a.Observed:
-			// It must be named again before anything can be done about it.
+			// The references must name it again before it can be changed.
 		case a.stands() || !p.deletes() || !p.isProven(a.VM) || a.Node.Ready:
-			// The right to delete goes first, then the resource.
+			// The right to delete is removed first, then the resource.
 			keep, r.MayDelete = a.MayDelete, false
 			if !keep {
 				continue
 			}
 		case a.Missing:
-			keep = false // There is nothing to delete any more.
+			keep = false // The VM does not exist any more.
 		case p.blind():
 			message = cmp.Or(p.problem(), message)
 		case p.isHeld(a.VM):
@@ -318,7 +316,7 @@ func (p *plan) judgeAdopted() {
 	}
 }
 
-// judgeUnclaimed finds the orphans among the VMs that nobody claims.
+// judgeUnclaimed finds the orphans among the unclaimed VMs.
 func (p *plan) judgeUnclaimed() {
 	for _, u := range p.Inventory.Unclaimed {
 		switch {
@@ -334,7 +332,7 @@ func (p *plan) judgeUnclaimed() {
 	}
 }
 
-// hold is why an orphan is not deleted, however few there are, empty if nothing holds it.
+// hold explains why an orphan is not deleted regardless of the limit, empty if it may be deleted.
 func (p *plan) hold(u Unclaimed) string {
 	switch {
 	case !p.isProven(u.VM):
@@ -359,7 +357,7 @@ func unproven(installation string) string {
 		machinev1alpha1.NamespaceOfInstallations, machinev1alpha1.ConfigMapOfInstallations, installation)
 }
 
-// adopt orphans, as far as there is room.
+// adopt orphans, up to maxInFlight.
 func (p *plan) adopt() {
 	if !p.deletes() || p.blind() {
 		return
@@ -382,7 +380,7 @@ func (p *plan) searchOf(vm VM) int {
 	return slices.IndexFunc(p.searches, func(s Search) bool { return s.ExternalName == vm.ExternalName })
 }
 
-// maxMessage is as much of a provider's error as the status holds.
+// maxMessage is the length to which a provider's error is shortened in the status.
 const maxMessage = 256
 
 func orphan(vm VM, node Node, state machinev1alpha1.OrphanState, message string) machinev1alpha1.Orphan {
@@ -394,7 +392,7 @@ func orphan(vm VM, node Node, state machinev1alpha1.OrphanState, message string)
 	}
 }
 
-// status keeps what was found before while nothing can be concluded.
+// status keeps the recorded orphans while nothing can be decided.
 func (p *plan) status() machinev1alpha1.OrphanCollectorStatus {
 	was := p.Collector.Status
 	s := machinev1alpha1.OrphanCollectorStatus{
@@ -425,7 +423,7 @@ func (p *plan) status() machinev1alpha1.OrphanCollectorStatus {
 	return s
 }
 
-// unused resources beside VMs. They are never deleted: see docs/orphans.md.
+// unused returns the unused resources other than VMs. They are never deleted: see docs/orphans.md.
 func (p *plan) unused() []machinev1alpha1.UnusedResource {
 	if p.blind() {
 		return p.Collector.Status.Resources

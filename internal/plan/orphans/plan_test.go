@@ -25,7 +25,7 @@ func vm(id string) VM {
 
 type change[T any] func(*T)
 
-// unclaimed and confirmed, nothing standing, without a Node.
+// unclaimed returns a confirmed unclaimed VM without a Machine, a VM resource or a Node.
 func unclaimed(id string, changes ...change[Unclaimed]) Unclaimed {
 	at := noon.Add(grace)
 	u := Unclaimed{VM: vm(id), FirstSeen: noon, ConfirmedAt: &at, Node: Node{Looked: true}}
@@ -35,7 +35,7 @@ func unclaimed(id string, changes ...change[Unclaimed]) Unclaimed {
 	return u
 }
 
-// adopted and found by its provider, without a Node.
+// adopted returns an adopted VM that its provider found, without a Node.
 func adopted(id string, changes ...change[Adopted]) Adopted {
 	a := Adopted{VM: vm(id), Observed: true, Seen: true, Node: Node{Looked: true}}
 	for _, c := range changes {
@@ -65,15 +65,15 @@ func seen(u ...Unclaimed) change[Observed] {
 	}
 }
 
-// claimed VMs beside those that nothing claims.
+// claimed sets the number of claimed VMs.
 func claimed(n int32) change[Observed] { return func(o *Observed) { o.Inventory.Claimed = n } }
 
-// confirmed by a person.
+// confirmed by a user.
 func confirmed(names ...string) change[Observed] {
 	return func(o *Observed) { o.Collector.Spec.ConfirmedOrphans = names }
 }
 
-// gone is proven of installations.
+// gone makes installations proven to be gone.
 func gone(installations ...string) change[Observed] {
 	return func(o *Observed) {
 		o.Gone = map[string]bool{}
@@ -83,13 +83,13 @@ func gone(installations ...string) change[Observed] {
 	}
 }
 
-// former VMs are those that another installation made.
+// Former VMs are those that another installation created.
 func formerUnclaimed(u *Unclaimed) { u.Installation = "former" }
 func formerAdopted(a *Adopted)     { a.Installation = "former" }
 
 func taken(a ...Adopted) change[Observed] { return func(o *Observed) { o.Adopted = a } }
 
-// says sums up a decision: what is desired, and what the status has.
+// says formats a decision: the desired resources, and the status.
 func says(d Decision) string {
 	var resources, orphans []string
 	for _, r := range d.Resources {
@@ -337,7 +337,7 @@ func TestWhenOrphansAreLookedForAgain(t *testing.T) {
 		"soon while one is given back":       {observed(erase, taken(adopted("a", func(a *Adopted) { a.Machine = true }))), shared.InFlight},
 		"soon after a list that failed":      {observed(erase, func(o *Observed) { o.Inventory.Problem = "it failed" }), shared.InFlight},
 		"soon before a list that is to come": {observed(erase, func(o *Observed) { o.Inventory.Pending = true }), shared.InFlight},
-		// No event tells that the Machine is gone.
+		// No event reports the deletion of the Machine.
 		"soon while its Machine holds a VM that is an orphan without": {observed(erase, seen(unclaimed("a", machine))), shared.InFlight},
 		"soon while the Node of an orphan is looked for":              {observed(machinev1alpha1.OrphanReport, seen(unclaimed("a", nodeOfUnclaimed(Node{})))), shared.InFlight},
 		"not for an orphan that is only reported":                     {observed(machinev1alpha1.OrphanReport, seen(unclaimed("a"))), shared.AtRest},
@@ -419,7 +419,7 @@ func TestWhileTheListFailsTheStatusForgetsNoOrphanAndInventsNone(t *testing.T) {
 	found, adopted := machinev1alpha1.OrphanFound, machinev1alpha1.OrphanAdopted
 	o.Collector.Status = machinev1alpha1.OrphanCollectorStatus{
 		Installation: "ours", Unclaimed: 40, Orphans: 30,
-		// a is adopted since, b was adopted and is given back, and c is only found.
+		// a was adopted since then, b was adopted and is released, and c is only reported.
 		VirtualMachines: []machinev1alpha1.Orphan{{ExternalName: "a", State: found}, {ExternalName: "b", State: adopted}, {ExternalName: "c", State: found}},
 	}
 	d := Plan(o)

@@ -16,39 +16,38 @@ import (
 	"github.com/drover-dev/drover/internal/inventory"
 )
 
-// A world has a cloud, Machines with their VM resources, and a collector with what it
-// composes.
+// A world has a cloud, Machines with their VM resources, and a collector with its resources.
 type world struct {
 	t   *rapid.T
 	now time.Time
 
 	// vms at the cloud.
 	vms map[string]inventory.VM
-	// machines that are there, and the VM resources of Machines by their UID: the external
-	// name, "" while it is being created.
+	// machines that exist, and the VM resources of Machines by their UID. The value is the external
+	// name, "" while the VM is being created.
 	machines  map[types.UID]bool
 	resources map[types.UID]string
-	// past are Machines and VM resources as they were, newest last.
+	// past are earlier states of Machines and VM resources, newest last.
 	past []past
 
 	collector *machinev1alpha1.OrphanCollector
 	adopted   map[string]*resourceOfOrphan
-	// asked is what the inventory is asked, says what it says, and answered whether that
-	// is about what it is asked.
+	// asked is the request to the inventory, says its report, and answered means that the report
+	// answers this request.
 	asked    inventoryv1alpha1.InventoryParameters
 	says     inventoryv1alpha1.InventoryObservation
 	answered bool
 	failing  bool
 
-	// ready are the VMs whose Nodes are Ready. looked is what the last look at the target
-	// cluster answered to the searches that it was asked.
+	// ready are the VMs whose Nodes are Ready. looked has the results of the last searches in the
+	// target cluster, and lookedFor these searches.
 	ready           map[string]bool
 	searches        []Search
 	looked          map[string]Node
 	lookedFor       []Search
 	clusterIsSilent bool
 
-	// gone is whether the former installation is proven to be no more.
+	// gone means that the former installation is proven not to run any more.
 	gone bool
 
 	deleted, made int
@@ -63,7 +62,7 @@ type past struct {
 // resourceOfOrphan is a VM resource of the collector.
 type resourceOfOrphan struct {
 	Resource
-	observed    bool // named by the collector
+	observed    bool // in the collector's references
 	terminating bool
 	seen        bool
 	missing     bool
@@ -102,7 +101,7 @@ func (w *world) pick(uids []types.UID) types.UID {
 	return rapid.SampledFrom(uids).Draw(w.t, "machine")
 }
 
-// step lets one thing happen.
+// step lets one action happen.
 func (w *world) step(action string) {
 	all := slices.Collect(maps.Keys(w.machines))
 	switch action {
@@ -124,7 +123,7 @@ func (w *world) step(action string) {
 	case "a Machine is deleted":
 		if len(all) > 0 {
 			uid := w.pick(all)
-			// What was never recorded is left behind.
+			// A VM whose creation was never recorded is left behind.
 			delete(w.vms, w.resources[uid])
 			delete(w.machines, uid)
 			delete(w.resources, uid)
@@ -158,7 +157,7 @@ func (w *world) step(action string) {
 		w.gone = true
 	case "a person confirms an orphan":
 		if ids := slices.Sorted(maps.Keys(w.vms)); len(ids) > 0 {
-			// Of a mistake too: a VM in use, or of another installation.
+			// It may be confirmed by mistake: a VM in use, or of another installation.
 			w.collector.Spec.ConfirmedOrphans = []string{rapid.SampledFrom(ids).Draw(w.t, "confirmed")}
 		}
 	case "somebody deletes a VM":
@@ -209,7 +208,7 @@ func (w *world) look() {
 	w.says, w.answered, w.failing = l.After(w.says, w.asked), true, false
 }
 
-// lookForNodes as provider-drover does.
+// lookForNodes carries out the searches as provider-drover does.
 func (w *world) lookForNodes() {
 	w.looked, w.lookedFor = map[string]Node{}, slices.Clone(w.searches)
 	for _, s := range w.searches {
@@ -221,15 +220,16 @@ func (w *world) lookForNodes() {
 	}
 }
 
-// nodeOf a VM, as the answer has it. Only an answer to the present question counts as a look.
+// nodeOf returns the result of the search for the Node of a VM. Only a result of the current
+// searches counts.
 func (w *world) nodeOf(name string) Node {
 	n, ok := w.looked[name]
 	n.Looked = ok && slices.Equal(w.searches, w.lookedFor)
 	return n
 }
 
-// mustHaveLooked for the Node of a VM that is about to be deleted, after its resource got the
-// right to do so.
+// mustHaveLooked fails if a VM is deleted without a search for its Node since its resource got the
+// right to delete.
 func (w *world) mustHaveLooked(a *resourceOfOrphan) {
 	name := a.ExternalName
 	if !slices.ContainsFunc(w.lookedFor, func(s Search) bool { return s.ExternalName == name && s.MayDelete }) {
@@ -240,7 +240,7 @@ func (w *world) mustHaveLooked(a *resourceOfOrphan) {
 	}
 }
 
-// provide does what the provider of the VMs does with the collector's resources.
+// provide acts as the provider of the collector's resources.
 func (w *world) provide() {
 	for name, a := range w.adopted {
 		_, there := w.vms[name]
@@ -255,7 +255,7 @@ func (w *world) provide() {
 	}
 }
 
-// deleteVM is what all this is about.
+// deleteVM checks the invariants of this test: a VM in use must not be deleted.
 func (w *world) deleteVM(name string) {
 	vm := w.vms[name]
 	uid := types.UID(vm.Tags[machinev1alpha1.TagMachineUID])
@@ -275,7 +275,7 @@ func (w *world) deleteVM(name string) {
 	w.deleted++
 }
 
-// view is one of Machines and VM resources, each as old as a cache may be.
+// view returns Machines and VM resources, each with a random age that a cache may have.
 func (w *world) view() past {
 	stale := func() past {
 		var young []past
@@ -318,7 +318,8 @@ func (w *world) reconcile(v past) {
 	w.apply(Plan(o))
 }
 
-// apply a decision as Crossplane does: what was named and is not desired is deleted.
+// apply a decision as Crossplane does: a resource that is in the references and no longer desired
+// is deleted.
 func (w *world) apply(d Decision) {
 	desired := map[string]Resource{}
 	for _, r := range d.Resources {
@@ -339,7 +340,7 @@ func (w *world) apply(d Decision) {
 			continue
 		}
 		if a.MayDelete != r.MayDelete {
-			a.seen, a.missing = false, false // About another generation.
+			a.seen, a.missing = false, false // It was observed for another generation.
 		}
 		a.Resource, a.observed = r, true
 	}
@@ -355,8 +356,7 @@ func (w *world) apply(d Decision) {
 	w.collector.Status = d.Status
 }
 
-// settle lets all go well until nothing happens any more. A person confirms whatever there
-// is.
+// settle lets everything succeed until nothing changes any more. The user confirms every VM.
 func (w *world) settle() {
 	w.collector.Spec.Policy, w.gone, w.clusterIsSilent = machinev1alpha1.OrphanDelete, true, false
 	w.collector.Spec.ConfirmedOrphans = slices.Collect(maps.Keys(w.vms))
@@ -369,7 +369,7 @@ func (w *world) settle() {
 	}
 }
 
-// inUse are the VMs whose Nodes are Ready and that nothing is about to delete.
+// inUse returns the VMs whose Nodes are Ready and whose deletion has not begun.
 func (w *world) inUse() []string {
 	var out []string
 	for name := range w.ready {
@@ -381,9 +381,8 @@ func (w *world) inUse() []string {
 	return out
 }
 
-// TestNoVMInUseIsEverDeletedAndNoOrphanStays runs random histories of Machines that are
-// created, deleted and torn out, of lists that fail, and of views as old as the grace
-// period.
+// TestNoVMInUseIsEverDeletedAndNoOrphanStays runs random histories: Machines are created, deleted,
+// and removed with their finalizers, lists fail, and views are as old as the grace period.
 func TestNoVMInUseIsEverDeletedAndNoOrphanStays(t *testing.T) {
 	actions := []string{
 		"time passes", "time passes", "time passes",

@@ -4,8 +4,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// divideBounds decides on the bounds of each failure domain of a pool with autoscaling. The
-// cluster-autoscaler decides between them.
+// divideBounds decides the bounds of each failure domain of a pool with autoscaling. The
+// cluster-autoscaler decides the replicas between them.
 func (p *plan) divideBounds() {
 	if p.problem != nil || !p.isAutoscaled() {
 		return
@@ -21,7 +21,7 @@ func (p *plan) divideBounds() {
 		p.settle(i, m)
 		switch goal, has := p.goal[m], p.offeredMost(m); {
 		case goal > was:
-			// What it may have already takes no room.
+			// Machines that it may have already need no additional room.
 			size = min(goal, has+max(0, room))
 			room -= max(0, size-has)
 		case goal < was:
@@ -36,7 +36,7 @@ func (p *plan) divideBounds() {
 	p.followBounds()
 }
 
-// followBounds with the numbers of Machines that the autoscaler has not decided on yet.
+// followBounds adjusts numbers of Machines that the autoscaler does not own yet.
 func (p *plan) followBounds() {
 	room := p.room()
 	for i, m := range p.members {
@@ -51,8 +51,8 @@ func (p *plan) followBounds() {
 	}
 }
 
-// leave a failure domain, a few Machines at a time: the autoscaler makes room elsewhere for
-// their pods. All Machines of a MachineDeployment that is being deleted are lost.
+// leave a failure domain, a few Machines at a time: the autoscaler creates Machines elsewhere for
+// their pods. If the MachineDeployment is being deleted, all its Machines are lost.
 func (p *plan) leave(i int, m *member) {
 	switch n := m.decided.DesiredReplicas; {
 	case m.isLetGo():
@@ -62,15 +62,16 @@ func (p *plan) leave(i int, m *member) {
 	}
 }
 
-// withdraw the maximum of a failure domain. The autoscaler may still act on it for some time.
+// withdraw the maximum of a failure domain. The autoscaler may act on the old maximum for some
+// time.
 func (p *plan) withdraw(i int, m *member) {
 	p.next[i].PreviousMaxSize, p.next[i].LoweredTime = p.readMost(m), p.time()
 }
 
-// size that the autoscaler has decided on.
+// size that the autoscaler decided.
 func (m *member) size() int32 { return m.replicas() }
 
-// readMost is the largest maximum that the autoscaler may have read and may still act on.
+// readMost returns the largest maximum that the autoscaler may have read and may still act on.
 func (p *plan) readMost(m *member) int32 {
 	most := ptr.Deref(m.decided.MaxSize, 0)
 	if !m.isLowered(p.now) {
@@ -79,12 +80,13 @@ func (p *plan) readMost(m *member) int32 {
 	return most
 }
 
-// offeredMost is how many Machines of a failure domain the autoscaler has, or may make by what it may
-// have read.
+// offeredMost returns the number of Machines that a failure domain has, or may get by a maximum
+// that the autoscaler may have read.
 func (p *plan) offeredMost(m *member) int32 { return max(p.readMost(m), m.replicas()) }
 
-// isScaledByOthers reports whether somebody else decides on the number of Machines. In a pool whose
-// autoscaling ends, that is so until the number is recorded.
+// isScaledByOthers reports whether another client, such as the autoscaler, decides the number of
+// Machines. If autoscaling is removed from a pool, that is so until the pool has recorded the
+// number.
 func (m *member) isScaledByOthers() bool {
 	return m.decided.MaxSize != nil && m.is != nil && m.is.ScaledByOthers
 }

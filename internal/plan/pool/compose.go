@@ -14,7 +14,7 @@ import (
 	"github.com/drover-dev/drover/internal/names"
 )
 
-// desired is the MachineDeployment of a member as it shall be by the decisions of before.
+// desired returns the desired MachineDeployment of a member, by the recorded decisions.
 func (f *fleet) desired(m *member) *machinev1alpha1.MachineDeployment {
 	d := &machinev1alpha1.MachineDeployment{
 		TypeMeta: metav1.TypeMeta{
@@ -42,16 +42,17 @@ func (f *fleet) desired(m *member) *machinev1alpha1.MachineDeployment {
 	return d
 }
 
-// offerSizes of a member to the cluster-autoscaler as they were recorded. A size that becomes smaller
-// does so at once: that makes no Machines, and one that was edited in the status is not offered. The
-// minimum is never above the maximum: such a pair stops the autoscaler for all its groups.
+// offerSizes offers the recorded sizes of a member to the cluster-autoscaler. A smaller size is
+// offered at once, before it is recorded: that creates no Machines, and a size that a user edited
+// in the status is not offered. The minimum is never above the maximum, because such a pair stops
+// the autoscaler for all its groups.
 func (p *plan) offerSizes(m *member, next machinev1alpha1.PoolDomain) {
 	if m.decided.MaxSize == nil || !m.wanted {
 		return
 	}
 	to := m.desired.Annotations
 	to[machinev1alpha1.AnnotationCapacityLabels] = labelsOf(m.desired.Spec.Template.Spec.Metadata.Labels)
-	// In a pool that is not valid they stay as they are.
+	// While the pool is invalid, the sizes do not change.
 	if p.problem != nil {
 		for _, key := range []string{machinev1alpha1.AnnotationNodeGroupMinSize, machinev1alpha1.AnnotationNodeGroupMaxSize} {
 			if size, has := m.is.Annotations[key]; has {
@@ -60,8 +61,7 @@ func (p *plan) offerSizes(m *member, next machinev1alpha1.PoolDomain) {
 		}
 		return
 	}
-	// A pool that loses its autoscaling has no next sizes: it offers those of before until that is
-	// recorded.
+	// A pool without autoscaling has no next sizes. Until that is recorded, it offers the old ones.
 	most := max(0, min(*m.decided.MaxSize, ptr.Deref(next.MaxSize, m.offered())))
 	least := max(0, min(ptr.Deref(m.decided.MinSize, 0), ptr.Deref(next.MinSize, most), most))
 	to[machinev1alpha1.AnnotationNodeGroupMinSize] = strconv.Itoa(int(least))
@@ -69,7 +69,7 @@ func (p *plan) offerSizes(m *member, next machinev1alpha1.PoolDomain) {
 }
 
 func (f *fleet) spec(m *member) machinev1alpha1.MachineDeploymentSpec {
-	// The selector of one that exists cannot change.
+	// The selector of an existing MachineDeployment is immutable.
 	selector := map[string]machinev1alpha1.LabelValue{machinev1alpha1.LabelDeployment: machinev1alpha1.LabelValue(m.name)}
 	if m.is != nil {
 		selector = maps.Clone(m.is.Spec.Selector.MatchLabels)
@@ -104,7 +104,7 @@ func (f *fleet) spec(m *member) machinev1alpha1.MachineDeploymentSpec {
 	return s
 }
 
-// hashOf a spec that has no replicas yet.
+// hashOf returns the hash of a spec without replicas.
 func hashOf(s machinev1alpha1.MachineDeploymentSpec) string {
 	b, err := json.Marshal(s)
 	if err != nil {
@@ -114,7 +114,7 @@ func hashOf(s machinev1alpha1.MachineDeploymentSpec) string {
 	return names.Hash(string(b))
 }
 
-// labelsOf Nodes as the cluster-autoscaler wants them.
+// labelsOf formats the labels of Nodes for the cluster-autoscaler.
 func labelsOf(labels map[string]string) string {
 	var out []string
 	for _, k := range slices.Sorted(maps.Keys(labels)) {

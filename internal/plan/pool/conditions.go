@@ -48,7 +48,7 @@ func (p *plan) available(s machinev1alpha1.NodePoolStatus) shared.Condition {
 	return c
 }
 
-// first of the MachineDeployments that has the condition with the status True, and the condition.
+// first returns the first MachineDeployment whose condition is True, and the condition.
 func (p *plan) first(typ string) (*member, *metav1.Condition) {
 	for _, m := range p.members {
 		if c := meta.FindStatusCondition(m.status().Conditions, typ); c != nil && c.Status == metav1.ConditionTrue {
@@ -66,14 +66,15 @@ func (p *plan) failure() shared.Condition {
 	return shared.Condition{Type: machinev1alpha1.ConditionReplicaFailure, Status: isTrue, Reason: machinev1alpha1.ReasonMachineDeploymentFailing, Message: quote(m, c)}
 }
 
-// stalledBy is why nothing gets further until a user acts, nil if something does.
+// stalledBy returns the reason why the pool makes no progress until a user acts, nil if there is
+// none.
 func (p *plan) stalledBy() *shared.Condition {
 	if p.problem != nil {
 		return &shared.Condition{Reason: p.problem.Reason, Message: p.problem.Message}
 	}
 	for _, m := range p.members {
 		c := meta.FindStatusCondition(m.status().Conditions, machinev1alpha1.ConditionStalled)
-		// Another template may mend it.
+		// Another template may fix it.
 		if c != nil && c.Status == metav1.ConditionTrue && m.isApplied() && m.status().ObservedGeneration == m.is.Generation {
 			return &shared.Condition{Reason: machinev1alpha1.ReasonMachineDeploymentStalled, Message: quote(m, c)}
 		}
@@ -81,7 +82,7 @@ func (p *plan) stalledBy() *shared.Condition {
 	return nil
 }
 
-// reconciling is True while something is on its way to what the spec says.
+// reconciling is True while the pool differs from its spec and makes progress.
 func (p *plan) reconciling(s machinev1alpha1.NodePoolStatus, stalled shared.Condition) shared.Condition {
 	c := shared.Condition{Type: machinev1alpha1.ConditionReconciling, Status: isFalse, Reason: machinev1alpha1.ReasonSettled}
 	numbers := shared.Numbers{Desired: s.DesiredReplicas, Available: s.AvailableReplicas, Terminating: s.TerminatingReplicas}.String()
@@ -103,7 +104,7 @@ func (p *plan) reconciling(s machinev1alpha1.NodePoolStatus, stalled shared.Cond
 	return c
 }
 
-// isPaused reports whether only rollouts that are paused keep the pool from being complete.
+// isPaused reports whether only paused rollouts prevent the pool from being complete.
 func (p *plan) isPaused() bool {
 	if !p.Pool.Spec.Paused || p.hasDecided() || p.isMoving() {
 		return false
@@ -117,7 +118,7 @@ func (p *plan) isPaused() bool {
 	})
 }
 
-// movement of numbers between failure domains.
+// movement describes the Machines that move between failure domains.
 func (p *plan) movement() string {
 	var out []string
 	for _, m := range p.members {
@@ -136,7 +137,7 @@ func (p *plan) movement() string {
 	return strings.Join(out, ", ")
 }
 
-// exhausted is nil for a pool that never met with it.
+// exhausted is nil for a pool without an exhausted failure domain now or earlier.
 func (p *plan) exhausted() *shared.Condition {
 	typ := machinev1alpha1.ConditionCapacityExhausted
 	var out []string

@@ -3,24 +3,25 @@
 //
 // The files, bottom to top:
 //
-//   - offer.go has what the platform offers, and what a pool takes of it.
-//   - member.go has one failure domain: its MachineDeployment, and what was decided about it.
+//   - offer.go has the platform's offer, and the part of it that a pool requests.
+//   - member.go has one failure domain: its MachineDeployment, and the recorded decision about it.
 //   - fleet.go has the facts: a NodePool and its members, computed once, which no stage changes.
-//   - goal.go has how many Machines each failure domain shall have in the end.
+//   - goal.go has the final number of Machines of each failure domain.
 //   - size.go and autoscaling.go have the stages: the next number of each failure domain.
-//   - compose.go has the MachineDeployments as they are desired.
+//   - compose.go has the desired MachineDeployments.
 //   - status.go, conditions.go and events.go report.
 //   - plan.go decides.
 //
-// Numbers are decided as package deployment does: a decision is recorded in the status of the pool
-// first, and carried out when it is read back from there. A number that moves from one failure
-// domain to another is made first and taken then: the sum of what may exist is never above
-// the size and maxSurge, and what is available is not deleted below the size without maxUnavailable.
+// Decisions about numbers work as in package deployment: a decision is recorded in the status of
+// the pool first, and carried out when it is read back. A number that moves between failure
+// domains is first added to one and then subtracted from the other. So the sum of Machines that may
+// exist is at most the size plus maxSurge, and available Machines are deleted only down to the size
+// minus maxUnavailable.
 //
-// Where a failure domain is exhausted, what the cloud gave there stays, and the others get
+// An exhausted failure domain keeps the Machines that it has, and the remaining failure domains get
 // the rest. When its MachineDeployment reports room again, the numbers move back.
 //
-// In a pool with autoscaling, the cluster-autoscaler decides on replicas. The pool divides the
-// bounds, and hands a part of the maximum to another failure domain only after the autoscaler must
-// have seen that the first one lost it.
+// In a pool with autoscaling, the cluster-autoscaler decides the replicas. The pool divides the
+// bounds. It assigns a part of the maximum to another failure domain only after the autoscaler must
+// have read that the first one lost it.
 package pool

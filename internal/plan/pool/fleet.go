@@ -13,16 +13,16 @@ import (
 	"github.com/drover-dev/drover/internal/plan/deployment"
 )
 
-// fleet is the facts: what is observed of a pool, and what was decided before.
+// fleet is the facts: the view of a pool, and the recorded decisions.
 type fleet struct {
 	Observed
 	now   time.Time
 	taken taken
-	// problem is why the pool stays as it is, nil if it does not.
+	// problem is the reason why the pool does not change, nil if there is none.
 	problem *shared.Problem
-	// surge and unavailable bound what moves between failure domains.
+	// surge and unavailable limit the Machines that move between failure domains at a time.
 	surge, unavailable int32
-	// members that are wanted, in the order of their failure domains, and then the others.
+	// members: wanted ones in the order of their failure domains, and then unwanted ones.
 	members []*member
 }
 
@@ -35,7 +35,7 @@ func fleetOf(now time.Time, o Observed) *fleet {
 		f.problem = problem
 	}
 	if f.surge == 0 && f.unavailable == 0 {
-		f.surge = 1 // Recreate and OnDelete say nothing about sizes.
+		f.surge = 1 // Recreate and OnDelete have no bounds.
 	}
 	f.members = f.findMembers()
 	for _, m := range f.members {
@@ -66,7 +66,7 @@ func (f *fleet) findMembers() []*member {
 		}
 		out = append(out, m)
 	}
-	// Without a valid spec nobody knows what is wanted: all stays.
+	// Without a valid spec it is unknown which failure domains are wanted: all are kept.
 	for _, d := range existing {
 		out = append(out, &member{domain: domainOf(d), name: d.Name, is: d, wanted: f.problem != nil})
 	}
@@ -74,14 +74,15 @@ func (f *fleet) findMembers() []*member {
 	for _, m := range out {
 		f.recall(m)
 	}
-	// A pool that is not valid gets no other MachineDeployments.
+	// An invalid pool gets no additional MachineDeployments.
 	return slices.DeleteFunc(out, func(m *member) bool { return f.problem != nil && m.is == nil && !m.isRecorded })
 }
 
-// unseen members were decided on, and their MachineDeployments may exist without being in the view
-// yet. Without them, their Machines would be made a second time elsewhere. One that is to have no
-// Machines any more may have those of an earlier decision, or those that the autoscaler made. The name
-// has to be the one that the pool gives: another one in the status was edited, or restored.
+// unseen returns members with a recorded decision whose MachineDeployment is not in the view. It
+// may exist although the view does not have it yet. Without such members, their Machines would be
+// created a second time in another failure domain. A member without desired Machines may still have
+// those of an earlier decision, or of the autoscaler. Only names that this pool generates count:
+// any other name in the status was edited or restored.
 func (f *fleet) unseen(seen []*member) (out []*member) {
 	for _, d := range f.Pool.Status.FailureDomains {
 		if slices.ContainsFunc(seen, func(m *member) bool { return m.name == d.MachineDeployment }) {
@@ -94,14 +95,14 @@ func (f *fleet) unseen(seen []*member) (out []*member) {
 	return out
 }
 
-// remembered number of Machines that a failure domain may have by its decisions, or by what the
-// autoscaler may still decide.
+// remembered returns the number of Machines that a failure domain may have by recorded decisions,
+// or by a decision that the autoscaler may still make.
 func remembered(d machinev1alpha1.PoolDomain) int32 {
 	return max(d.DesiredReplicas, d.Most, ptr.Deref(d.MaxSize, 0), d.PreviousMaxSize)
 }
 
-// nameOf the MachineDeployment of a failure domain: that of the one that was decided on, or that
-// is there, or a new one.
+// nameOf returns the name of a failure domain's MachineDeployment: the recorded one, that of an
+// existing one, or else a new name.
 func (f *fleet) nameOf(domain string, existing []*Deployment) string {
 	for _, d := range f.Pool.Status.FailureDomains {
 		if d.Name == domain && (d.MachineDeployment == names.MachineDeployment(f.Pool.Name, f.Pool.UID, domain) ||
@@ -117,8 +118,8 @@ func (f *fleet) nameOf(domain string, existing []*Deployment) string {
 	return names.MachineDeployment(f.Pool.Name, f.Pool.UID, domain)
 }
 
-// recall what was decided about a member. What was not, such as that of a pool that was restored,
-// is as it is.
+// recall the recorded decision about a member. Without a record, as after a restore, the observed
+// replicas are the decision.
 func (f *fleet) recall(m *member) {
 	all := f.Pool.Status.FailureDomains
 	i := slices.IndexFunc(all, func(d machinev1alpha1.PoolDomain) bool { return d.MachineDeployment == m.name })
@@ -130,8 +131,9 @@ func (f *fleet) recall(m *member) {
 	m.decided = machinev1alpha1.PoolDomain{DesiredReplicas: m.replicas(), Decision: m.decisionSeen()}
 }
 
-// bound what was read back. The autoscaler decides on the number of Machines until another decision
-// is recorded. A number that no spec of this size leads to was edited, or is of a larger size.
+// bound a decision that was read back. The autoscaler decides the number of Machines until another
+// decision is recorded. A number above the limits of this size was edited, or belongs to a larger
+// size.
 func (f *fleet) bound(m *member) {
 	d := &m.decided
 	if m.isScaledByOthers() {

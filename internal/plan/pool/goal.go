@@ -5,16 +5,16 @@ import (
 	"slices"
 )
 
-// goals of n over the members, which is what the stages come nearer to. The keeper says how many a
-// failure domain keeps that is exhausted; current is how many a member has now, so that what is
-// left over by a division moves as little as possible.
+// goals divides n over the members. The stages approach the result step by step. keeps returns the
+// number that an exhausted failure domain keeps. current returns the present number of a member, so
+// that the remainder of the division moves as few Machines as possible.
 func (f *fleet) goals(n int32, keeps, current func(*member) int32) map[*member]int32 {
 	out := map[*member]int32{}
 	wanted := slices.DeleteFunc(slices.Clone(f.members), func(m *member) bool { return !m.wanted })
 	isOpen := func(m *member) bool { return m.exhausted() == nil }
 	divide(n, wanted, current, out)
 	if !slices.ContainsFunc(wanted, isOpen) {
-		// None is better than another: a number that moved would wait there, too.
+		// All are exhausted: a Machine that moved would wait in the other failure domain too.
 		if sum(wanted, current) == n {
 			for _, m := range wanted {
 				out[m] = current(m)
@@ -35,7 +35,7 @@ func (f *fleet) goals(n int32, keeps, current func(*member) int32) map[*member]i
 	return out
 }
 
-// divide n evenly. What is left over goes to those that have most, in their order.
+// divide n evenly. The remainder goes to the members with the largest current numbers.
 func divide(n int32, over []*member, current func(*member) int32, into map[*member]int32) {
 	if len(over) == 0 {
 		return

@@ -23,7 +23,7 @@ func bounds(surge, unavailable int) func(*machinev1alpha1.NodePool) {
 	}
 }
 
-// record a decision that is not carried out yet.
+// record a decision without carrying it out.
 func (w *world) record() {
 	w.last = Plan(now, w.Observed)
 	w.Pool.Status.FailureDomains = w.last.Status.FailureDomains
@@ -37,7 +37,7 @@ func TestAnAutoscalerInTheMiddleOfAScaleDownMakesNoMoreMachinesThanItsMaximum(t 
 	if got, want := numbers(w.last), "a=1 b=0 c=0"; got != want {
 		t.Fatalf("numbers %s, want %s", got, want)
 	}
-	// This reconcile still carries the smaller numbers out, so that Machines will terminate.
+	// This reconcile still carries out the smaller numbers, so that Machines will terminate.
 	autoscaled(6, 6)(w.Pool)
 	w.step()
 	if got, want := numbers(w.last), "a=1 b=0 c=0"; got != want {
@@ -251,7 +251,7 @@ func TestAMachineDeploymentThatIsBeingDeletedAndNotWantedIsLetGo(t *testing.T) {
 	})
 }
 
-// maxima of the failure domains as they are recorded.
+// maxima formats the recorded maxima of the failure domains.
 func maxima(d Decision) string {
 	var out []string
 	for _, s := range d.Status.FailureDomains {
@@ -265,7 +265,7 @@ func maxima(d Decision) string {
 	return strings.Join(out, " ")
 }
 
-// settleLater settles when the autoscaler has seen what is lowered now.
+// settleLater settles after the autoscaler has read the maxima that are lowered now.
 func (w *world) settleLater() {
 	w.t.Helper()
 	start := now

@@ -11,17 +11,17 @@ import (
 	shared "github.com/drover-dev/drover/internal/plan"
 )
 
-// A member of a pool is one of its MachineDeployments, and the failure domain of it.
+// A member of a pool is a failure domain with its MachineDeployment.
 type member struct {
-	// is nil for a MachineDeployment that does not exist.
+	// is the observed MachineDeployment, nil if it does not exist.
 	is *Deployment
-	// domain is empty where the class decides.
+	// domain is empty if the class decides.
 	domain string
 	name   string
 	// wanted is false for a failure domain that the pool leaves.
 	wanted bool
-	// desired is the MachineDeployment as it shall be, without its replicas. One that is not wanted,
-	// or that is of a pool that is not valid, stays as it is.
+	// desired is the desired MachineDeployment, without its replicas. If the member is not wanted,
+	// or the pool is invalid, it equals the observed one.
 	desired *machinev1alpha1.MachineDeployment
 
 	// isRecorded means that a decision about the member was read back.
@@ -36,7 +36,7 @@ func (m *member) status() machinev1alpha1.MachineDeploymentStatus {
 	return m.is.Status
 }
 
-// replicas that the MachineDeployment has been told.
+// replicas in the spec of the MachineDeployment.
 func (m *member) replicas() int32 {
 	if m.is == nil {
 		return 0
@@ -44,13 +44,13 @@ func (m *member) replicas() int32 {
 	return m.is.Spec.Replicas
 }
 
-// existing Machines, with those that are terminating.
+// existing Machines, including terminating ones.
 func (m *member) existing() int32 {
 	s := m.status()
 	return s.Replicas + s.TerminatingReplicas
 }
 
-// available Machines that the decisions leave.
+// available Machines that the recorded decision does not delete.
 func (m *member) available() int32 {
 	if m.is == nil || m.is.Terminating {
 		return 0
@@ -62,13 +62,13 @@ func (m *member) available() int32 {
 	return n
 }
 
-// isTold reports whether the MachineDeployment, as it is seen, is as was decided. The same numbers
-// may be those of an earlier decision.
+// isTold reports whether the observed MachineDeployment carries the recorded decision. Equal
+// numbers alone prove nothing: they may come from an earlier decision.
 func (m *member) isTold() bool {
 	return m.is != nil && !m.is.Terminating && m.decisionSeen() == m.decided.Decision
 }
 
-// decisionSeen is the number of the decision that the MachineDeployment follows, 0 for none.
+// decisionSeen is the number of the decision that the MachineDeployment carries, 0 for none.
 func (m *member) decisionSeen() int64 {
 	if m.is == nil {
 		return 0
@@ -80,35 +80,35 @@ func (m *member) decisionSeen() int64 {
 	return n
 }
 
-// hasActed reports whether the MachineDeployment has acted on the number that was decided.
+// hasActed reports whether the MachineDeployment has acted on the number of the recorded decision.
 func (m *member) hasActed() bool {
 	return m.isTold() && m.replicas() == m.decided.DesiredReplicas &&
 		m.status().ObservedGeneration == m.is.Generation && ptr.Deref(m.status().DesiredReplicas, -1) == m.replicas()
 }
 
-// isApplied reports whether the MachineDeployment is as it is desired, replicas apart.
+// isApplied reports whether the MachineDeployment equals the desired one, except for replicas.
 func (m *member) isApplied() bool {
 	return m.is != nil && m.is.Annotations[machinev1alpha1.AnnotationAppliedHash] == m.desired.Annotations[machinev1alpha1.AnnotationAppliedHash]
 }
 
-// isComplete reports whether all of the MachineDeployment is as its spec says.
+// isComplete reports whether the MachineDeployment fully matches its spec.
 func (m *member) isComplete() bool {
 	return m.isApplied() && m.isTold() && m.replicas() == m.decided.DesiredReplicas &&
 		shared.IsReadyFor(m.is.Generation, m.is.Status.Conditions)
 }
 
-// isGone reports whether nothing is left of a member that is not wanted. A MachineDeployment that is
-// not observed has to be composed again before it can be deleted. While the status remembers that it
-// may have Machines, it would count as one that is not seen yet when it is deleted.
+// isGone reports whether an unwanted member has nothing left, so that it can be deleted. A
+// MachineDeployment that is not observed must be composed again before it can be deleted. If the
+// status still recorded Machines, the deleted member would count as unseen.
 func (m *member) isGone() bool {
 	return !m.wanted && m.is != nil && m.is.Observed && m.hasActed() && m.existing() == 0 && remembered(m.decided) == 0
 }
 
-// isLetGo reports whether a MachineDeployment that is not wanted is being deleted. Composed again, it
-// would be made anew when it is gone.
+// isLetGo reports whether an unwanted MachineDeployment is being deleted. It must not be composed
+// again, because Crossplane would create it again after the deletion.
 func (m *member) isLetGo() bool { return !m.wanted && m.is != nil && m.is.Terminating }
 
-// isForgotten reports whether the status has nothing to remember of a member.
+// isForgotten reports whether the status need not record the member any more.
 func (m *member) isForgotten() bool {
 	return m.isGone() || m.isLetGo() && m.most() == 0
 }
@@ -135,12 +135,12 @@ func (m *member) offered() int32 {
 	return int32(n)
 }
 
-// autoscalerDelay is how long the cluster-autoscaler may act on what it read before: it looks at
+// autoscalerDelay is the time for which the cluster-autoscaler may act on an old maximum: it reads
 // its groups every ten seconds.
 const autoscalerDelay = 30 * time.Second
 
-// isLowered reports whether the autoscaler must have seen the maximum that was decided, or that there
-// is none any more.
+// isLowered reports whether the autoscaler must have read the recorded maximum, or that there is no
+// maximum any more.
 func (m *member) isLowered(now time.Time) bool {
 	isOffered := m.decided.MaxSize == nil || m.offered() == *m.decided.MaxSize
 	return m.isTold() && isOffered && (m.decided.LoweredTime == nil || now.Sub(m.decided.LoweredTime.Time) >= autoscalerDelay)

@@ -11,7 +11,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// memberOf a MachineDeployment with three Machines that are available, and that was told so by
+// memberOf returns a settled member: a MachineDeployment with three available Machines that carries
 // decision 7.
 func memberOf(edits ...func(*member)) *member {
 	d := &machinev1alpha1.MachineDeployment{ObjectMeta: metav1.ObjectMeta{Name: "web-a", Generation: 5}}

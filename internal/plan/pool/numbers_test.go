@@ -22,7 +22,7 @@ func domains(all ...machinev1alpha1.FailureDomain) func(*machinev1alpha1.NodePoo
 	return func(p *machinev1alpha1.NodePool) { p.Spec.FailureDomains = all }
 }
 
-// of is the part of a status about a failure domain.
+// of returns the status of a failure domain.
 func of(t *testing.T, d Decision, domain string) machinev1alpha1.PoolDomain {
 	t.Helper()
 	i := slices.IndexFunc(d.Status.FailureDomains, func(s machinev1alpha1.PoolDomain) bool { return s.Name == domain })
@@ -32,7 +32,7 @@ func of(t *testing.T, d Decision, domain string) machinev1alpha1.PoolDomain {
 	return d.Status.FailureDomains[i]
 }
 
-// deployment of a failure domain.
+// deployment returns the MachineDeployment of a failure domain.
 func (w *world) deployment(domain string) *Deployment {
 	w.t.Helper()
 	i := slices.IndexFunc(w.Deployments, func(d Deployment) bool { return domainName(d.MachineDeployment) == domain })
@@ -488,7 +488,7 @@ func TestWhatIsTakenIsNoMoreThanTheGoal(t *testing.T) {
 func TestAMoveIsDescribed(t *testing.T) {
 	w := resized(t, domains("b", "c"))
 	w.step()
-	// The size counts, and not what moves.
+	// Available depends on the size, not on the Machines that move.
 	if got, want := condition(w.last, "Available"), "6 of 7 Machines are available, at least 6 must be"; !strings.HasSuffix(got, want) {
 		t.Errorf("Available %s, want %s", got, want)
 	}

@@ -11,7 +11,7 @@ import (
 	shared "github.com/drover-dev/drover/internal/plan"
 )
 
-// taken is what a pool takes of the platform's offer.
+// taken is the part of the platform's offer that a pool requests.
 type taken struct {
 	class   fn.OfferedClass
 	version string
@@ -21,7 +21,8 @@ type taken struct {
 	taints  []machinev1alpha1.Taint
 }
 
-// take what a pool asks for, or say which field asks for what is not offered.
+// take returns the requested part of the offer, or a problem that names the field whose value is
+// not offered.
 func take(pool *machinev1alpha1.NodePool, offer fn.Pool) (taken, *shared.Problem) {
 	s := pool.Spec
 	t := taken{version: s.Version}
@@ -93,8 +94,8 @@ func tooLarge(s machinev1alpha1.NodePoolSpec, class fn.OfferedClass, offer fn.Po
 	return nil
 }
 
-// taintsOf the Nodes: those of the class cannot be changed. A startup taint is taken off, and
-// cannot be kept.
+// taintsOf returns the taints of the Nodes: those of the class cannot be changed. A startup taint
+// is refused, because it is removed from the Nodes.
 func taintsOf(s machinev1alpha1.NodePoolSpec, class fn.OfferedClass) ([]machinev1alpha1.Taint, *shared.Problem) {
 	same := func(t machinev1alpha1.Taint) func(machinev1alpha1.Taint) bool {
 		return func(o machinev1alpha1.Taint) bool { return o.Key == t.Key && o.Effect == t.Effect }

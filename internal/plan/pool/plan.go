@@ -18,11 +18,11 @@ type Deployment struct {
 	Observed bool
 	// Terminating means that the MachineDeployment is being deleted.
 	Terminating bool
-	// ScaledByOthers means that somebody but the pool owns spec.replicas.
+	// ScaledByOthers means that another field manager owns spec.replicas.
 	ScaledByOthers bool
 }
 
-// Observed is what the step sees.
+// Observed is the view of the step.
 type Observed struct {
 	Pool *machinev1alpha1.NodePool
 	// Namespace of the MachineDeployments.
@@ -37,22 +37,22 @@ type Observed struct {
 // A Desired MachineDeployment.
 type Desired struct {
 	*machinev1alpha1.MachineDeployment
-	// OmitReplicas means that somebody else decides on spec.replicas.
+	// OmitReplicas means that another field manager decides spec.replicas.
 	OmitReplicas bool
 	Ready        bool
 }
 
-// A Decision is what the step wants.
+// A Decision is the output of the step.
 type Decision struct {
 	Deployments []Desired
 	Status      machinev1alpha1.NodePoolStatus
 	shared.Report
 }
 
-// stages of a plan, in their order. Each does nothing for a pool of the other kind.
+// stages of a plan, in their order. One is for a pool with a size, and the other for autoscaling.
 var stages = []func(*plan){(*plan).resize, (*plan).divideBounds}
 
-// Plan decides.
+// Plan decides the MachineDeployments of a pool.
 func Plan(now time.Time, o Observed) Decision {
 	p := &plan{fleet: fleetOf(now, o)}
 	for _, m := range p.members {
@@ -71,11 +71,11 @@ func Plan(now time.Time, o Observed) Decision {
 	return p.decide()
 }
 
-// A plan is what the stages have decided so far.
+// A plan collects the decisions of the stages.
 type plan struct {
 	*fleet
 
-	// goal of each failure domain. It is nil for a pool that is not valid.
+	// goal of each failure domain, nil for an invalid pool.
 	goal map[*member]int32
 	// next decision about each member, in the order of the members.
 	next []machinev1alpha1.PoolDomain
@@ -89,8 +89,9 @@ func (p *plan) time() *metav1.Time {
 func (p *plan) decide() Decision {
 	d := Decision{}
 	for i, m := range p.members {
-		// What was not decided before, or belongs to a pool that is not valid, has nothing to be
-		// composed of yet, and what is gone is deleted.
+		// A member without a MachineDeployment is composed only after its decision was recorded,
+		// and only in a valid pool. A member that is gone is not composed any more, so that it is
+		// deleted.
 		if m.is == nil && (!m.isRecorded || p.problem != nil) || m.isGone() || m.isLetGo() {
 			continue
 		}
@@ -108,7 +109,7 @@ func (p *plan) decide() Decision {
 	return d
 }
 
-// hasDecided reports whether a decision is still to be carried out.
+// hasDecided reports whether this plan has a decision that must still be carried out.
 func (p *plan) hasDecided() bool {
 	for i, m := range p.members {
 		if !m.isForgotten() && (!m.isRecorded || p.differs(i, m)) {
@@ -118,7 +119,7 @@ func (p *plan) hasDecided() bool {
 	return false
 }
 
-// differs reports whether the next decision about a member is another one than was read back.
+// differs reports whether the next decision about a member differs from the recorded one.
 func (p *plan) differs(i int, m *member) bool {
 	n, was := p.next[i], m.decided
 	return n.DesiredReplicas != was.DesiredReplicas || !equal(n.MaxSize, was.MaxSize) || !equal(n.MinSize, was.MinSize)
@@ -126,8 +127,8 @@ func (p *plan) differs(i int, m *member) bool {
 
 func equal(a, b *int32) bool { return a == nil && b == nil || a != nil && b != nil && *a == *b }
 
-// isComplete reports whether the pool is as its spec says, and as its goals say while failure
-// domains are exhausted.
+// isComplete reports whether the pool matches its spec. While failure domains are exhausted, it
+// must match its goals.
 func (p *plan) isComplete() bool {
 	if p.problem != nil || p.hasDecided() {
 		return false
@@ -141,7 +142,7 @@ func (p *plan) isComplete() bool {
 }
 
 func (p *plan) callAgain(s machinev1alpha1.NodePoolStatus) time.Duration {
-	// A generation is reported as observed by the plan after the one that decided by it.
+	// The plan after this one reports the generation as observed.
 	if s.ObservedGeneration < p.Pool.Generation || p.hasDecided() {
 		return shared.Soonest
 	}
@@ -150,7 +151,7 @@ func (p *plan) callAgain(s machinev1alpha1.NodePoolStatus) time.Duration {
 		again = shared.InFlight
 	}
 	for _, m := range p.members {
-		// The room that a failure domain lost is then handed on.
+		// The room that the failure domain lost is then assigned to another one.
 		if t := m.decided.LoweredTime; t != nil && p.isAutoscaled() && !m.isLowered(p.now) {
 			again = min(again, max(shared.Soonest, t.Add(autoscalerDelay).Sub(p.now)))
 		}

@@ -51,12 +51,12 @@ func observed(p *machinev1alpha1.NodePool) Observed {
 	return Observed{Pool: p, Namespace: p.Namespace, Offer: offer()}
 }
 
-// A world carries decisions out: each MachineDeployment is at once as it was told.
+// A world carries out decisions: each MachineDeployment acts on its spec at once.
 type world struct {
 	t *testing.T
 	Observed
 	last Decision
-	// full failure domains give no VM.
+	// full failure domains have no room for a VM.
 	full map[string]bool
 }
 
@@ -96,7 +96,7 @@ func (w *world) step() {
 	meta.SetStatusCondition(&w.Pool.Status.Conditions, ready)
 }
 
-// run a MachineDeployment: its Machines are available, but for those of a full failure domain.
+// run a MachineDeployment: its Machines are available, except in a full failure domain.
 func (w *world) run(md *machinev1alpha1.MachineDeployment) {
 	s := &md.Status
 	missing := int32(0)
@@ -288,7 +288,7 @@ func TestANumberIsRecordedBeforeItIsCarriedOut(t *testing.T) {
 	}
 }
 
-// resized returns a settled pool with replicas a, b and c, and what it decides then.
+// resized settles a pool with two Machines per failure domain, and then edits it.
 func resized(t *testing.T, edit func(*machinev1alpha1.NodePool), full ...string) *world {
 	t.Helper()
 	w := newWorld(t, pool(func(p *machinev1alpha1.NodePool) { p.Spec.Size = ptr.To(int32(6)) }))
@@ -301,7 +301,7 @@ func resized(t *testing.T, edit func(*machinev1alpha1.NodePool), full ...string)
 	return w
 }
 
-// numbers that the failure domains shall have next.
+// numbers formats the next numbers of the failure domains.
 func numbers(d Decision) string {
 	var out []string
 	for _, s := range d.Status.FailureDomains {
@@ -404,7 +404,7 @@ func autoscaled(least, most int32) func(*machinev1alpha1.NodePool) {
 	}
 }
 
-// sizes that the autoscaler reads, with the replicas.
+// sizes formats the replicas with the bounds that the autoscaler reads.
 func (w *world) sizes() string {
 	var out []string
 	for _, d := range w.Deployments {
@@ -599,7 +599,7 @@ func TestTheNumberOfADecisionTellsEqualNumbersApart(t *testing.T) {
 	if d.DesiredReplicas != 1 && d.DesiredReplicas != 2 || d.Decision < 2 {
 		t.Errorf("failure domain %+v", d)
 	}
-	// A view of before the two decisions is no proof that the second one was carried out.
+	// A view from before the two decisions does not prove that the second one was carried out.
 	old := w.Deployments[1].MachineDeployment.DeepCopy()
 	old.Annotations[machinev1alpha1.AnnotationPoolDecision] = strconv.FormatInt(d.Decision-2, 10)
 	w.Deployments[1].MachineDeployment = old

@@ -9,7 +9,7 @@ import (
 	"github.com/drover-dev/drover/internal/names"
 )
 
-// unsee takes the MachineDeployment of a failure domain out of the view.
+// unsee removes the MachineDeployment of a failure domain from the view.
 func (w *world) unsee(domain string) {
 	var seen []Deployment
 	for _, d := range w.Deployments {

@@ -2,7 +2,8 @@ package pool
 
 import "k8s.io/utils/ptr"
 
-// resize decides on the next number of Machines of each failure domain of a pool with a size.
+// resize decides the next number of Machines of each failure domain of a pool with a size. Step by step,
+// within maxSurge and maxUnavailable, the numbers approach the even division that goals returns.
 func (p *plan) resize() {
 	if p.problem != nil || p.isAutoscaled() {
 		return
@@ -19,11 +20,11 @@ func (p *plan) resize() {
 		}
 		room = p.raise(i, m, p.goal[m]-m.decided.DesiredReplicas, room)
 	}
-	// Those that are left come last in the list of members, and go first.
+	// Unwanted members come last in the list, and are lowered first.
 	for i := len(p.members) - 1; i >= 0; i-- {
 		m := p.members[i]
 		down := max(0, m.decided.DesiredReplicas-p.goal[m])
-		// A MachineDeployment deletes Machines that are not available first.
+		// A MachineDeployment deletes unavailable Machines first.
 		missing := min(down, m.decided.DesiredReplicas-m.available())
 		taken := max(0, min(down-missing, spare))
 		spare -= taken
@@ -31,7 +32,7 @@ func (p *plan) resize() {
 	}
 }
 
-// settle what was to be remembered until an earlier decision was carried out.
+// settle clears the values that were kept until an earlier decision was carried out.
 func (p *plan) settle(i int, m *member) {
 	if m.hasActed() {
 		p.next[i].Most, p.next[i].Least = 0, nil
@@ -44,14 +45,14 @@ func (p *plan) settle(i int, m *member) {
 // room for more Machines in the whole pool. It is negative if there may be too many.
 func (p *plan) room() int32 { return p.size() + p.surge - sum(p.members, p.mayHave) }
 
-// mayHave is how many Machines there may be in the failure domain by the decisions of the pool, or by
-// what the autoscaler may still decide.
+// mayHave returns the number of Machines that may exist in the failure domain, by the pool's
+// decisions or by a decision that the autoscaler may still make.
 func (p *plan) mayHave(m *member) int32 {
 	return max(m.most(), p.readMost(m))
 }
 
-// raise the number of Machines of a member as far as there is room, and return the room that is left.
-// Machines that the autoscaler may make anyway take none.
+// raise the number of Machines of a member as far as there is room, and return the remaining room.
+// Machines that the autoscaler may create anyway are counted already.
 func (p *plan) raise(i int, m *member, by, room int32) int32 {
 	counted := p.mayHave(m) - m.most()
 	if by = min(by, counted+room); by <= 0 {
@@ -76,7 +77,7 @@ func (p *plan) lower(i int, m *member, by int32) {
 	}
 }
 
-// least is how many Machines there are at least in the failure domain.
+// least is the number of Machines that the failure domain has at least.
 func (m *member) least() int32 {
 	if m.hasActed() {
 		return m.decided.DesiredReplicas
@@ -86,7 +87,7 @@ func (m *member) least() int32 {
 
 func (m *member) decidedReplicas() int32 { return m.decided.DesiredReplicas }
 
-// most is how many Machines there may be in the failure domain, with those that are terminating.
+// most is the number of Machines that may exist in the failure domain, including terminating ones.
 func (m *member) most() int32 {
 	s := m.status()
 	n := max(m.decided.DesiredReplicas, s.Replicas) + s.TerminatingReplicas
@@ -96,8 +97,7 @@ func (m *member) most() int32 {
 	return n
 }
 
-// kept is how many Machines a failure domain keeps that is exhausted: those that the cloud has
-// given.
+// kept is the number of Machines that an exhausted failure domain keeps: those that have their VM.
 func (m *member) kept() int32 {
 	s := m.status()
 	return max(0, s.Replicas-s.UnhealthyReplicas, s.AvailableReplicas)

@@ -38,8 +38,8 @@ func (p *plan) status() machinev1alpha1.NodePoolStatus {
 	return s
 }
 
-// updated Machines of a member. As long as the MachineDeployment has not taken the template on,
-// none is.
+// updated Machines of a member. There is none until the MachineDeployment has acted on the
+// template.
 func (p *plan) updated(m *member) int32 {
 	if !m.wanted || !m.isApplied() || m.status().ObservedGeneration != m.is.Generation {
 		return 0
@@ -47,12 +47,12 @@ func (p *plan) updated(m *member) int32 {
 	return m.status().UpdatedReplicas
 }
 
-// isUpdated reports whether no Machine is of another template.
+// isUpdated reports whether all Machines have the current template.
 func (p *plan) isUpdated() bool {
 	return !slices.ContainsFunc(p.members, func(m *member) bool { return m.wanted && (m.is == nil || p.updated(m) != m.status().Replicas) })
 }
 
-// isMoving reports whether a number of Machines moves to or from a failure domain.
+// isMoving reports whether Machines move to or from a failure domain.
 func (p *plan) isMoving() bool {
 	if p.goal == nil {
 		return false
@@ -62,7 +62,7 @@ func (p *plan) isMoving() bool {
 	return up && down || slices.ContainsFunc(p.members, func(m *member) bool { return !m.wanted })
 }
 
-// recorded number of a member that its goal is compared with.
+// recorded returns the recorded number of a member that its goal is compared with.
 func (p *plan) recorded(m *member) int32 {
 	if p.isAutoscaled() {
 		return ptr.Deref(m.decided.MaxSize, 0)

@@ -1,5 +1,7 @@
-// Package remediation bounds how many Machines are replaced at a time. The planners of
-// MachineDeployments and of MachineSets share it, so that both say the same.
+// Package remediation limits how many Machines are replaced at a time. The planners of
+// MachineDeployments and of MachineSets share it, so that both report the same. LimitsOf computes the
+// budget of either. A MachineDeployment gives its budget to one of its sets at a time: see assignBudget
+// of package deployment.
 package remediation
 
 import (
@@ -13,15 +15,17 @@ import (
 	"github.com/drover-dev/drover/internal/plan"
 )
 
-// Limits of replacements.
+// Limits of replacements at a time.
 type Limits struct {
-	// InFlight is how many Machines may come up, at most, after one more is replaced.
+	// InFlight is the maximal number of starting Machines, including the replacement of the next
+	// one.
 	InFlight int32
 	// Unhealthy is how many Machines may be unhealthy, nil for any number.
 	Unhealthy *int32
 }
 
-// LimitsOf a remediation of so many replicas. With a problem nothing is replaced.
+// LimitsOf returns the limits for a number of replicas. If there is a problem, no Machine may be
+// replaced.
 func LimitsOf(r machinev1alpha1.Remediation, replicas int32) (Limits, *plan.Problem) {
 	inFlight, problem := scaled("maxInFlight", r.MaxInFlight, intstr.FromInt32(machinev1alpha1.DefaultMaxInFlight), replicas)
 	if problem != nil {
@@ -38,7 +42,7 @@ func LimitsOf(r machinev1alpha1.Remediation, replicas int32) (Limits, *plan.Prob
 	return l, nil
 }
 
-// scaled rounds up: of few Machines one may always be replaced.
+// scaled rounds up, so that one Machine of a small fleet may always be replaced.
 func scaled(field string, v *intstr.IntOrString, otherwise intstr.IntOrString, replicas int32) (int32, *plan.Problem) {
 	if v == nil {
 		v = &otherwise
@@ -50,18 +54,18 @@ func scaled(field string, v *intstr.IntOrString, otherwise intstr.IntOrString, r
 	return n, nil
 }
 
-// Allows says whether Machines may be replaced when so many are unhealthy.
+// Allows reports whether Machines may be replaced while the given number is unhealthy.
 func (l Limits) Allows(unhealthy int32) bool { return l.Unhealthy == nil || unhealthy <= *l.Unhealthy }
 
-// A State of Machines that there are.
+// A State counts the existing Machines.
 type State struct {
-	// Machines in all, Starting ones that come up, Unhealthy ones, and those that are
-	// Waiting to be replaced.
+	// Machines are all. Starting ones do not run yet, Unhealthy ones are unhealthy, and Waiting
+	// ones wait to be replaced.
 	Machines, Starting, Unhealthy, Waiting int32
 }
 
-// Condition tells why no Machine is replaced. It is nil if there never was any to
-// replace.
+// Condition returns RemediationAllowed, with the reason if no Machine may be replaced. It is nil if
+// no Machine ever had to be replaced.
 func Condition(l Limits, problem *plan.Problem, s State, before []metav1.Condition) *plan.Condition {
 	c := &plan.Condition{Type: machinev1alpha1.ConditionRemediationAllowed, Status: "False"}
 	switch {
@@ -83,8 +87,8 @@ func Condition(l Limits, problem *plan.Problem, s State, before []metav1.Conditi
 	return c
 }
 
-// Events tell when replacements begin to be refused, and when they no longer are. That
-// they wait for one another is the rule.
+// Events report when replacements begin to be refused, and when they are allowed again. There is no
+// event for replacements that wait for one another, which is normal.
 func Events(now *plan.Condition, before []metav1.Condition) []plan.Event {
 	was := ""
 	if c := meta.FindStatusCondition(before, machinev1alpha1.ConditionRemediationAllowed); c != nil {

@@ -5,9 +5,9 @@ import (
 	"github.com/drover-dev/drover/internal/plan"
 )
 
-// Stalled returns the cause of Stalled if Machines wait to be replaced and none may be until
-// a user acts, with what the user can do. It is nil if nothing waits, or if replacements wait
-// for one another.
+// Stalled returns the cause of Stalled if Machines wait to be replaced and a user must act first.
+// The message names the possible actions. It is nil if no Machine waits, or if replacements only
+// wait for one another.
 func Stalled(allowed *plan.Condition, waiting int32) *plan.Condition {
 	if allowed == nil || waiting == 0 {
 		return nil

@@ -7,8 +7,8 @@ import (
 	shared "github.com/drover-dev/drover/internal/plan"
 )
 
-// adopt Machines that match the selector and that nobody controls. They are named in the
-// status first, so that the event is there once.
+// adopt adds the Machines that match the selector and have no controller. They are named in the status
+// first, so that the event is recorded only once.
 func (p *plan) adopt() {
 	for _, m := range p.Orphans {
 		p.adopting = append(p.adopting, m.Name)
@@ -19,7 +19,7 @@ func (p *plan) adopt() {
 	if len(p.takesOn) > 0 {
 		p.events = append(p.events, shared.Event{
 			Reason:  machinev1alpha1.EventAdoptingMachine,
-			Message: "Adopting " + list(p.takesOn) + ", which spec.selector matches and nobody controls",
+			Message: "Adopting " + list(p.takesOn) + ", which spec.selector matches and which have no controller",
 		})
 	}
 }

@@ -13,9 +13,9 @@ import (
 	shared "github.com/drover-dev/drover/internal/plan"
 )
 
-// delay after a failure. An attempt whose VMs do not join has taken their creationTimeout
-// already. Errors that only a user can fix are retried rarely, just often enough to notice
-// the fix: a template that changes is another one.
+// delay is the wait after a failed attempt. If VMs do not join, the attempt itself has already taken their
+// creationTimeout. Errors that only a user can fix are retried rarely, just often enough to notice the fix:
+// a changed template has no backoff.
 func delay(b machinev1alpha1.Backoff) time.Duration {
 	first, longest := 10*time.Second, 10*time.Minute
 	switch c := fn.ErrorCode(b.ErrorCode); {
@@ -29,7 +29,7 @@ func delay(b machinev1alpha1.Backoff) time.Duration {
 	return min(longest, first<<min(max(0, b.Failures-1), 10))
 }
 
-// recover ends the backoff of a template that works, or is another one now.
+// recover ends the backoff of a template that works again, or that has changed since.
 func (p *plan) recover() {
 	b := p.Set.Status.Backoff
 	switch {
@@ -42,8 +42,8 @@ func (p *plan) recover() {
 	}
 }
 
-// worksAgain when a Machine that was created after the last failure got further than
-// the one that failed, or when the set needs none any more.
+// worksAgain reports whether a Machine that was created after the last failure got further than the one
+// that failed, or the set needs no more Machines.
 func (p *plan) worksAgain(b *machinev1alpha1.Backoff) bool {
 	failedAt := b.Until.Add(-delay(*b))
 	if slices.ContainsFunc(p.kept, func(m Machine) bool { return !m.CreationTimestamp.Time.Before(failedAt) && p.proves(m, b.Reason) }) {
@@ -53,9 +53,9 @@ func (p *plan) worksAgain(b *machinev1alpha1.Backoff) bool {
 	return p.missing() == 0 && !slices.ContainsFunc(p.kept, unsure) && !p.now.Before(b.Until.Time)
 }
 
-// backOff if Machines failed because of the template. All that were created in one attempt
-// are one failure, however many they are and whenever they fail: none is created while a
-// backoff lasts, so that the attempt before it is what was created before its end.
+// backOff starts or prolongs the backoff if Machines failed because of the template. All Machines of one
+// attempt are one failure, however many they are and whenever they fail. No Machine is created during a
+// backoff, so the Machines created before its end belong to the attempt before it.
 func (p *plan) backOff() {
 	var failures []Machine
 	for _, m := range p.kept {
@@ -78,20 +78,20 @@ func (p *plan) backOff() {
 	p.events = append(p.events, backingOffEvent(b))
 }
 
-// isFailureOfTemplate says whether a Machine is to be created again, and no younger one got
-// further.
+// isFailureOfTemplate reports whether the creation of the Machine is to be retried, and no younger Machine
+// got further.
 func (p *plan) isFailureOfTemplate(m Machine) bool {
 	return p.toRetry(m) && m.Status.FailureReason != "" && !p.isOutdated(m) &&
 		!m.CreationTimestamp.Time.Before(p.lastSuccess(m.Status.FailureReason))
 }
 
-// failedBefore means that the Machine was created in an attempt whose failure is counted.
+// failedBefore reports whether the Machine was created in an attempt whose failure is already counted.
 func (p *plan) failedBefore(m Machine) bool {
 	return p.backoff != nil && m.CreationTimestamp.Before(&p.backoff.Until)
 }
 
-// lastFailure is the reason of the last failed attempt. Of a template that did not fail, a VM
-// is proof enough.
+// lastFailure is the reason of the last failed attempt. If the template has not failed, it is CreateFailed:
+// then a VM is proof enough.
 func (p *plan) lastFailure() machinev1alpha1.FailureReason {
 	if p.backoff == nil {
 		return machinev1alpha1.FailureCreateFailed
@@ -99,12 +99,12 @@ func (p *plan) lastFailure() machinev1alpha1.FailureReason {
 	return p.backoff.Reason
 }
 
-// backingOff means that nothing may be created or replaced yet.
+// backingOff reports whether the backoff lasts: nothing may be created or replaced yet.
 func (p *plan) backingOff() bool {
 	return p.backoff != nil && p.now.Before(p.backoff.Until.Time)
 }
 
-// templateHash is of what a VM is made from.
+// templateHash identifies the fields of the template that a VM is made from.
 func (f *fleet) templateHash() string {
 	t := f.Set.Spec.Template.Spec
 	domain := "any"
@@ -114,7 +114,7 @@ func (f *fleet) templateHash() string {
 	return names.Hash(t.ClassRef.Key(), t.Version, t.ClusterRef.Kind, t.ClusterRef.Name, domain)
 }
 
-// errorCode is the provider's class of a failure or, if it has none, its reason.
+// errorCode returns the provider's error code of the failure, or the failure reason if there is none.
 func errorCode(m Machine) string {
 	code := ""
 	if op := m.Status.LastOperation; op != nil {

@@ -87,7 +87,7 @@ type world struct {
 	ms  []Machine
 }
 
-// reconcile, and let what was given up be gone.
+// reconcile carries out one decision, and removes the deleted Machines.
 func (w *world) reconcile() Decision {
 	d := Plan(w.now, Observed{Set: w.set, Machines: slices.Clone(w.ms)})
 	conditions := w.set.Status.Conditions
@@ -147,7 +147,7 @@ func TestATemplateThatFailsIsTriedLessAndLessOften(t *testing.T) {
 		w.last().Status.Phase = failed
 		failedWith(machinev1alpha1.FailureCreateFailed, "Transient", fmt.Sprintf("no more (request %d)", i))(w.last())
 
-		// What is decided is told once, and carried out when it is read back.
+		// A decision is reported once, and carried out when it is read back.
 		d := w.reconcile()
 		if got, want := reasons(d), []string{"BackingOff", "ReplacingMachine"}; !slices.Equal(got, want) {
 			t.Fatalf("attempt %d: events %v", i, d.Events)
@@ -167,7 +167,7 @@ func TestATemplateThatFailsIsTriedLessAndLessOften(t *testing.T) {
 			t.Fatalf("attempt %d: %+v", i, b)
 		}
 
-		// It waits, and then tries one.
+		// The set waits, and then tries one Machine.
 		w.now = w.now.Add(delay - time.Second)
 		if d = w.reconcile(); d.CallAgain != time.Second || len(w.ms) != 0 {
 			t.Fatalf("attempt %d: calls again after %s, %d Machines", i, d.CallAgain, len(w.ms))
@@ -176,7 +176,7 @@ func TestATemplateThatFailsIsTriedLessAndLessOften(t *testing.T) {
 		w.reconcile()
 	}
 
-	// The first VM ends it.
+	// The first VM ends the backoff.
 	w.last().Status.Phase = provisioning
 	withVM(w.last())
 	d := w.reconcile()
@@ -197,7 +197,7 @@ func TestABackoffEnds(t *testing.T) {
 		}
 		return s
 	}
-	// over is the backoff, of a set of one Machine.
+	// over ends the backoff of a set of one Machine.
 	over := func(s *machinev1alpha1.MachineSet) {
 		s.Spec.Replicas = 1
 		s.Status.Backoff.Until = metav1.NewTime(now)
@@ -288,7 +288,7 @@ func TestNothingIsReplacedWhileATemplateBacksOff(t *testing.T) {
 	}
 }
 
-// TestOneAttemptIsOneFailure however many Machines it had, and whenever they fail.
+// TestOneAttemptIsOneFailure, regardless of how many Machines it had and when they fail.
 func TestOneAttemptIsOneFailure(t *testing.T) {
 	const joinTimeout, createFailed = machinev1alpha1.FailureJoinTimeout, machinev1alpha1.FailureCreateFailed
 	never := failedWith(joinTimeout, "", "no Node joined within 20m")
@@ -358,7 +358,7 @@ func invalid(reason string) func(*Machine) {
 	}
 }
 
-// withVMBefore is a Machine that was restored without its status.
+// withVMBefore makes the Machine one that was restored without its status.
 func withVMBefore(m *Machine) { m.Spec.ProviderID = ptr.To("local:///zone-a/vm") }
 
 func TestReplicaFailureTellsOfAMachineThatIsInvalid(t *testing.T) {

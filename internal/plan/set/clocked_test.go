@@ -23,7 +23,7 @@ type cloud struct {
 	reportsAfter time.Duration
 }
 
-// An outage of the cloud, or of the way by which Machines join.
+// An outage of the cloud, or of the way in which Machines join.
 type outage struct {
 	kind     outageKind
 	from, to time.Time
@@ -38,19 +38,19 @@ const (
 	refuses outageKind = "the cloud refuses creations"
 	// fails VMs after they were accepted.
 	fails outageKind = "VMs fail after they were accepted"
-	// joinsLate: a Machine that was created before the end joins after it.
+	// joinsLate: a Machine that was created before the end of the outage joins after it.
 	joinsLate outageKind = "Machines join when it is over"
-	// neverJoins: a Machine that booted before the end never joins.
+	// neverJoins: a Machine that booted before the end of the outage never joins.
 	neverJoins outageKind = "Machines that booted in it never join"
 )
 
 const (
 	creationTimeout = 20 * time.Minute
-	// providerRetries a refused request so often, and a deleted Machine is gone after
-	// deletionTakes.
+	// providerRetries is the interval between requests that are refused, and deletionTakes the time until a
+	// deleted Machine is gone.
 	providerRetries = time.Minute
 	deletionTakes   = 30 * time.Second
-	// notifiedAfter is the time from a change of a Machine to the plan that sees it.
+	// notifiedAfter is the time from a change of a Machine to the plan that observes it.
 	notifiedAfter = time.Second
 )
 
@@ -60,7 +60,7 @@ type change struct {
 	status func(*machinev1alpha1.MachineStatus)
 }
 
-// life of the nth Machine of the cloud, which was created at a time.
+// life returns the status changes of the nth Machine of the cloud, which was created at this time.
 func (c cloud) life(name string, n int, created time.Time) []change {
 	set := func(phase machinev1alpha1.MachinePhase) func(*machinev1alpha1.MachineStatus) {
 		return func(s *machinev1alpha1.MachineStatus) { s.Phase = phase }
@@ -114,8 +114,8 @@ func (c cloud) life(name string, n int, created time.Time) []change {
 	}})
 }
 
-// A clockwork carries out the decisions of a set. Its clock goes from one change of a Machine, or
-// one time at which the set asked to be called, to the next.
+// A clockwork carries out the decisions of a set. Its clock advances to the next change of a Machine, or to
+// the next time at which the set requested a reconcile.
 type clockwork struct {
 	t     *testing.T
 	start time.Time
@@ -129,13 +129,13 @@ type clockwork struct {
 
 	// creations has the time of each Machine's creation.
 	creations []time.Time
-	// promised is the time of the next creation by the last event BackingOff, and late are
-	// the promises that were not kept.
+	// promised is the time of the next creation according to the last event BackingOff, and late lists the
+	// events whose time was missed.
 	promised time.Time
 	late     []string
-	// vacantSince is when a place became vacant that no Machine was created for since.
+	// vacantSince is the start of the current vacancy: a place has had no Machine since then.
 	vacantSince time.Time
-	// longestVacancy after judgeFrom.
+	// longestVacancy is the longest one after judgeFrom.
 	judgeFrom      time.Time
 	longestVacancy time.Duration
 }
@@ -148,8 +148,8 @@ func newClockwork(t *testing.T, s *machinev1alpha1.MachineSet, runs int, c cloud
 	return w
 }
 
-// until runs the clock until the condition holds, and returns how long that took from since. It
-// gives up after a time.
+// until runs the clock until the condition holds, and returns how long that took from since. If it
+// does not hold within the limit, it returns the limit.
 func (w *clockwork) until(since time.Time, limit time.Duration, holds func() bool) time.Duration {
 	w.t.Helper()
 	for {
@@ -165,7 +165,7 @@ func (w *clockwork) until(since time.Time, limit time.Duration, holds func() boo
 	}
 }
 
-// runs is the number of Machines that run and stay.
+// runs is the number of Machines that run and are not being deleted.
 func (w *clockwork) runs() int {
 	n := 0
 	for _, m := range w.ms {
@@ -176,12 +176,12 @@ func (w *clockwork) runs() int {
 	return n
 }
 
-// isWhole means that all Machines of the spec run, and no other is there.
+// isWhole reports whether all Machines of the spec run, and there are no further ones.
 func (w *clockwork) isWhole() bool {
 	return w.runs() == int(w.set.Spec.Replicas) && len(w.ms) == w.runs()
 }
 
-// next time at which anything happens. What happens at one time is planned for together.
+// next returns the time of the next change. One plan handles all changes of one time.
 func (w *clockwork) next() time.Time {
 	next := w.wake
 	for _, life := range w.lives {
@@ -224,7 +224,7 @@ func (w *clockwork) step() {
 
 	d := Plan(w.now, Observed{Set: w.set, Machines: slices.Clone(w.ms)})
 	w.set.Status = d.Status
-	// As Crossplane does with the result of a composition.
+	// Crossplane does the same with the result of a composition.
 	w.set.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: metav1.ConditionFalse, ObservedGeneration: w.set.Generation}}
 	w.wake = w.now.Add(d.CallAgain)
 	for _, e := range d.Events {
@@ -244,7 +244,7 @@ func (w *clockwork) step() {
 			w.late = append(w.late, fmt.Sprintf("the event says that the next Machine is created at %s, and it is at %s", w.promised.Sub(w.start), w.now.Sub(w.start)))
 		}
 		w.promised = time.Time{}
-		// The API server stamps whole seconds.
+		// The API server stores timestamps in whole seconds.
 		at := w.now.Truncate(time.Second)
 		made := machine(m.Name, pending, func(m *Machine) { m.CreationTimestamp = metav1.NewTime(at) })
 		w.ms = append(w.ms, made)
@@ -260,11 +260,11 @@ func (w *clockwork) step() {
 		}
 	}
 	if len(d.Delete) > 0 {
-		w.wake = w.now.Add(notifiedAfter) // They are seen to be terminating.
+		w.wake = w.now.Add(notifiedAfter) // The set observes that they are terminating.
 	}
 }
 
-// judge what is seen before a plan.
+// judge measures the vacancy before a plan.
 func (w *clockwork) judge() {
 	places := int(w.set.Spec.Replicas)
 	for _, m := range w.ms {
@@ -283,7 +283,7 @@ func (w *clockwork) judge() {
 	}
 }
 
-// firstCreation after a time, and how long it took.
+// firstCreation returns how long after this time the first Machine was created.
 func (w *clockwork) firstCreation(after time.Time) time.Duration {
 	for _, at := range w.creations {
 		if !at.Before(after) {
@@ -313,9 +313,9 @@ func TestAfterAJoinOutageAPoolGrowsWithinOneBackoff(t *testing.T) {
 	}
 }
 
-// TestAfterAnyOutageAPoolIsWholeSoon holds for pools that are scaled up at any time of an
-// outage: no place is vacant for longer than the longest backoff once it is over, and the pool
-// is whole when the Machines that will never join have failed, and 15 minutes later at most.
+// TestAfterAnyOutageAPoolIsWholeSoon holds for pools that are scaled up at any time of an outage. Once it
+// is over, no place is vacant for longer than the longest backoff. The pool is whole at most 15 minutes
+// after the Machines that will never join have failed.
 func TestAfterAnyOutageAPoolIsWholeSoon(t *testing.T) {
 	pools := []int32{3, 30, 300}
 	if testing.Short() {
@@ -364,7 +364,7 @@ func TestASetStartsAsFastAsItsCloud(t *testing.T) {
 		for _, id := range []time.Duration{time.Second, 30 * time.Second, 90 * time.Second, 180 * time.Second} {
 			cases := map[string]struct {
 				set *machinev1alpha1.MachineSet
-				// runs are the Machines that run.
+				// runs has the Machines that run from the start.
 				runs []Machine
 			}{
 				"a class that nothing has proven":                 {set: set(replicas, created(0))},
@@ -385,7 +385,7 @@ func TestASetStartsAsFastAsItsCloud(t *testing.T) {
 	}
 }
 
-// TestACreationThatHangsHoldsItsOwnPlaceOnly wherever in the order it is.
+// TestACreationThatHangsHoldsItsOwnPlaceOnly, wherever it is in the order.
 func TestACreationThatHangsHoldsItsOwnPlaceOnly(t *testing.T) {
 	const boot = time.Minute
 	for _, id := range []time.Duration{time.Second, 30 * time.Second, 180 * time.Second} {
@@ -404,9 +404,9 @@ func TestACreationThatHangsHoldsItsOwnPlaceOnly(t *testing.T) {
 	}
 }
 
-// TestATemplateThatIsRefusedSoonStartsNoStampede counts the VMs that are requested in the
-// first half hour, of 300, before the refusal is known and after. A cloud that refuses late is
-// asked for all of them once.
+// TestATemplateThatIsRefusedSoonStartsNoStampede counts the VMs, of 300, that are requested in the first
+// half hour, before and after the refusal is known. A cloud that refuses late gets one request for each of
+// them.
 func TestATemplateThatIsRefusedSoonStartsNoStampede(t *testing.T) {
 	for reportsAfter, most := range map[time.Duration]int{time.Second: 1, 9 * time.Second: 1, 90 * time.Second: 300, 170 * time.Second: 300} {
 		c := cloud{id: 30 * time.Second, boot: time.Minute, reportsAfter: reportsAfter, outage: outage{refuses, now, now.Add(time.Hour)}}

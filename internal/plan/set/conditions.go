@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// RemedyOfUpdate is what a user can do about it.
+	// RemedyOfUpdate is the instruction for users to retry a failed update.
 	RemedyOfUpdate = "to retry, set the annotation " + machinev1alpha1.AnnotationUpdateRetry + " of the Machine to a new value"
 )
 
@@ -63,9 +63,10 @@ func (p *plan) replicaFailure() shared.Condition {
 	return p.inWordsOfBefore(c)
 }
 
-// invalidMachine reports the problem of a Machine that gets no VM: none can be created, such as for
-// a version that the API server of its cluster does not support, or it was restored and waits for
-// the one that it had. It returns nil if there is none, and if the problem is the set's own.
+// invalidMachine reports the problem of a Machine that gets no VM. Either its VM cannot be created, for
+// example because the API server of its cluster does not support its version, or the Machine was restored
+// and waits for its earlier VM. It returns nil if there is no such Machine, or if the problem is the set's
+// own.
 func (p *plan) invalidMachine() *shared.Condition {
 	isValid := func(m Machine) bool {
 		return !m.Status.Phase.IsOnItsWay() || m.Status.ProviderID != "" || !meta.IsStatusConditionFalse(m.Status.Conditions, machinev1alpha1.ConditionValid)
@@ -82,7 +83,7 @@ func (p *plan) invalidMachine() *shared.Condition {
 	return &c
 }
 
-// inWordsOfBefore keeps the message of a condition with the same reason: the same error in other
+// inWordsOfBefore keeps the message of a condition whose reason has not changed: the same error in other
 // words is no news.
 func (p *plan) inWordsOfBefore(c shared.Condition) shared.Condition {
 	before := meta.FindStatusCondition(p.Set.Status.Conditions, c.Type)
@@ -92,7 +93,7 @@ func (p *plan) inWordsOfBefore(c shared.Condition) shared.Condition {
 	return c
 }
 
-// exhaustedCondition is nil for a set that never met with it.
+// exhaustedCondition returns nil for a set whose cloud has never been exhausted.
 func (p *plan) exhaustedCondition() *shared.Condition {
 	told := meta.FindStatusCondition(p.Set.Status.Conditions, machinev1alpha1.ConditionCapacityExhausted)
 	e := p.exhausted
@@ -110,7 +111,7 @@ func (p *plan) exhaustedCondition() *shared.Condition {
 	return c
 }
 
-// updatedCondition tells how far the updates are; nil for a set that has none.
+// updatedCondition reports the progress of updates in place. It returns nil for a set without them.
 func (p *plan) updatedCondition() *shared.Condition {
 	if !p.updatesInPlace() {
 		return nil
@@ -132,12 +133,12 @@ func (p *plan) updatedCondition() *shared.Condition {
 	return c
 }
 
-// exclusive is False while Machines match the selector that somebody else controls. A
-// set that never saw any does not have it.
+// exclusive returns a condition that is False while Machines match the selector that another object
+// controls. A set that never saw such Machines does not have the condition.
 func (f *fleet) exclusive() *shared.Condition {
 	c := shared.Condition{Type: machinev1alpha1.ConditionSelectorExclusive, Status: "True", Reason: machinev1alpha1.ReasonExclusive}
 	if len(f.Foreign) > 0 {
-		// The Machines may come and go: who controls them says enough.
+		// The message names the controllers only: it would change with each of their Machines.
 		var by []string
 		for _, m := range f.Foreign {
 			owner := metav1.GetControllerOfNoCopy(m)

@@ -11,7 +11,8 @@ import (
 	"github.com/drover-dev/drover/internal/names"
 )
 
-// create what is missing, as far as the template has proven itself.
+// create adds the missing Machines, as far as the template is proven. The plan only names them: the
+// controller of MachineGroups creates them (internal/controller/machinegroup/apply.go).
 func (p *plan) create() {
 	n := 0
 	if p.mayCreate() && !p.backingOff() {
@@ -31,21 +32,22 @@ func (f *fleet) createsNone() bool {
 	return f.Set.Spec.Creation == machinev1alpha1.CreationDisabled
 }
 
-// missing Machines, without those that are to replace a certain one. What is dropped now
-// is missing when that is written down, and what is adopted now is there then.
+// missing is the number of Machines to create, without replacements of certain Machines. Machines in
+// dropped count as missing only once their deletion is recorded. Machines in takesOn count as present: they
+// are there by then.
 func (p *plan) missing() int {
 	return max(0, p.wanted()-len(p.missingReplacements())-len(p.kept)-len(p.dropped)-len(p.takesOn))
 }
 
-// room is how many Machines may be created beside those that are on trial. The first one of
-// a template tries it out alone. A VM that exists, a class that is proven, or a first try that
-// hangs makes room for all Machines that the set wants: from there on, the provider's and
-// the cloud's rates limit the creations. After failed attempts, the trial begins with as many Machines as have proven
-// the template, and one, halved by each failure in a row. There is no room while a creation is
-// refused that began after the last one that succeeded.
+// room is how many Machines may be created in addition to those on trial. The first Machine of a template
+// tries it out alone. A VM that exists, a proven class, or a first attempt that hangs makes room for all
+// Machines that the set wants: from then on, the rate limits of the provider and the cloud limit the
+// creations. After failed attempts, the trial starts with one Machine more than have proven the template,
+// halved by each failure in a row. There is no room while a creation is refused that started after the last
+// successful one.
 //
-// A Machine on trial that hangs proves nothing, good or bad. After failed attempts it makes
-// room for two others, so that a trial doubles each time that all of it hangs.
+// A Machine on trial that hangs proves nothing, good or bad. After failed attempts it makes room for two
+// more, so that a trial doubles each time that all of it hangs.
 func (p *plan) room() int {
 	succeeded := p.lastSuccess(machinev1alpha1.FailureCreateFailed)
 	refused := func(m Machine) bool { return isInFlight(m) && inError(m) && m.CreationTimestamp.After(succeeded) }
@@ -78,8 +80,8 @@ func (p *plan) room() int {
 	return max(0, room)
 }
 
-// isOnTrial means that the Machine belongs to the attempt that is under way, and that it is
-// not known yet whether it gets further than those that failed.
+// isOnTrial reports whether the Machine belongs to the current attempt, and it is not known yet whether it
+// gets further than the Machines that failed.
 func (p *plan) isOnTrial(m Machine) bool {
 	if failedWithoutVM(p.lastFailure()) {
 		return isInFlight(m) && !p.failedBefore(m)
@@ -87,23 +89,22 @@ func (p *plan) isOnTrial(m Machine) bool {
 	return m.Status.Phase.IsOnItsWay() && !p.failedBefore(m)
 }
 
-// A Machine on trial hangs when it has waited for so long, and the provider reports no error.
+// A Machine on trial hangs if it has waited for this long, and the provider reports no error.
 const (
-	// firstPatience is the time for the first VM of a template. As a rule a cloud refuses what
-	// it cannot make when it is asked, within seconds. A set that waited for the first VM of a
-	// cloud whose VMs take minutes would need twice the time of its cloud.
+	// firstPatience is the time for the first VM of a template. As a rule, a cloud refuses a VM that it
+	// cannot create within seconds of the request. If the set waited for the first VM of a cloud whose VMs
+	// take minutes, it would need twice the time that the cloud needs.
 	firstPatience = 10 * time.Second
-	// vmPatience is the time for a VM that was refused, and for VMs after failed attempts. The requests for a template that
-	// is refused in the end double each time that this passes.
+	// vmPatience is the time for a VM that was refused, and for VMs after failed attempts. The requests for
+	// a template that is refused in the end double each time that this passes.
 	vmPatience = time.Minute
 	// joinPatience is the time for a Node, after failed joins. It is less than the longest
 	// backoff: the next creation is never further away than that.
 	joinPatience = 5 * time.Minute
 )
 
-// isFirstTry means that no attempt failed, that no VM that is on its way was refused, and that no
-// Machine of the set is being deleted: a set that loses what it creates does not create more
-// sooner.
+// isFirstTry reports whether no attempt has failed, no VM in flight was refused, and no Machine of the set
+// is being deleted: a set that loses the Machines that it creates does not create more sooner.
 func (p *plan) isFirstTry() bool {
 	refused := func(m Machine) bool { return isInFlight(m) && m.Status.RefusedUntil != nil }
 	return p.backoff == nil && len(p.terminating) == 0 && !slices.ContainsFunc(p.kept, refused)
@@ -111,8 +112,9 @@ func (p *plan) isFirstTry() bool {
 
 func (p *plan) hangs(m Machine) bool { return p.untilHangs(m) <= 0 }
 
-// untilHangs is without end for a Machine whose VM is not requested yet: what it waits for is
-// not the provider, and others would wait for it as well.
+// untilHangs is how long the Machine may still wait until it counts as hanging. It is infinite for a
+// Machine whose VM is not requested yet: that Machine does not wait for the provider, and further Machines
+// would wait as well.
 func (p *plan) untilHangs(m Machine) time.Duration {
 	since, patience := m.CreationTimestamp.Time, vmPatience
 	if p.isFirstTry() {
@@ -130,8 +132,8 @@ func (p *plan) untilHangs(m Machine) time.Duration {
 	return patience - p.now.Sub(since)
 }
 
-// isClassProven says whether Machines of the template's class run in its failure domain, in
-// another set or, of another version, in this one.
+// isClassProven reports whether Machines of the template's class run in its failure domain: in another set
+// or, with another version, in this one.
 func (p *plan) isClassProven() bool {
 	t := p.Set.Spec.Template.Spec
 	return p.Set.Annotations[machinev1alpha1.AnnotationClassProven] == "true" || slices.ContainsFunc(p.kept, func(m Machine) bool {
@@ -139,8 +141,8 @@ func (p *plan) isClassProven() bool {
 	})
 }
 
-// lastSuccess is when the youngest Machine was created that got further than one that failed
-// for the reason. What failed before proves nothing any more.
+// lastSuccess returns the creation time of the youngest Machine that got further than a Machine that failed
+// for the reason. Earlier failures prove nothing any more.
 func (p *plan) lastSuccess(reason machinev1alpha1.FailureReason) time.Time {
 	var last time.Time
 	for _, m := range p.kept {
@@ -151,16 +153,15 @@ func (p *plan) lastSuccess(reason machinev1alpha1.FailureReason) time.Time {
 	return last
 }
 
-// proves says whether the template was good for this Machine, so that it got further than
-// one that failed for the reason. Of a VM the provider's word is enough: it is the earliest
-// that there is.
+// proves reports whether the Machine got further with the template than a Machine that failed for the
+// reason. For a failure without a VM, the provider ID is enough: it is the earliest proof.
 func (f *fleet) proves(m Machine, reason machinev1alpha1.FailureReason) bool {
 	return hasVM(m) && !isFailed(m) && !f.isOutdated(m) && (hadNode(m) || failedWithoutVM(reason))
 }
 
-// name n Machines that shall be created, with names that no Machine of the set has.
-// Names that are taken were created, and not counted yet: the set's status was refused
-// then, because somebody had changed the set.
+// name reserves names for n Machines to create, with names that no Machine of the set has. A name that is
+// taken belongs to a Machine that was created but not counted: the API server refused the set's status
+// then, because the set had changed.
 func (p *plan) name(n int) {
 	for range n {
 		name := p.reserve()
@@ -172,7 +173,7 @@ func (p *plan) name(n int) {
 	}
 }
 
-// reserve the next name.
+// reserve returns the next free name and counts it.
 func (p *plan) reserve() string {
 	p.skip()
 	name := names.Machine(p.Set.Name, p.Set.UID, p.created)
@@ -180,7 +181,7 @@ func (p *plan) reserve() string {
 	return name
 }
 
-// skip names that are taken.
+// skip counts the names that are taken.
 func (p *plan) skip() {
 	for {
 		name := names.Machine(p.Set.Name, p.Set.UID, p.created)

@@ -25,7 +25,7 @@ func withNode(m *Machine) {
 	m.Status.NodeRef = &machinev1alpha1.NodeReference{Kind: "Node", Name: m.Name}
 }
 
-// several Machines that are alike.
+// several returns n equal Machines.
 func several(n int, phase machinev1alpha1.MachinePhase, options ...machineOption) []Machine {
 	var out []Machine
 	for i := range n {
@@ -46,7 +46,7 @@ func ofClass(name string) machineOption {
 	return func(m *Machine) { m.Spec.ClassRef.Name = name }
 }
 
-// failingToJoin had an attempt that failed, and is in the next one.
+// failingToJoin makes the set one whose last attempt failed, and whose next attempt is under way.
 func failingToJoin(s *machinev1alpha1.MachineSet) {
 	s.Status.Backoff = &machinev1alpha1.Backoff{
 		Template: (&fleet{Observed: Observed{Set: s}}).templateHash(), Failures: 1,
@@ -120,8 +120,7 @@ func TestCreationStartsSlowly(t *testing.T) {
 	}
 }
 
-// TestAFleetGrowsInTwoRounds counts the rounds in which all that is asked for
-// gets its VM.
+// TestAFleetGrowsInTwoRounds counts the rounds until all requested Machines have their VM.
 func TestAFleetGrowsInTwoRounds(t *testing.T) {
 	s := set(300, created(0))
 	var ms []Machine
@@ -139,9 +138,9 @@ func TestAFleetGrowsInTwoRounds(t *testing.T) {
 	}
 }
 
-// TestCreationIsBounded holds for any set: while no Machine has a VM, one Machine at most is in
-// flight until ten seconds after its VM was requested, or, once one was refused, two for each
-// that hangs; none is added while one is refused, and there are never more than are wanted.
+// TestCreationIsBounded holds for any set. While no Machine has a VM, at most one Machine is in flight
+// until ten seconds after its VM was requested. Once one was refused, at most two are for each that hangs.
+// None is added while one is refused, and there are never more than the set wants.
 func TestCreationIsBounded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := set(rapid.Int32Range(0, 60).Draw(t, "replicas"))

@@ -9,7 +9,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// ofOneMachine are annotations that others set on the Machines that they mean.
+// ofOneMachine are annotations that users and controllers set on single Machines.
 var ofOneMachine = []string{
 	machinev1alpha1.AnnotationDeleteMachine,
 	machinev1alpha1.AnnotationExhausted,
@@ -18,7 +18,7 @@ var ofOneMachine = []string{
 	machinev1alpha1.LabelUpdateSelected,
 }
 
-// fresh is a Machine that does not exist yet.
+// fresh is a Machine to create.
 func (f *fleet) fresh(name string) Desired {
 	d := ofTemplate(f.Set, name)
 	d.Create = true
@@ -28,7 +28,7 @@ func (f *fleet) fresh(name string) Desired {
 	return d
 }
 
-// ordered is a Machine that this plan creates, or an earlier one, and that was not seen yet.
+// ordered is a Machine that this plan or an earlier one creates, and that was not observed yet.
 func (p *plan) ordered(name string) Desired {
 	d := p.fresh(name)
 	if p.withholdsVMs() {
@@ -37,7 +37,7 @@ func (p *plan) ordered(name string) Desired {
 	return d
 }
 
-// desired is a Machine that the set has or ordered.
+// desired is the desired state of a Machine that exists or is being created.
 func (p *plan) desired(m Machine) Desired {
 	if p.expected.Has(m.Name) {
 		return p.ordered(m.Name)
@@ -45,7 +45,7 @@ func (p *plan) desired(m Machine) Desired {
 	return p.existing(m)
 }
 
-// ofTemplate is a Machine as the template wants it.
+// ofTemplate returns a Machine with the metadata and the spec of the template.
 func ofTemplate(set *machinev1alpha1.MachineSet, name string) Desired {
 	t := set.Spec.Template.DeepCopy()
 
@@ -54,7 +54,7 @@ func ofTemplate(set *machinev1alpha1.MachineSet, name string) Desired {
 	if d, ok := set.Labels[machinev1alpha1.LabelDeployment]; ok {
 		labels[machinev1alpha1.LabelDeployment] = d
 	}
-	// What is said of one Machine is never said of all.
+	// An annotation that is meant for one Machine must not reach all of them.
 	annotations := map[string]string{}
 	maps.Copy(annotations, t.Metadata.Annotations)
 	for _, key := range ofOneMachine {
@@ -83,7 +83,7 @@ func ofTemplate(set *machinev1alpha1.MachineSet, name string) Desired {
 	return Desired{Machine: m}
 }
 
-// existing is a Machine that exists: as the template wants it, but for what its VM
+// existing is the desired state of a Machine that exists: the template, except for the fields that its VM
 // was made from.
 func (f *fleet) existing(m Machine) Desired {
 	d := ofTemplate(f.Set, m.Name)

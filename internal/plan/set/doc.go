@@ -1,30 +1,28 @@
 // Package set is the planner of the step replicas. It decides on the Machines of a MachineSet: it
-// creates those that are missing, gives up those that are too many, replaces those
-// that failed, and updates those in place that are not what the template says.
+// creates missing Machines, deletes excess ones, replaces failed ones, and updates in place those
+// that are not of the current template.
 //
 // The files, bottom to top:
 //
-//   - machines.go has what one Machine says of itself.
+//   - machines.go has predicates of one Machine.
 //   - fleet.go has the facts: a set and its Machines, computed once, which no stage changes.
 //   - adopt.go, preserve.go, scale.go (with order.go: which Machine is deleted first), replace.go,
 //     create.go (how fast Machines are created), backoff.go (when not at all), exhausted.go (when
 //     there is no room) and inplace.go have the stages. A stage adds to a plan and calls no other.
-//   - desired.go has the Machines as they are desired.
+//   - desired.go has the desired Machines.
 //   - status.go, conditions.go, kstatus.go and events.go report.
 //   - plan.go has the list of the stages, and decides.
 //   - group.go composes the decision as one MachineGroup.
 //
-// Crossplane may show a MachineSet or its Machines as they were some time ago.
-// That does no harm:
+// Crossplane may show a stale MachineSet or stale Machines. That does no harm:
 //
-//   - The names of new Machines come from a counter in the set's status, so that the
-//     same Machine is created twice and not two Machines. They stay named there until
-//     they were seen, and count until then.
-//   - The Machines to give up, to update and to adopt are named in the status first,
-//     and the decision is carried out when it is read back. The API server takes a
-//     status only from whoever saw the one before it, so that nobody chooses others in
-//     addition, and what goes with a decision, an event or a failure that counts, is
-//     there once.
-//   - Machines that were seen once are never created again, and those that are not
-//     named are left alone: neither can an old view bring one back nor delete one.
+//   - The names of new Machines come from a counter in the set's status, so that a repeated
+//     decision creates the same Machine again and not a second one. The status lists these
+//     names until the Machines are observed, and the Machines count until then.
+//   - The Machines to delete, to update and to adopt are named in the status first, and the
+//     decision is carried out when it is read back. The API server rejects a status that was
+//     computed from an older one. So no stale plan chooses further Machines, and everything
+//     that comes with a decision, such as an event or a counted failure, happens once.
+//   - Machines that were observed once are never created again, and Machines without a name in
+//     the status are left alone: a stale view can neither restore a Machine nor delete one.
 package set

@@ -9,10 +9,10 @@ import (
 	shared "github.com/drover-dev/drover/internal/plan"
 )
 
-// Events have room for so many Machines; the others are counted.
+// mostListed is how many Machines an event names; the remaining ones are only counted.
 const mostListed = 10
 
-// conditionEvents report bad input when it begins.
+// conditionEvents reports invalid input when it is first found.
 func (p *plan) conditionEvents(conditions []shared.Condition) []shared.Event {
 	var out []shared.Event
 	for _, c := range conditions {
@@ -27,7 +27,7 @@ func createdEvent(created []string) shared.Event {
 	return shared.Event{Reason: machinev1alpha1.EventCreatedMachine, Message: "Created " + list(created)}
 }
 
-// deletedEvent tells of each Machine that goes why it is not one of those that stay.
+// deletedEvent reports for each deleted Machine why it was chosen before the Machines that stay.
 func (p *plan) deletedEvent(goes, stays []Machine) shared.Event {
 	var each []string
 	for _, m := range goes {
@@ -81,7 +81,7 @@ func text(code, message string) string {
 	return code + ": " + message
 }
 
-// retryingEvent tells that Machines that failed before they joined are created again.
+// retryingEvent reports that Machines that failed before they joined are created again.
 func retryingEvent(ms []Machine) shared.Event {
 	e := replacingEvent(ms[0], "")
 	if len(ms) > 1 {
@@ -91,7 +91,7 @@ func retryingEvent(ms []Machine) shared.Event {
 	return e
 }
 
-// replacingEvent tells why a Machine is replaced, and by which one if it waits for that.
+// replacingEvent reports why a Machine is replaced, and by which Machine if it waits for its replacement.
 func replacingEvent(m Machine, by string) shared.Event {
 	e := shared.Event{Warning: isFailed(m), Reason: machinev1alpha1.EventReplacingMachine, Message: "Replacing Machine " + m.Name}
 	if by != "" {

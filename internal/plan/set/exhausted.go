@@ -13,12 +13,13 @@ import (
 	shared "github.com/drover-dev/drover/internal/plan"
 )
 
-// exhaustionLasts so long when nobody waits for a VM any more who could tell that there
-// is room again: whoever went elsewhere must not come back at once, and go again.
+// exhaustionLasts is how long the exhaustion lasts if no Machine waits for a VM any more whose creation
+// could show that there is room again. A client that went to another failure domain must not return at
+// once, and leave again.
 const exhaustionLasts = 10 * time.Minute
 
-// exhaust notes whether the cloud has room for another Machine of the template. That
-// holds the set back no more than any other failure: one Machine keeps trying.
+// exhaust records whether the cloud has room for another Machine of the template. Exhaustion holds the set
+// back no more than any other failure: one Machine keeps trying.
 func (p *plan) exhaust() {
 	before := p.Set.Status.Exhausted
 	if before != nil && before.FailureDomain != p.failureDomain() {
@@ -51,8 +52,8 @@ func (p *plan) exhaust() {
 	}
 }
 
-// outOfRoom is the class and the text of an error that says so, or nothing: of a
-// Machine that waits for its VM, or of the last one that was given up.
+// outOfRoom returns the code and the message of an error that means exhaustion: the error of a Machine that
+// waits for its VM, or of the last failed attempt. Both are empty if there is none.
 func (p *plan) outOfRoom() (code, message string) {
 	for _, m := range p.kept {
 		if isInFlight(m) && !p.isOutdated(m) && fn.ErrorCode(errorCode(m)).IsExhausted() {
@@ -65,7 +66,7 @@ func (p *plan) outOfRoom() (code, message string) {
 	return "", ""
 }
 
-// hasRoomSince says whether a Machine of the template got its VM after then.
+// hasRoomSince reports whether a Machine of the template got its VM after that time.
 func (p *plan) hasRoomSince(since metav1.Time) bool {
 	for _, m := range p.kept {
 		if p.proves(m, machinev1alpha1.FailureCreateFailed) && (m.CreationTimestamp.After(since.Time) || m.Status.RefusedUntil != nil && !m.Status.RefusedUntil.Before(&since)) {
@@ -77,16 +78,16 @@ func (p *plan) hasRoomSince(since metav1.Time) bool {
 
 func (f *fleet) failureDomain() string { return ptr.Deref(f.Set.Spec.Template.Spec.FailureDomain, "") }
 
-// failedForRoom reports whether the Machine is Failed because the cloud had no room for it, in
-// a set that shows this to an autoscaler.
+// failedForRoom reports whether the Machine is Failed because the cloud had no room for it, in a set that
+// reports this to an autoscaler.
 func failedForRoom(m Machine) bool {
 	return isFailed(m) && !hadNode(m) && m.Spec.CapacityTimeout != nil && fn.ErrorCode(errorCode(m)).IsExhausted()
 }
 
-// withoutHeld returns the Machines of which the creation is retried now. Those that failed for
-// lack of room stay until the backoff is over: the autoscaler has to see them. After that,
-// only as many are retried as there is room for creations, so that an exhausted cloud gets
-// one request in each backoff, however many Machines wait.
+// withoutHeld returns the Machines whose creation is retried now. Machines that failed for lack of room
+// stay until the backoff is over: the autoscaler has to see them. After that, only as many are retried as
+// there is room for creations, so that an exhausted cloud gets one request per backoff, however many
+// Machines wait.
 func (p *plan) withoutHeld(ms []Machine) []Machine {
 	room := 0
 	if !p.backingOff() {
@@ -101,9 +102,9 @@ func (p *plan) withoutHeld(ms []Machine) []Machine {
 	})
 }
 
-// withholdsVMs reports whether the Machines that the set creates now get no VM: the cloud has
-// no room, and the set shows each Machine that is missing as Failed. An autoscaler counts a
-// Machine that does not exist as one that is about to come, and waits for it.
+// withholdsVMs reports whether the Machines that the set creates now get no VM: the cloud has no room, and
+// the set shows each missing Machine as Failed. An autoscaler expects that a missing Machine will be
+// created soon, and waits for it.
 func (p *plan) withholdsVMs() bool {
 	return p.backingOff() && fn.ErrorCode(p.backoff.ErrorCode).IsExhausted() && machinev1alpha1.CapacityTimeoutOf(p.Set, p.Set.Spec.Template.Spec) != nil
 }

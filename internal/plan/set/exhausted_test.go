@@ -55,7 +55,7 @@ func TestAFailureDomainIsExhausted(t *testing.T) {
 		set      *machinev1alpha1.MachineSet
 		machines []Machine
 		want     *machinev1alpha1.Exhaustion
-		// condition is its status, reason and message.
+		// condition has the status, the reason and the message.
 		condition string
 		events    []string
 		again     time.Duration
@@ -148,8 +148,8 @@ func TestAFailureDomainIsExhausted(t *testing.T) {
 	}
 }
 
-// TestAnAutoscalerSeesThatThereIsNoRoom: in a node group, a Machine that failed for lack of
-// room stays until the backoff ends, and those that are missing are created without VMs.
+// TestAnAutoscalerSeesThatThereIsNoRoom: in a node group, a Machine that failed for lack of room stays
+// until the backoff ends, and missing Machines are created without VMs.
 func TestAnAutoscalerSeesThatThereIsNoRoom(t *testing.T) {
 	const full = "CapacityExhausted"
 	group := func(s *machinev1alpha1.MachineSet) {
@@ -171,7 +171,7 @@ func TestAnAutoscalerSeesThatThereIsNoRoom(t *testing.T) {
 		set      *machinev1alpha1.MachineSet
 		machines []Machine
 		dropping []string
-		// created Machines, and those of them without VMs.
+		// created is the number of created Machines, and withheld how many of them get no VM.
 		created, withheld int
 	}{
 		"ItStaysAndOthersAreShown":     {set: set(3, group), machines: []Machine{machine("a", failed, noRoom, age(time.Minute))}, created: 2, withheld: 2},

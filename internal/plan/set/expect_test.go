@@ -13,7 +13,7 @@ func creating(names ...string) setOption {
 	return func(s *machinev1alpha1.MachineSet) { s.Status.Creating = names }
 }
 
-// TestMachinesThatWereOrderedCount, whatever is seen of them.
+// TestMachinesThatWereOrderedCount, whether they are observed or not.
 func TestMachinesThatWereOrderedCount(t *testing.T) {
 	type want struct {
 		Creates, Keeps, Deletes, Creating, Dropping []string

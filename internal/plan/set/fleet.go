@@ -12,26 +12,25 @@ import (
 	"github.com/drover-dev/drover/internal/plan/remediation"
 )
 
-// A fleet is what is known of a set and its Machines. It follows from what is observed, and
-// from nothing that is decided: it is computed once, and no stage changes it.
+// A fleet is the facts about a set and its Machines. It follows from the observed state only, not from
+// decisions: it is computed once, and no stage changes it.
 type fleet struct {
-	// Observed, with the Machines that were ordered, and sorted by name.
+	// Observed state, with the Machines that were ordered, sorted by name.
 	Observed
 	now time.Time
-	// limits of replacements. There is nothing to go by while unlimited is set: it is
-	// the problem with them.
+	// limits of replacements. They are unusable while unlimited is set, which is the problem with them.
 	limits    remediation.Limits
 	unlimited *shared.Problem
 
-	// expected names the Machines that were ordered and not seen yet. They are among
-	// the others, without anything that only the API server knows.
+	// expected names the Machines that were ordered and not observed yet. They are among the active ones,
+	// without the fields that the API server sets.
 	expected sets.Set[string]
 	// taken are the names of all Machines.
 	taken sets.Set[string]
-	// terminating Machines, dropping ones, whose end was decided before, those that were
-	// set aside, and the others.
+	// terminating Machines are being deleted, dropping ones were recorded for deletion before, aside ones
+	// were set aside, and active ones are all the rest.
 	terminating, dropping, aside, active []Machine
-	// auto names the Failed Machines that the set preserves by itself.
+	// auto names the Failed Machines that the set preserves automatically.
 	auto sets.Set[string]
 }
 
@@ -44,8 +43,8 @@ func fleetOf(now time.Time, o Observed) *fleet {
 	return f
 }
 
-// expect the Machines that were ordered: until each was seen, or is known to be gone, it
-// counts as one that exists.
+// expect adds the Machines that were ordered. Each counts as existing until it was observed, or is known to
+// be gone.
 func (f *fleet) expect() {
 	f.expected = sets.New(f.Set.Status.Creating...).Delete(f.Gone...)
 	for _, m := range f.Machines {
@@ -60,8 +59,8 @@ func (f *fleet) expect() {
 	slices.SortFunc(f.Machines, func(a, b Machine) int { return cmp.Compare(a.Name, b.Name) })
 }
 
-// sort the Machines by what was decided of them before. Orphans count from when it was
-// written down that they are adopted.
+// sort groups the Machines by the decisions that were recorded before. Orphans count once their adoption is
+// recorded.
 func (f *fleet) sort() {
 	f.taken = sets.New(f.Set.Status.Dropping...)
 	for _, m := range f.Machines {

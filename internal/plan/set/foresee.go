@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// An Order of the active Machines of a set, for tools that foresee what a change does.
+// An Order of the active Machines of a set, for tools that predict the effect of a change.
 type Order struct {
 	// Deletion has all Machines in the order in which a scale-down or a rollout deletes them.
 	Deletion []string

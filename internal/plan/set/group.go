@@ -15,8 +15,8 @@ import (
 	"github.com/drover-dev/drover/internal/plan/group"
 )
 
-// Group returns the MachineGroup that has the decision carried out. It has the set's
-// name, by which its controller finds it.
+// Group returns the MachineGroup that carries the decision out. It has the set's name, by which its
+// controller finds it.
 func Group(set *machinev1alpha1.MachineSet, d Decision) (*machinev1alpha1.MachineGroup, error) {
 	g := &machinev1alpha1.MachineGroup{
 		TypeMeta:   metav1.TypeMeta{APIVersion: machinev1alpha1.SchemeGroupVersion.String(), Kind: machinev1alpha1.MachineGroupGroupVersionKind.Kind},
@@ -43,8 +43,8 @@ func Group(set *machinev1alpha1.MachineSet, d Decision) (*machinev1alpha1.Machin
 	return g, nil
 }
 
-// references to all Machines of a set, for readers that follow references. A Machine that is
-// being deleted is among them until it is gone.
+// references returns references to all Machines of a set, for clients that follow them. A Machine that is
+// being deleted is included until it is gone.
 func references(d Decision) []machinev1alpha1.ResourceReference {
 	names := slices.Concat(d.Delete, d.Terminating)
 	for _, m := range d.Machines {
@@ -59,11 +59,11 @@ func references(d Decision) []machinev1alpha1.ResourceReference {
 	return out
 }
 
-// isTraced reports whether a Machine was read with a CRD of this release: that has a default kind
-// of class, which came with the field for references.
+// isTraced reports whether a Machine was read with a CRD of this release. That CRD defaults the kind of the
+// class, and came with the field for references.
 func isTraced(m Machine) bool { return m.Spec.ClassRef.Kind != "" }
 
-// template of a Machine: all of it but its name. Most Machines of a set have the same.
+// template of a Machine: all of it except its name. Most Machines of a set share one.
 func template(m Desired) (machinev1alpha1.GroupTemplate, error) {
 	spec, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&m.Spec)
 	if err != nil {
@@ -85,19 +85,20 @@ func template(m Desired) (machinev1alpha1.GroupTemplate, error) {
 	return t, nil
 }
 
-// MatchLabels of the set's selector. All of its Machines have them, because the template
-// has, and those do that it may adopt.
+// MatchLabels returns the labels of the set's selector. All Machines of the set have them: the template has
+// them, and so do the Machines that the set may adopt.
 func MatchLabels(set *machinev1alpha1.MachineSet) map[string]string {
 	return machinev1alpha1.LabelsOf(set.Spec.Selector.MatchLabels)
 }
 
-// Expect adds what the set's MachineGroup says of its Machines. The result is isBehind.
+// Expect adds the status of the set's MachineGroup. It reports whether the observed Machines differ from
+// those that the group's controller saw.
 func (o *Observed) Expect(g *machinev1alpha1.MachineGroup) (bool, error) {
 	o.Gone, o.NotApplied = g.Status.Gone, notApplied(g)
 	return isBehind(g, *o)
 }
 
-// notApplied is what the group's controller cannot do.
+// notApplied returns why the group's controller cannot apply a Machine, or "".
 func notApplied(g *machinev1alpha1.MachineGroup) string {
 	if c := meta.FindStatusCondition(g.Status.Conditions, machinev1alpha1.ConditionApplied); c != nil && c.Status == metav1.ConditionFalse {
 		return c.Message
@@ -105,9 +106,9 @@ func notApplied(g *machinev1alpha1.MachineGroup) string {
 	return ""
 }
 
-// isBehind says whether the Machines are seen otherwise than by the group's controller.
-// Either is a little late: what wakes the set is the group, and what it decides by are
-// the Machines, and each comes by a cache of its own.
+// isBehind reports whether the observed Machines differ from those that the group's controller saw. Either
+// view may be a little stale: the group enqueues the set, the set decides by the Machines, and each has its
+// own cache.
 func isBehind(g *machinev1alpha1.MachineGroup, o Observed) (bool, error) {
 	all := slices.Clone(o.Foreign)
 	for _, m := range slices.Concat(o.Machines, o.Orphans) {

@@ -26,7 +26,7 @@ func TestAMachineGroupHasTheDecisionCarriedOut(t *testing.T) {
 	s := set(2, dropping("d"), func(s *machinev1alpha1.MachineSet) {
 		s.Spec.NodeMarks.Annotations = map[string]string{"a": "b"}
 	})
-	// The plan has those that go after those that stay.
+	// The plan lists the Machines to delete after the Machines that stay.
 	g := groupOf(t, s, machine("a", running, marked, traced), machine("b", running, traced), machine("c", running, traced), machine("d", running, traced))
 
 	want := &machinev1alpha1.MachineGroup{
@@ -54,7 +54,7 @@ func referencesTo(names ...string) (out []machinev1alpha1.ResourceReference) {
 	return out
 }
 
-// traced is a Machine as a CRD of this release has it.
+// traced makes the Machine one that was read with a CRD of this release.
 func traced(m *Machine) { m.Spec.ClassRef.Kind = machinev1alpha1.MachineClassGroupVersionKind.Kind }
 
 func TestAGroupRefersToNoMachineWhileItsCRDIsOfTheReleaseBefore(t *testing.T) {
@@ -139,8 +139,8 @@ func TestATemplateOfAGroupIsAnotherIfItsMetadataIs(t *testing.T) {
 	}
 }
 
-// TestASetLooksAgainUntilItSeesWhatItsGroupReports: the set is woken by the group, and decides by
-// the Machines, which it may see a little later.
+// TestASetLooksAgainUntilItSeesWhatItsGroupReports: the group enqueues the set, and the set decides by the
+// Machines, which it may observe a little later.
 func TestASetLooksAgainUntilItSeesWhatItsGroupReports(t *testing.T) {
 	own, orphan := machine("a", running), machine("b", running)
 	foreign := machine("c", running).Machine

@@ -10,10 +10,10 @@ import (
 	"github.com/drover-dev/drover/internal/names"
 )
 
-// updatesInPlace says whether Machines follow the template in place.
+// updatesInPlace reports whether the set updates its Machines in place.
 func (f *fleet) updatesInPlace() bool { return f.Set.Spec.InPlaceUpdate != nil }
 
-// updateID of the template, which Machines are labelled with that have it.
+// updateID is the ID of the template. Machines that have the template are labelled with it.
 func (f *fleet) updateID() string {
 	if id := f.Set.Spec.InPlaceUpdate.ID; id != "" {
 		return id
@@ -22,8 +22,8 @@ func (f *fleet) updateID() string {
 	return names.Hash(t.Version, t.ClassRef.Key())
 }
 
-// updateIDOf is the template's ID as a Machine's agent is told it: another one each
-// time that somebody asks to try again.
+// updateIDOf is the template's ID in the Machine's spec, where its agent reads it. It changes with each
+// retry that a user requests.
 func (f *fleet) updateIDOf(m Machine) string {
 	if retry := m.Annotations[machinev1alpha1.AnnotationUpdateRetry]; retry != "" {
 		return f.updateID() + "-" + names.Hash(retry)[:8]
@@ -31,8 +31,8 @@ func (f *fleet) updateIDOf(m Machine) string {
 	return f.updateID()
 }
 
-// hadUpdate is the ID that a Machine was made or updated under: without a label of
-// ours, that of the template that its MachineDeployment made the set for.
+// hadUpdate is the ID under which a Machine was created or last updated. Without a label of the set, it is
+// the hash of the template that the MachineDeployment made the set for.
 func hadUpdate(m Machine) string {
 	if id := m.Labels[machinev1alpha1.LabelUpdatedTo]; id != "" {
 		return id
@@ -40,14 +40,14 @@ func hadUpdate(m Machine) string {
 	return m.Labels[machinev1alpha1.LabelTemplateHash]
 }
 
-// isOutdated means that what runs on the Machine's VM is not what the template says,
-// or may not be, because an update of it has begun.
+// isOutdated reports whether the Machine's VM runs another template than the current one, or may do so
+// because an update of it has started.
 func (f *fleet) isOutdated(m Machine) bool {
 	t := f.Set.Spec.Template.Spec
 	return differs(m, t) || f.toUpdate(m)
 }
 
-// toUpdate says whether an update in place makes the Machine what the template says.
+// toUpdate reports whether an update in place brings the Machine to the current template.
 func (f *fleet) toUpdate(m Machine) bool {
 	if !f.updatesInPlace() || f.hasUpdated(m) {
 		return false
@@ -57,21 +57,21 @@ func (f *fleet) toUpdate(m Machine) bool {
 	return !m.Spec.ClassRef.Equal(t.ClassRef) || m.Spec.Version != t.Version || other || isSelected(m)
 }
 
-// hasUpdated means that the agent has done the update, which the Machine's spec is
-// then to say.
+// hasUpdated reports whether the agent has finished the update. The Machine's spec is then changed to
+// match.
 func (f *fleet) hasUpdated(m Machine) bool {
 	want, is := m.Spec.InPlaceUpdate, m.Status.Update
 	return f.updatesInPlace() && want != nil && is != nil &&
 		is.State == machinev1alpha1.UpdateSucceeded && is.ID == want.ID && is.ID == f.updateIDOf(m)
 }
 
-// isSelected means that the Machine was told to update.
+// isSelected reports whether the Machine's spec requests its update now.
 func isSelected(m Machine) bool {
 	return m.Spec.InPlaceUpdate != nil && m.Spec.InPlaceUpdate.Selected
 }
 
-// isUpdating means that the Machine's Node is, or is about to be, cordoned for an
-// update: it does not count as available.
+// isUpdating reports whether the Machine's Node is, or is about to be, cordoned for an update: it does not
+// count as available.
 func (p *plan) isUpdating(m Machine) bool {
 	u := m.Status.Update
 	return isSelected(m) || slices.Contains(p.updating, m.Name) || u != nil && u.State != machinev1alpha1.UpdateCandidate
@@ -81,7 +81,7 @@ func updateFailed(m Machine) bool {
 	return m.Status.Update != nil && m.Status.Update.State == machinev1alpha1.UpdateFailed
 }
 
-// resumeUpdates of Machines that were selected before.
+// resumeUpdates continues the updates of Machines that were selected before.
 func (p *plan) resumeUpdates() {
 	if !p.updatesInPlace() {
 		return
@@ -100,8 +100,8 @@ func (p *plan) resumeUpdates() {
 	}
 }
 
-// remake Machines that are outdated before they have a VM: there is nothing to update. What is
-// kept for analysis stays.
+// remake deletes outdated Machines that have no VM yet: there is nothing to update. Preserved Machines
+// stay.
 func (p *plan) remake() {
 	if !p.mayCreate() {
 		return
@@ -118,8 +118,8 @@ func (p *plan) remake() {
 	}
 }
 
-// selectUpdates of as many Machines as leave enough of them available, those in
-// trouble first. They are told when the selection is read back.
+// selectUpdates selects Machines to update, as many as leave enough Machines available, and those in
+// trouble first. Their specs are changed when the selection is read back.
 func (p *plan) selectUpdates() {
 	u := p.Set.Spec.InPlaceUpdate
 	if u == nil || u.Paused || p.Safety.Frozen || p.Problem != nil {
@@ -156,8 +156,8 @@ func (p *plan) selectUpdates() {
 	}
 }
 
-// mayUpdate says whether an update of the Machine may begin, but for the others'
-// availability. It needs a Node whose agent can do it.
+// mayUpdate reports whether an update of the Machine may start, apart from the availability of the set. The
+// Machine needs a Node whose agent can do it.
 func (p *plan) mayUpdate(m Machine) bool {
 	if !p.toUpdate(m) || slices.Contains(p.updating, m.Name) || !hadNode(m) || isFailed(m) {
 		return false
@@ -166,13 +166,13 @@ func (p *plan) mayUpdate(m Machine) bool {
 	return !manual || p.isRequested(m)
 }
 
-// isRequested says whether somebody selected the Machine, or its Node, for this update.
+// isRequested reports whether a user selected the Machine, or its Node, for this update.
 func (f *fleet) isRequested(m Machine) bool {
 	id, u := f.updateIDOf(m), m.Status.Update
 	return machinev1alpha1.SelectsUpdate(m.Annotations[machinev1alpha1.LabelUpdateSelected], id) || u != nil && u.ID == id && u.Requested
 }
 
-// composeUpdate puts onto a Machine what it is to know of updates in place.
+// composeUpdate sets the fields of a Machine that concern updates in place.
 func (f *fleet) composeUpdate(d *Desired, m Machine) {
 	id, labelled := m.Labels[machinev1alpha1.LabelUpdatedTo]
 	t := f.Set.Spec.Template.Spec
@@ -186,7 +186,7 @@ func (f *fleet) composeUpdate(d *Desired, m Machine) {
 			Version:  t.Version,
 			ClassRef: t.ClassRef,
 			Selected: isSelected(m) || slices.Contains(f.Set.Status.Updating, m.Name),
-			// Always set: what the schema defaulted would stay when the rest is taken back.
+			// Always set: a value that the schema defaulted would stay when the other fields are removed.
 			Timeout: cmp.Or(f.Set.Spec.InPlaceUpdate.Timeout, metav1.Duration{Duration: machinev1alpha1.DefaultUpdateTimeout}),
 		}
 	}

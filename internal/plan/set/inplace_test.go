@@ -16,7 +16,7 @@ import (
 	shared "github.com/drover-dev/drover/internal/plan"
 )
 
-// inPlace makes a set one that updates in place to v1.35.4 under the ID "new".
+// inPlace makes the set one that updates in place to v1.35.4 under the ID "new".
 func inPlace(maxUnavailable int32, options ...func(*machinev1alpha1.MachineSetInPlaceUpdate)) setOption {
 	return func(s *machinev1alpha1.MachineSet) {
 		s.Spec.InPlaceUpdate = &machinev1alpha1.MachineSetInPlaceUpdate{
@@ -47,7 +47,7 @@ func labelled(key, value string) machineOption {
 	}
 }
 
-// old is a Machine of an earlier template, and updatedTo one that has had an update.
+// old makes the Machine one of an earlier template, and updatedTo one that was updated.
 func old(m *Machine) {
 	withNode(m)
 	outdated(m)
@@ -56,7 +56,7 @@ func old(m *Machine) {
 
 func updatedTo(id string) machineOption { return labelled(machinev1alpha1.LabelUpdatedTo, id) }
 
-// asked is a Machine that was told of an update.
+// asked makes the Machine one whose spec has an update.
 func asked(id string, selected bool) machineOption {
 	return func(m *Machine) {
 		m.Spec.InPlaceUpdate = &machinev1alpha1.MachineUpdate{ID: id, Version: "v1.35.4", ClassRef: machinev1alpha1.ClassReference{Name: "small"}, Selected: selected}
@@ -345,7 +345,7 @@ func TestAMachineThatIsUpdatedIsNotAvailable(t *testing.T) {
 		machine("d", running, withNode, updatedTo("new")),
 	}})
 	s := d.Status
-	// a is selected now, and must not be counted on from now on.
+	// Machine a is selected now, and must no longer count as available.
 	if s.Replicas != 4 || s.ReadyReplicas != 3 || s.AvailableReplicas != 2 || s.UpdatedReplicas != 2 || s.UpdatedAvailableReplicas != 2 {
 		t.Errorf("got %+v", s)
 	}
@@ -386,9 +386,9 @@ func TestASetSaysHowFarItsUpdatesAre(t *testing.T) {
 	}
 }
 
-// TestUpdatesInPlaceStayWithinTheirBoundAndEnd lets Machines go through their updates
-// in any order, some of them failing, while others are lost: as long as only updates
-// make Machines unavailable, replicas - maxUnavailable are available at any time.
+// TestUpdatesInPlaceStayWithinTheirBoundAndEnd lets Machines go through their updates in any order, while
+// some updates fail and some VMs are lost. As long as only updates make Machines unavailable, replicas -
+// maxUnavailable Machines are available at any time.
 func TestUpdatesInPlaceStayWithinTheirBoundAndEnd(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 12).Draw(t, "machines")

@@ -12,9 +12,9 @@ import (
 	"github.com/drover-dev/drover/internal/plan/remediation"
 )
 
-// kstatus says how a standalone set comes on, by what those who wait for it read. A
-// MachineDeployment says so of its sets: their own conditions would wake it at every
-// turn. A set that had these conditions keeps them true.
+// kstatus returns the conditions by which clients wait for a standalone set. For the sets of a
+// MachineDeployment, the deployment reports them: conditions of the sets would enqueue it at every change.
+// A set that had these conditions before keeps them, and keeps them correct.
 func (p *plan) kstatus(s machinev1alpha1.MachineSetStatus, ready bool, told []shared.Condition, allowed *shared.Condition) []shared.Condition {
 	stalled := p.stalled(s, told, allowed)
 	if metav1.GetControllerOfNoCopy(p.Set) != nil && !stalled.IsKnown(p.Set.Status.Conditions) {
@@ -23,8 +23,8 @@ func (p *plan) kstatus(s machinev1alpha1.MachineSetStatus, ready bool, told []sh
 	return []shared.Condition{p.reconciling(s, ready, stalled), stalled}
 }
 
-// reconciling is False for a set that waits: for somebody's help, or for the end of a
-// freeze or of a preservation.
+// reconciling is False for a set that waits for a user's action, or for the end of a freeze or of a
+// preservation.
 func (p *plan) reconciling(s machinev1alpha1.MachineSetStatus, ready bool, stalled shared.Condition) shared.Condition {
 	c := shared.Condition{Type: machinev1alpha1.ConditionReconciling, Status: "False", Reason: machinev1alpha1.ReasonSettled}
 	goes := len(p.terminating)+len(p.dropping)+len(p.dropped) > 0
@@ -40,7 +40,7 @@ func (p *plan) reconciling(s machinev1alpha1.MachineSetStatus, ready bool, stall
 	return c
 }
 
-// stalled by what the set's other conditions tell.
+// stalled derives the condition from the set's other conditions.
 func (p *plan) stalled(s machinev1alpha1.MachineSetStatus, told []shared.Condition, allowed *shared.Condition) shared.Condition {
 	i := slices.IndexFunc(told, func(c shared.Condition) bool {
 		switch c.Type {
@@ -68,10 +68,9 @@ func (p *plan) stalled(s machinev1alpha1.MachineSetStatus, told []shared.Conditi
 	return shared.Stalled(because)
 }
 
-// heldBack is why Machines that are to be created or replaced are not until a user acts, nil
-// if they are.
+// heldBack returns why Machines are not created or replaced until a user acts, or nil if they are.
 func (p *plan) heldBack(s machinev1alpha1.MachineSetStatus, allowed *shared.Condition) *shared.Condition {
-	// A MachineDeployment has the budget, and reports.
+	// A MachineDeployment has the budget, and reports it itself.
 	if metav1.GetControllerOfNoCopy(p.Set) == nil {
 		if c := remediation.Stalled(allowed, s.ReplaceableReplicas); c != nil {
 			return c
@@ -84,7 +83,8 @@ func (p *plan) heldBack(s machinev1alpha1.MachineSetStatus, allowed *shared.Cond
 	return nil
 }
 
-// untilFreezeStalls is false if no freeze by hand holds anything.
+// untilFreezeStalls returns the time until a freeze by hand counts as a stall, and false if no such freeze
+// holds anything.
 func (p *plan) untilFreezeStalls() (time.Duration, bool) {
 	if p.missing() == 0 && len(p.waiting()) == 0 {
 		return 0, false

@@ -11,7 +11,7 @@ import (
 	shared "github.com/drover-dev/drover/internal/plan"
 )
 
-// readyAt is Crossplane's condition, as it was written for a generation.
+// readyAt sets Crossplane's condition Ready, as it was written for a generation.
 func readyAt(generation int64) setOption {
 	return func(s *machinev1alpha1.MachineSet) {
 		meta.RemoveStatusCondition(&s.Status.Conditions, "Ready")
@@ -27,7 +27,7 @@ func TestAGenerationIsObservedOnceItsConditionsAreWritten(t *testing.T) {
 	cases := map[string]struct {
 		set  *machinev1alpha1.MachineSet
 		want int64
-		// within which the set is composed again.
+		// within is the time within which the set is composed again.
 		within time.Duration
 	}{
 		"NothingWasWrittenYet":                  {set: set(1, observed(0), readyAt(0)), want: 0, within: shared.Soonest},

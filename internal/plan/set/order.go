@@ -10,20 +10,20 @@ import (
 	"github.com/drover-dev/drover/internal/names"
 )
 
-// A criterion tells which of two Machines is given up first.
+// A criterion compares two Machines by which of them is deleted first.
 type criterion struct {
-	// compare is negative if a goes before b, and 0 if the criterion does not tell.
+	// compare is negative if a is deleted before b, and 0 if the criterion does not decide.
 	compare func(a, b Machine) int
-	// says, of a Machine that goes before another, why.
+	// The reason why a Machine is deleted before another.
 	says func(Machine) string
 }
 
-// criteria, the most important one first. A mark is a request for one Machine, and deletes it
-// though it is available. A deletion cost is only a preference: as in a ReplicaSet of
-// Kubernetes, it decides among Machines that are equally available. The bounds of a rollout
-// rely on that, because a MachineDeployment counts on a set to delete first what is not
-// available. For the same reason a preserved Machine is deleted last by a scale-down, and like
-// any other by a rollout: it would hold the surge until it is preserved no longer.
+// criteria are sorted by importance, the highest first. A mark is a request to delete one Machine, even if
+// it is available. A deletion cost is only a preference: as in a ReplicaSet of Kubernetes, it decides among
+// Machines that are equally available. The bounds of a rollout rely on that, because a MachineDeployment
+// counts on a set to delete unavailable Machines first. For the same reason a scale-down deletes a
+// preserved Machine last, and a rollout treats it like any other: otherwise it would hold the surge until
+// its preservation ends.
 func (p *plan) criteria() []criterion {
 	var criteria []criterion
 	if !p.isRolledOut() {
@@ -41,13 +41,13 @@ func (p *plan) criteria() []criterion {
 	)
 }
 
-// isRolledOut reports whether a rollout of the MachineDeployment replaces all Machines of the set:
-// their Nodes are marked as outdated for as long.
+// isRolledOut reports whether a rollout of the MachineDeployment replaces all Machines of the set: during
+// that time, their Nodes are marked as outdated.
 func (f *fleet) isRolledOut() bool {
 	return slices.ContainsFunc(f.Set.Spec.NodeMarks.Taints, func(t machinev1alpha1.Taint) bool { return t.Key == machinev1alpha1.TaintOutdated })
 }
 
-// order is the last criterion: what the user prefers among equal Machines.
+// order is the last criterion: the user's preference among equal Machines.
 func (f *fleet) order() criterion {
 	switch f.Set.Spec.Deletion.Order {
 	case machinev1alpha1.DeleteOldest:
@@ -60,7 +60,7 @@ func (f *fleet) order() criterion {
 	}
 }
 
-// worstFirst returns the Machines in the order in which they are given up.
+// worstFirst returns the Machines sorted by deletion priority, the first to delete first.
 func (p *plan) worstFirst(ms []Machine) []Machine {
 	criteria := p.criteria()
 	return slices.SortedFunc(slices.Values(ms), func(a, b Machine) int {
@@ -73,7 +73,7 @@ func (p *plan) worstFirst(ms []Machine) []Machine {
 	})
 }
 
-// why a Machine goes and the other stays.
+// why returns the reason for deleting the first Machine rather than the second.
 func (p *plan) why(goes, stays Machine) string {
 	for _, c := range p.criteria() {
 		if n := c.compare(goes, stays); n < 0 {
@@ -83,8 +83,8 @@ func (p *plan) why(goes, stays Machine) string {
 	return "first by name"
 }
 
-// trouble that a Machine is in: the more, the lower. Machines that are available have the
-// last two.
+// trouble is the rank of a Machine's trouble: the lower the number, the worse. Available Machines have one
+// of the last two.
 type trouble int
 
 const (
@@ -148,7 +148,7 @@ func isMarked(m Machine) bool {
 	return ok
 }
 
-// deletionCost is 0 for what is no number: the Machine itself tells of that.
+// deletionCost returns 0 for a value that is no number: the Machine's own conditions report that.
 func deletionCost(m Machine) int64 {
 	n, err := strconv.ParseInt(m.Annotations[machinev1alpha1.AnnotationDeletionCost], 10, 32)
 	if err != nil {

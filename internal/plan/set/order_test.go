@@ -40,7 +40,7 @@ func outdated(m *Machine) { m.Spec.Version = "v1.34.0" }
 
 func days(n float64) machineOption { return age(time.Duration(n * 24 * float64(time.Hour))) }
 
-// TestWhoGoesFirst scales sets down and looks at who goes.
+// TestWhoGoesFirst scales sets down and compares the deleted Machines.
 func TestWhoGoesFirst(t *testing.T) {
 	young, middle, old := machine("young", running, days(1)), machine("middle", running, days(5)), machine("old", running, days(10))
 	must := machine("must", running, days(7), terminating)
@@ -197,8 +197,8 @@ func TestMarkedMachinesAreCounted(t *testing.T) {
 	}
 }
 
-// TestAScaleDownSparesAvailableMachines holds for any set: no available Machine is deleted
-// while one stays that is not, unless a user marks the one or preserves the other.
+// TestAScaleDownSparesAvailableMachines holds for any set: no available Machine is deleted while an
+// unavailable one stays, unless a user marks the former or preserves the latter.
 func TestAScaleDownSparesAvailableMachines(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := set(rapid.Int32Range(0, 10).Draw(t, "replicas"), minReady(60), order(rapid.SampledFrom([]machinev1alpha1.DeletionOrder{newest, oldest, random}).Draw(t, "order")))
@@ -216,7 +216,7 @@ func TestAScaleDownSparesAvailableMachines(t *testing.T) {
 			available[m.Name] = phase == running && m.Status.Update == nil && now.Sub(m.Status.ReadySince.Time) >= time.Minute
 			ms = append(ms, m)
 		}
-		// A frozen set deletes what is too much, and nothing else.
+		// A frozen set deletes excess Machines, and nothing else.
 		dropped := Plan(now, Observed{Set: s, Machines: ms, Safety: frozen}).Status.Dropping
 		for _, d := range dropped {
 			for name, is := range available {
@@ -228,8 +228,8 @@ func TestAScaleDownSparesAvailableMachines(t *testing.T) {
 	})
 }
 
-// TestARolloutDeletesAPreservedMachineLikeAnyOther: its MachineDeployment counts on the set to
-// delete first what is not available.
+// TestARolloutDeletesAPreservedMachineLikeAnyOther: its MachineDeployment counts on the set to delete
+// unavailable Machines first.
 func TestARolloutDeletesAPreservedMachineLikeAnyOther(t *testing.T) {
 	marks := func(key string) setOption {
 		return func(s *machinev1alpha1.MachineSet) { s.Spec.NodeMarks.Taints = []machinev1alpha1.Taint{{Key: key}} }

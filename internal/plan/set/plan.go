@@ -18,22 +18,21 @@ type Machine struct {
 	Terminating bool
 }
 
-// Observed is what the step sees.
+// Observed is the view of the planner.
 type Observed struct {
 	Set *machinev1alpha1.MachineSet
 	// Machines that the set controls, in any order.
 	Machines []Machine
-	// Gone names those of status.creating that were created and are gone, or never will
-	// be.
+	// Gone names those of status.creating that were created and are gone, or that will never be created.
 	Gone []string
-	// NotApplied is what keeps Machines from being written, if anything.
+	// NotApplied is the reason why Machines cannot be written, or "".
 	NotApplied string
-	// Orphans match the selector, and nobody controls them.
+	// Orphans match the selector and have no controller.
 	Orphans []Machine
-	// Foreign Machines match the selector, and somebody else controls them: their names
-	// and owners.
+	// Foreign Machines match the selector, and another object controls them. Only their names and owners
+	// are set.
 	Foreign []*machinev1alpha1.Machine
-	// Problem with the class, for which no Machines are created.
+	// Problem with the class that prevents the creation of Machines.
 	Problem *shared.Problem
 	Safety  shared.Safety
 }
@@ -45,22 +44,22 @@ type Desired struct {
 	Create bool
 }
 
-// A Decision is what the step wants.
+// A Decision is the output of the planner.
 type Decision struct {
-	// Machines that shall exist, names of those that shall be deleted, and of those that are
-	// being deleted already.
+	// Machines that shall exist, the names of Machines to delete, and the names of Machines that are being
+	// deleted already.
 	Machines    []Desired
 	Delete      []string
 	Terminating []string
-	// IsTraced means that the MachineGroup may refer to its Machines: provider-drover of the
-	// release before has no field for it.
+	// IsTraced reports whether the MachineGroup may refer to its Machines: provider-drover of the previous
+	// release has no field for the references.
 	IsTraced bool
 
 	Status machinev1alpha1.MachineSetStatus
 	shared.Report
 }
 
-// A stage adds to the decisions of the stages before it. It calls no other stage.
+// A stage adds to the decisions of earlier stages. It calls no other stage.
 type stage func(*plan)
 
 // stages of a plan, in their order.
@@ -83,7 +82,9 @@ var stages = []stage{
 	(*plan).selectUpdates,
 }
 
-// Plan decides.
+// Plan computes the decision for the set at a time. Crossplane reconciles the set again when the set changes,
+// when the digest of its Machines in the MachineGroup changes (internal/plan/group/digest.go), and after
+// Decision.CallAgain at the latest.
 func Plan(now time.Time, o Observed) Decision {
 	f := fleetOf(now, o)
 	p := &plan{fleet: f, created: o.Set.Status.Created, kept: slices.Clone(f.active), setAside: slices.Clone(f.aside)}
@@ -93,39 +94,38 @@ func Plan(now time.Time, o Observed) Decision {
 	return p.decide()
 }
 
-// A plan is what the stages have decided so far. What depends on that is a method of the plan,
-// and what depends on the facts alone is one of the fleet.
+// A plan is the decisions of the stages so far. A predicate that depends on decisions is a method of the
+// plan, and one that depends on the facts alone is a method of the fleet.
 type plan struct {
 	*fleet
 
-	// kept Machines are those that stay, and dropped ones those whose end this plan decides.
-	// They stay until that is written down.
+	// kept Machines stay, and dropped ones are deleted by this plan. They exist until the deletion is
+	// recorded.
 	kept, dropped []Machine
-	// adopting names the Machines that are being adopted, and takesOn those of them
-	// that this plan adds.
+	// adopting names all Machines that are being adopted, and takesOn those of them that this plan adds.
 	adopting, takesOn []string
-	// creates these names, and created is the counter after it. Counted are those that
-	// exist, but were not counted before.
+	// creates names the Machines to create, and created is the counter after them. counted names Machines
+	// that exist, but were not counted before.
 	creates []string
 	created int64
 	counted []string
-	// replacing has the Machines that are kept until others are available in their
-	// place, and paired those that this plan adds: the others are created when that is
-	// written down.
+	// replacing has the Machines that stay until their replacements are available, and paired the pairs
+	// that this plan adds: their replacements are created once the pairs are recorded.
 	replacing, paired []machinev1alpha1.Replacement
-	// released are pairs whose replacement failed and is set aside, until it shows its mark.
+	// released pairs have a replacement that failed and is set aside. They are listed until the replacement
+	// shows its mark.
 	released []machinev1alpha1.Replacement
-	// setAside Machines are marked for deletion and preserved: they count as gone.
+	// setAside Machines are marked for deletion and preserved: they do not count as replicas.
 	setAside []Machine
-	// backoff of the template, while it fails.
+	// backoff of the template, while its creations fail.
 	backoff *machinev1alpha1.Backoff
-	// exhausted is there while the cloud has no room for another Machine of the
-	// template, and exhaustedBy is the error that says so.
+	// exhausted is set while the cloud has no room for another Machine of the template, and exhaustedBy is
+	// the error that reports it.
 	exhausted   *machinev1alpha1.Exhaustion
 	exhaustedBy string
-	// updating names the Machines that are updated in place, and updated those that
-	// have been since the last plan. Selected ones are those that this plan adds: they
-	// are told when that is written down.
+	// updating names the Machines that are being updated in place, and updated those that finished since
+	// the last plan. selected Machines are those that this plan adds: their specs are changed once the
+	// selection is recorded.
 	updating, updated []string
 	selected          []Machine
 

@@ -12,9 +12,9 @@ import (
 	shared "github.com/drover-dev/drover/internal/plan"
 )
 
-// autoPreserved are the names of Failed Machines that the set preserves by itself: those that
-// no user said anything of, the newest first, as many as spec.autoPreserveFailedMachineMax.
-// Those that are preserved already stay so, as long as that is enough for them.
+// autoPreserved returns the names of Failed Machines that the set preserves automatically: the newest ones
+// without a user's annotation, up to spec.autoPreserveFailedMachineMax. Machines that are preserved already
+// stay so, as long as the maximum allows it.
 func (f *fleet) autoPreserved() sets.Set[string] {
 	auto := sets.New[string]()
 	newestFirst := slices.SortedFunc(slices.Values(slices.Concat(f.active, f.aside)), func(a, b Machine) int {
@@ -25,7 +25,7 @@ func (f *fleet) autoPreserved() sets.Set[string] {
 		switch {
 		case !isAuto(m):
 		case f.isExpired(m):
-			// Without its value it would be preserved anew.
+			// Without its value, the Machine would be preserved a second time.
 			auto.Insert(m.Name)
 		case left > 0:
 			auto.Insert(m.Name)
@@ -41,14 +41,14 @@ func (f *fleet) autoPreserved() sets.Set[string] {
 	return auto
 }
 
-// isAuto means that the set has preserved the Machine, and nobody said otherwise.
+// isAuto reports whether the set has preserved the Machine, and no user has overridden that.
 func isAuto(m Machine) bool {
 	return isFailed(m) && preserveOf(m) == machinev1alpha1.PreserveAuto &&
 		(m.Status.Preserve == "" || m.Status.Preserve == machinev1alpha1.PreserveAuto)
 }
 
-// mayPreserve a Failed Machine of which nobody said anything, and whose VM there is to
-// be analysed.
+// mayPreserve reports whether the set may preserve a Failed Machine: its VM exists, and no preserve
+// annotation is set.
 func mayPreserve(m Machine) bool {
 	return isFailed(m) && hasVM(m) && m.Status.FailureReason != machinev1alpha1.FailureVMLost &&
 		preserveOf(m) == "" && m.Status.Preserve == "" && m.Status.Preservation == nil
@@ -56,8 +56,8 @@ func mayPreserve(m Machine) bool {
 
 func preserveOf(m Machine) string { return m.Annotations[machinev1alpha1.AnnotationPreserve] }
 
-// isPreserved says whether the Machine is kept for analysis, or is about to be: the
-// Machine itself says until when.
+// isPreserved reports whether the Machine is kept for analysis, or is about to be. The Machine's status has
+// the end of the preservation.
 func (f *fleet) isPreserved(m Machine) bool {
 	if m.Status.Preservation != nil {
 		return !f.isExpired(m)
@@ -78,8 +78,7 @@ func (f *fleet) isExpired(m Machine) bool {
 	return m.Status.Preservation != nil && !f.now.Before(m.Status.Preservation.Until.Time)
 }
 
-// preserved is 0 for a Machine that is not, less for one that the set preserved by
-// itself than for one that somebody did.
+// preserved is 0 for a Machine that is not preserved, 1 if the set preserved it, and 2 if a user did.
 func (f *fleet) preserved(m Machine) int {
 	switch {
 	case !f.isPreserved(m):
@@ -90,8 +89,7 @@ func (f *fleet) preserved(m Machine) int {
 	return 2
 }
 
-// preservedUntil tells preserved Machines apart: the one that is kept for less long
-// goes first.
+// preservedUntil orders preserved Machines: the one whose preservation ends first is deleted first.
 func (f *fleet) preservedUntil(m Machine) int64 {
 	if m.Status.Preservation == nil || !f.isPreserved(m) {
 		return 0
@@ -99,19 +97,18 @@ func (f *fleet) preservedUntil(m Machine) int64 {
 	return m.Status.Preservation.Until.Unix()
 }
 
-// isSetAside reports whether the Machine counts as gone, by an earlier decision. Without its
-// mark it counts again, as soon as the selector matches it.
+// isSetAside reports whether an earlier decision set the Machine aside, so that it does not count as a
+// replica. If its mark is removed, it counts again as soon as the selector matches it.
 func (f *fleet) isSetAside(m Machine) bool {
 	return slices.Contains(f.Set.Status.SetAside, m.Name) && (isMarked(m) || f.isToBeMarked(m) || !f.isSelected(m))
 }
 
-// failedReplacement is the value of the mark that the set itself gives a replacement that it set
-// aside. The set keeps applying it: a mark of another client is that client's.
+// failedReplacement is the mark's value if the set itself marks a replacement that it set aside. The set
+// keeps applying this value only: the mark of another client belongs to that client.
 const failedReplacement = "failed-replacement"
 
-// isToBeMarked reports whether the Machine is a replacement that was set aside, and does not show
-// the mark yet that the set gives it. Until it does, its pair is what tells it from a Machine
-// whose mark a user has removed.
+// isToBeMarked reports whether the Machine is a replacement that was set aside and does not show the set's
+// mark yet. Until it does, only its pair distinguishes it from a Machine whose mark a user has removed.
 func (f *fleet) isToBeMarked(m Machine) bool {
 	return !isMarked(m) && slices.ContainsFunc(f.Set.Status.Replacing, func(r machinev1alpha1.Replacement) bool {
 		return r.By == m.Name && slices.Contains(f.Set.Status.SetAside, r.By)
@@ -120,9 +117,9 @@ func (f *fleet) isToBeMarked(m Machine) bool {
 
 func (f *fleet) isSelected(m Machine) bool { return f.Set.Spec.Selector.Matches(m.Labels) }
 
-// hide a Machine from the cluster-autoscaler, which lists the Machines that the selector
-// matches. It would lower replicas in each of its loops for one that has no Node, and the set
-// would delete a healthy Machine each time.
+// hide removes the labels by which the cluster-autoscaler finds a Machine of the set. For a Machine without
+// a Node, it would lower replicas in each of its loops, and the set would delete a healthy Machine each
+// time.
 func (f *fleet) hide(d *Desired) {
 	for k := range f.Set.Spec.Selector.MatchLabels {
 		if k != machinev1alpha1.LabelDeployment {
@@ -131,12 +128,11 @@ func (f *fleet) hide(d *Desired) {
 	}
 }
 
-// setAsideMarked Machines that are preserved, as far as there are too many Machines: the
-// cluster-autoscaler has lowered replicas for them, so that no other one may be deleted
-// instead.
+// setAsideMarked sets preserved and marked Machines aside, as far as there are excess Machines: the
+// cluster-autoscaler has lowered replicas for them, so no other Machine may be deleted instead.
 func (p *plan) setAsideMarked() {
 	excess := p.excess()
-	// The extra replica of a pair goes with the first of its two Machines, if both are there.
+	// If both Machines of a pair exist, its extra replica is cancelled with the first of them.
 	pairs := slices.DeleteFunc(slices.Clone(p.replacing), func(r machinev1alpha1.Replacement) bool { return !p.exists(r.By) })
 	drop := func(m Machine) {
 		n := len(pairs)
@@ -161,7 +157,7 @@ func (p *plan) setAsideMarked() {
 	}
 }
 
-// putAside a preserved Machine: it counts as gone.
+// putAside sets a preserved Machine aside: it does not count as a replica.
 func (p *plan) putAside(m Machine, because string) {
 	p.kept = slices.DeleteFunc(p.kept, func(k Machine) bool { return k.Name == m.Name })
 	p.forget(sets.New(m.Name))
@@ -174,7 +170,7 @@ func (p *plan) putAside(m Machine, because string) {
 		"Set aside Machine %s: %s, and %s keeps it%s; it does not count as a replica", m.Name, because, machinev1alpha1.AnnotationPreserve, until)})
 }
 
-// deleteSetAside deletes Machines that were set aside, and are preserved no longer.
+// deleteSetAside deletes Machines that were set aside and are no longer preserved.
 func (p *plan) deleteSetAside() {
 	p.setAside = slices.DeleteFunc(p.setAside, func(m Machine) bool {
 		if p.isPreserved(m) || !isMarked(m) && !p.isToBeMarked(m) {

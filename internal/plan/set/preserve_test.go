@@ -29,8 +29,8 @@ func autoPreserve(most int32) setOption {
 
 func asks(value string) machineOption { return annotated(machinev1alpha1.AnnotationPreserve, value) }
 
-// preservedFor is a Machine that says that it is preserved for so long from now on, or
-// was.
+// preservedFor makes the Machine one whose status reports a preservation until d from now, which may be
+// past.
 func preservedFor(value string, d time.Duration) machineOption {
 	return func(m *Machine) {
 		m.Status.Preserve = value
@@ -40,7 +40,7 @@ func preservedFor(value string, d time.Duration) machineOption {
 	}
 }
 
-// nodeAsks is a Machine whose Node has the annotation.
+// nodeAsks makes the Machine one whose Node has the annotation.
 func nodeAsks(value string) machineOption {
 	return func(m *Machine) { m.Status.Preserve = value }
 }
@@ -96,7 +96,7 @@ func TestPreservedMachinesAreNotReplaced(t *testing.T) {
 			if d.Status.PreservedFailedReplicas != tc.kept || d.CallAgain != tc.again {
 				t.Errorf("preserved %d, calls again after %s", d.Status.PreservedFailedReplicas, d.CallAgain)
 			}
-			// It counts as a replica: none is created beside it.
+			// The Machine counts as a replica: none is created in addition.
 			if d.Status.Created != 100 {
 				t.Errorf("created %d", d.Status.Created-100)
 			}
@@ -130,15 +130,15 @@ func TestPreservedMachinesGoLast(t *testing.T) {
 	}
 }
 
-// setAside is a set that set these Machines aside before.
+// setAside makes the set one that set these Machines aside before.
 func setAside(names ...string) setOption {
 	return func(s *machinev1alpha1.MachineSet) { s.Status.SetAside = names }
 }
 
-// hidden is a Machine that the selector does not match any more.
+// hidden makes the Machine one that the selector no longer matches.
 func hidden(m *Machine) { m.Labels = map[string]string{machinev1alpha1.LabelSet: "set"} }
 
-// keptAndMarked is a Machine that is preserved and marked for deletion.
+// keptAndMarked makes the Machine one that is preserved and marked for deletion.
 func keptAndMarked(m *Machine) {
 	marked(m)
 	asks(preserveNow)(m)
@@ -263,8 +263,8 @@ func TestAMarkedMachineThatIsPreservedCountsAsGone(t *testing.T) {
 	}
 }
 
-// TestAReplacementThatFailedAndIsPreservedIsSetAside with the order CreateFirst: its Machine is
-// replaced by another one.
+// TestAReplacementThatFailedAndIsPreservedIsSetAside with the order CreateFirst: another Machine replaces
+// its Machine.
 func TestAReplacementThatFailedAndIsPreservedIsSetAside(t *testing.T) {
 	type want struct {
 		SetAside, Dropping []string
@@ -342,8 +342,8 @@ func TestAReplacementThatFailedAndIsPreservedIsSetAside(t *testing.T) {
 	}
 }
 
-// TestAReplacementThatIsSetAsideIsMarkedByItsSet, and hidden from the cluster-autoscaler. The mark
-// of another client is left to that client.
+// TestAReplacementThatIsSetAsideIsMarkedByItsSet, and hidden from the cluster-autoscaler. The set does not
+// change the mark of another client.
 func TestAReplacementThatIsSetAsideIsMarkedByItsSet(t *testing.T) {
 	mark := func(value string) machineOption {
 		return annotated(machinev1alpha1.AnnotationDeleteMachine, value)
@@ -373,8 +373,8 @@ func TestAReplacementThatIsSetAsideIsMarkedByItsSet(t *testing.T) {
 	}
 }
 
-// TestTheAutoscalerDoesNotSeeWhatIsSetAside: a Machine loses the labels of the selector once
-// the decision is recorded, and has them back without its mark.
+// TestTheAutoscalerDoesNotSeeWhatIsSetAside: a Machine loses the labels of the selector once the decision
+// is recorded, and gets them back when its mark is removed.
 func TestTheAutoscalerDoesNotSeeWhatIsSetAside(t *testing.T) {
 	for name, tc := range map[string]struct {
 		set   *machinev1alpha1.MachineSet
@@ -444,8 +444,8 @@ func TestASetPreservesFailedMachinesByItself(t *testing.T) {
 	}
 }
 
-// TestAutoPreservationIsBoundedAndStays lets Machines fail in any order: the set keeps
-// as many as it may, and none that it has chosen is given up for another.
+// TestAutoPreservationIsBoundedAndStays lets Machines fail in any order: the set preserves as many as it
+// may, and never exchanges one for another.
 func TestAutoPreservationIsBoundedAndStays(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		most := rapid.IntRange(0, 4).Draw(t, "most")

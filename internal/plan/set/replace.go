@@ -11,19 +11,19 @@ import (
 	shared "github.com/drover-dev/drover/internal/plan"
 )
 
-// toReplace says whether a Machine is to be replaced: it failed, or somebody asks for it.
+// toReplace reports whether a Machine is to be replaced: it failed, or a replacement was requested.
 func (f *fleet) toReplace(m Machine) bool {
 	return !f.isPreserved(m) && (isFailed(m) || asksForAnother(m))
 }
 
-// asksForAnother means that somebody asks for another Machine in place of this one.
+// asksForAnother reports whether a replacement of this Machine was requested.
 func asksForAnother(m Machine) bool {
 	return m.Status.ReplaceRequested || m.Annotations[machinev1alpha1.AnnotationReplace] == "true"
 }
 
-// isUnhealthy says whether the Machine counts for the share above which none is replaced. A
-// VM that is gone does not: it can only be replaced. What is reported as gone, and has a Node
-// that works, does count: what reports it may be wrong about all VMs.
+// isUnhealthy reports whether the Machine counts towards the share above which no Machine is replaced. A
+// Machine whose VM is gone does not count: it can only be replaced. A VM that is reported as gone while its
+// Node works does count: such a report may be wrong about all VMs.
 func (f *fleet) isUnhealthy(m Machine) bool {
 	switch {
 	case f.isPreserved(m), failedForRoom(m), isConfirmedLost(m):
@@ -48,9 +48,10 @@ func (f *fleet) unhealthyOf(ms []Machine) int32 {
 	return n
 }
 
-// starting is how many Machines come up, or have yet to be created. One that failed
-// before it had a Node still is to be created. A set that creates none counts those that
-// another set creates for it, as far as anybody lowers its replicas for that.
+// starting is the number of Machines that are starting or still to be created. A Machine that failed before
+// it had a Node is still to be created. A set of a deployment that creates no Machines counts its missing
+// ones, which another set creates, until its replicas are lowered. A standalone one counts the Machines
+// that it deletes instead, because its replicas stay.
 func (p *plan) starting() int {
 	n := max(0, p.wanted()+len(p.paired)-len(p.kept))
 	if p.createsNone() && metav1.GetControllerOf(p.Set) == nil {
@@ -64,18 +65,19 @@ func (p *plan) starting() int {
 	return n
 }
 
-// toRetry says whether the creation of a Machine is to be tried again, with another. That
-// takes nothing from anybody, and no part of the budget that it has not already.
+// toRetry reports whether the creation of the Machine is to be retried with another Machine. The retry
+// makes nothing unavailable, and the failed Machine is already counted in the budget.
 func (f *fleet) toRetry(m Machine) bool {
 	return isFailed(m) && !hadNode(m) && !f.isPreserved(m)
 }
 
-// wanted Machines, with those above replicas that others are to hand over to.
+// wanted is the number of Machines that the set wants, including the extra replicas of pending
+// replacements.
 func (p *plan) wanted() int { return max(0, int(p.Set.Spec.Replicas)) + len(p.replacing) }
 
-// resumeReplacing of Machines that still are to be replaced, and whose replacement was
-// not given up. Where there are enough without them, they go like any that are too
-// much.
+// resumeReplacing continues the recorded replacements whose Machine is still to be replaced and whose
+// replacement was not deleted. If there are enough Machines without a pair, its Machines are deleted like
+// other excess Machines.
 func (p *plan) resumeReplacing() {
 	for _, r := range p.Set.Status.Replacing {
 		if slices.ContainsFunc(p.setAside, func(m Machine) bool { return m.Name == r.By && p.isToBeMarked(m) }) {
@@ -102,7 +104,7 @@ func (p *plan) resumeReplacing() {
 	p.replacing = p.replacing[:min(needed, len(p.replacing))]
 }
 
-// find a Machine that is kept.
+// find returns a kept Machine by its name.
 func (p *plan) find(name string) (Machine, bool) {
 	i := slices.IndexFunc(p.kept, func(m Machine) bool { return m.Name == name })
 	if i < 0 {
@@ -111,12 +113,11 @@ func (p *plan) find(name string) (Machine, bool) {
 	return p.kept[i], true
 }
 
-// exists says whether there is such a Machine, be it kept or not.
+// exists reports whether the set has a Machine of this name, kept or not.
 func (f *fleet) exists(name string) bool { return f.taken.Has(name) }
 
-// retry the creation of Machines that failed before they joined: all of them are given up,
-// whatever the budget of replacements. When others are created in their place is a matter of
-// the backoff and of the room for creations.
+// retry deletes the Machines that failed before they joined, all of them, regardless of the budget of
+// replacements. The backoff and the room for creations decide when their successors are created.
 func (p *plan) retry() {
 	if p.createsNone() || p.Safety.Frozen || p.Problem != nil {
 		return
@@ -128,14 +129,14 @@ func (p *plan) retry() {
 	}
 }
 
-// replace Machines, the worst first, as long as the budget lasts. One is dropped here,
-// and then missing, or is kept until another has taken its place. A set that creates none
-// gives it up for another set to replace.
+// replace replaces Machines by deletion priority, as long as the budget lasts. A Machine is either deleted
+// here, and then missing, or kept until its replacement is available. A set that creates no Machines
+// deletes it, and another set replaces it.
 func (p *plan) replace() {
 	if !p.mayGiveUp() {
 		return
 	}
-	// What is given up in this plan is unhealthy still.
+	// Machines that this plan deletes still count as unhealthy.
 	allowed := p.unlimited == nil && p.limits.Allows(p.unhealthy()+p.unhealthyOf(p.dropped))
 	for _, m := range p.worstFirst(p.waiting()) {
 		switch {
@@ -151,13 +152,13 @@ func (p *plan) replace() {
 	}
 }
 
-// mayGiveUp says whether a Machine may go for which another is to be created.
+// mayGiveUp reports whether the set may delete a Machine that is to be replaced.
 func (f *fleet) mayGiveUp() bool {
 	return !f.Safety.Frozen && (f.Problem == nil || f.createsNone())
 }
 
-// mayReplace a Machine that had a Node, or whose replacement is another set's, now. What made
-// one fail may make all fail.
+// mayReplace reports whether the budget allows it to replace the Machine now, which had a Node or is
+// replaced by another set. The cause of one failure may make all Machines fail.
 func (p *plan) mayReplace(m Machine, allowed bool) bool {
 	budget := int(p.limits.InFlight)
 	switch {
@@ -166,16 +167,16 @@ func (p *plan) mayReplace(m Machine, allowed bool) bool {
 	case p.backingOff():
 		return false
 	}
-	// Who waits for a replacement to become available is above replicas all the while.
+	// A Machine that waits for its available replacement is above replicas all the while.
 	return allowed && max(p.starting(), len(p.replacing)+len(p.paired)) < budget
 }
 
-// pairs of Machines and their replacements, whatever becomes of them.
+// pairs returns all pairs of Machines and replacements, including released ones.
 func (p *plan) pairs() []machinev1alpha1.Replacement {
 	return slices.Concat(p.replacing, p.paired, p.released)
 }
 
-// waiting Machines are to be replaced, and nobody does so yet.
+// waiting returns the Machines that are to be replaced and have no replacement under way.
 func (p *plan) waiting() []Machine {
 	var out []Machine
 	pairs := p.pairs()
@@ -188,17 +189,17 @@ func (p *plan) waiting() []Machine {
 	return out
 }
 
-// handsOver says whether the Machine is kept until another is there in its place. One
-// without VM or Node has nothing to hand over.
+// handsOver reports whether the Machine is kept until its replacement is available. A Machine without a VM
+// or a Node has nothing to hand over.
 func (f *fleet) handsOver(m Machine) bool {
 	return f.Set.Spec.Remediation.Order == machinev1alpha1.CreateFirst && !f.createsNone() &&
 		hasVM(m) && hadNode(m) && m.Status.FailureReason != machinev1alpha1.FailureVMLost
 }
 
-// handOver gives up Machines whose replacement is available, and replacements that failed. One
-// that failed and is preserved is set aside, and another is created: neither its Machine nor the
-// budget waits for the end of the analysis. So many are set aside as may be in flight; a further
-// one keeps its pair, because each costs a VM.
+// handOver deletes Machines whose replacement is available, and replacements that failed. A replacement
+// that failed and is preserved is set aside, and another one is created: neither the Machine nor the budget
+// waits for the end of the analysis. At most as many are set aside as may be in flight; a further one keeps
+// its pair, because each costs a VM.
 func (p *plan) handOver() {
 	if !p.mayGiveUp() {
 		return
@@ -221,7 +222,7 @@ func (p *plan) handOver() {
 	}
 }
 
-// missingReplacements are to be created under the names that were written down.
+// missingReplacements returns the recorded names of replacements that are not created yet.
 func (p *plan) missingReplacements() []string {
 	var out []string
 	for _, r := range p.replacing {
@@ -232,7 +233,7 @@ func (p *plan) missingReplacements() []string {
 	return out
 }
 
-// forget replacements that lost one of the two: nothing is handed over any more.
+// forget removes the pairs that lost one of their Machines: there is nothing to hand over any more.
 func (p *plan) forget(dropped sets.Set[string]) {
 	lost := func(r machinev1alpha1.Replacement) bool { return dropped.Has(r.Machine) || dropped.Has(r.By) }
 	p.replacing = slices.DeleteFunc(p.replacing, lost)

@@ -25,7 +25,7 @@ func createFirst(s *machinev1alpha1.MachineSet) {
 	s.Spec.Remediation.Order = machinev1alpha1.CreateFirst
 }
 
-// replacing says which Machine is replaced by which, as it was written down.
+// replacing records pairs of a Machine and its replacement in the set's status.
 func replacing(pairs ...string) setOption {
 	return func(s *machinev1alpha1.MachineSet) {
 		for i := 0; i < len(pairs); i += 2 {
@@ -39,7 +39,7 @@ func ofDeployment(s *machinev1alpha1.MachineSet) {
 	s.OwnerReferences = []metav1.OwnerReference{{Kind: "MachineDeployment", Name: "md", UID: "md", Controller: ptr.To(true)}}
 }
 
-// worked means that the Machine had a Node.
+// worked makes the Machine one that had a Node.
 func worked(m *Machine) {
 	m.Status.ProviderID = "local:///zone-a/" + m.Name
 	m.Status.NodeRef = &machinev1alpha1.NodeReference{Kind: "Node", Name: m.Name}
@@ -56,12 +56,12 @@ func kept(m *Machine) {
 	m.Annotations = map[string]string{machinev1alpha1.AnnotationPreserve: machinev1alpha1.PreserveNow}
 }
 
-// cannotBeCreated for now.
+// cannotBeCreated makes the provider refuse the Machine's VM for now.
 func cannotBeCreated(m *Machine) {
 	m.Status.LastOperation = &machinev1alpha1.LastOperation{ErrorCode: "QuotaExceeded", Description: "no more"}
 }
 
-// some Machines in a phase, with names that begin with a letter.
+// some returns n Machines in a phase, whose names begin with a letter.
 func some(n int, letter string, phase machinev1alpha1.MachinePhase, options ...machineOption) []Machine {
 	var out []Machine
 	for i := range n {
@@ -294,7 +294,7 @@ func TestReplacements(t *testing.T) {
 					*l = nil
 				}
 			}
-			// Back-off and refusals have tests of their own.
+			// Other tests cover backoff and refusals.
 			got.Events = slices.DeleteFunc(got.Events, func(s string) bool { return s == "BackingOff" || s == "QuotaExceeded" })
 			if len(got.Events) == 0 {
 				got.Events = nil
@@ -333,8 +333,8 @@ func TestAMachineForWhichThereIsNoRoomIsNotUnhealthy(t *testing.T) {
 	}
 }
 
-// TestAConfirmedLossIsNotUnhealthy is about VMs that the cloud does not have any more. To
-// hold back their replacements would leave a set small for ever.
+// TestAConfirmedLossIsNotUnhealthy is about VMs that the cloud no longer has. If their replacements were
+// held back, the set would stay too small forever.
 func TestAConfirmedLossIsNotUnhealthy(t *testing.T) {
 	confirmed := func(m *Machine) { m.Status.LossConfirmed = true }
 	fleet := func(is ...machineOption) []Machine {
@@ -373,11 +373,11 @@ func TestAReplacementTellsWhy(t *testing.T) {
 		return ""
 	}
 	broken := machine("m", failed, worked)
-	broken.Status.FailureMessage = "Of the Node Ready is Unknown"
+	broken.Status.FailureMessage = "Node condition Ready is Unknown"
 	for want, got := range map[string]string{
-		"Replacing Machine m, which failed with NodeUnhealthy: Of the Node Ready is Unknown":                     say(set(1), broken),
-		"Replacing Machine m by " + nth(100) + ", which failed with NodeUnhealthy: Of the Node Ready is Unknown": say(set(1, createFirst), broken),
-		"Replacing Machine m, as machine.drover.dev/replace asks":                                                say(set(1), machine("m", running, worked, unwanted)),
+		"Replacing Machine m, which failed with NodeUnhealthy: Node condition Ready is Unknown":                     say(set(1), broken),
+		"Replacing Machine m by " + nth(100) + ", which failed with NodeUnhealthy: Node condition Ready is Unknown": say(set(1, createFirst), broken),
+		"Replacing Machine m, as machine.drover.dev/replace asks":                                                   say(set(1), machine("m", running, worked, unwanted)),
 	} {
 		if !strings.HasPrefix(got, want) {
 			t.Errorf("it says %q, want %q", got, want)

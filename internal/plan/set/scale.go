@@ -1,7 +1,7 @@
 package set
 
-// scaleDown deletes excess Machines. Deleting a Machine that is being replaced, or its
-// replacement, also cancels the extra replica, so the excess is computed again.
+// scaleDown deletes excess Machines. Deleting a Machine that is being replaced, or its replacement, also
+// cancels the extra replica, so the excess is computed again.
 func (p *plan) scaleDown() {
 	if p.excess() <= 0 {
 		return
@@ -14,9 +14,9 @@ func (p *plan) scaleDown() {
 	p.events = append(p.events, p.deletedEvent(order[:n], order[n:]))
 }
 
-// excess is how many Machines there are too many. A replacement that has yet to be created is
-// counted as if it were there: the Machine in its place would be deleted only once it is created,
-// and until then take its place in the budget of replacements.
+// excess is the number of excess Machines. A replacement that is not created yet counts as existing.
+// Otherwise its Machine would be deleted only after the creation, and take a place in the budget of
+// replacements until then.
 func (p *plan) excess() int {
 	return len(p.kept) + len(p.missingReplacements()) - p.wanted()
 }

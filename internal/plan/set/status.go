@@ -11,8 +11,8 @@ import (
 	shared "github.com/drover-dev/drover/internal/plan"
 )
 
-// status counts the Machines as they are once the plan is carried out: whoever
-// reads it must not rely on a Machine that is about to go.
+// status counts the Machines that are left once the plan is carried out: its readers must not rely on a
+// Machine that is about to be deleted.
 func (p *plan) status() machinev1alpha1.MachineSetStatus {
 	s := machinev1alpha1.MachineSetStatus{
 		ObservedGeneration:  shared.ObservedGeneration(p.Set.Generation, p.Set.Status.ObservedGeneration, p.Set.Status.Conditions),
@@ -43,8 +43,7 @@ func (p *plan) status() machinev1alpha1.MachineSetStatus {
 		count(&s.PreservedFailedReplicas, isFailed(m) && p.isPreserved(m))
 	}
 	s.SetAside = namesOf(p.setAside)
-	// A Machine that was set aside is found by its name here until it is gone: the selector
-	// does not match it.
+	// A Machine that was set aside stays listed by name until it is gone: the selector does not match it.
 	for _, m := range slices.Concat(p.dropped, p.dropping, p.terminating) {
 		if slices.Contains(p.Set.Status.SetAside, m.Name) {
 			s.SetAside = append(s.SetAside, m.Name)
@@ -55,8 +54,8 @@ func (p *plan) status() machinev1alpha1.MachineSetStatus {
 	return s
 }
 
-// isComplete reports whether all Machines of the spec are ready and, if they are updated in
-// place, of the template.
+// isComplete reports whether all Machines of the spec are ready and, with updates in place, of the current
+// template.
 func (p *plan) isComplete(s machinev1alpha1.MachineSetStatus) bool {
 	return s.Replicas == p.Set.Spec.Replicas && s.ReadyReplicas == p.Set.Spec.Replicas &&
 		(!p.updatesInPlace() || s.UpdatedReplicas == s.Replicas)
@@ -72,17 +71,17 @@ func count(n *int32, yes bool) {
 // reports a new generation as observed.
 const generationObservedWithin = 5 * time.Second
 
-// callAgain at once to carry out what is written down by then, soon while anything
-// is in flight, and when the next Machine becomes available, may be created, or is no
-// longer preserved.
+// callAgain returns the delay until the next reconcile: at once to carry out recorded decisions, soon while
+// anything is in flight, and otherwise at the time when the next Machine becomes available, may be created,
+// or is no longer preserved.
 func (p *plan) callAgain(s machinev1alpha1.MachineSetStatus, ready bool) time.Duration {
 	if len(p.dropped)+len(p.selected)+len(p.takesOn)+len(p.paired) > 0 {
 		return shared.Soonest
 	}
 	again := shared.AtRest
-	// A generation is reported as observed by the plan after the one that decided by it. A
-	// MachineDeployment scales its sets several times per rollout and reads decidedGeneration:
-	// for these sets a composition that only reports the generation waits for the next change.
+	// A generation is reported as observed one plan after the plan that decided by it. A MachineDeployment
+	// scales its sets several times per rollout and reads decidedGeneration. For its sets, a reconcile that
+	// only reports the generation therefore waits for the next change, or a few seconds.
 	if s.ObservedGeneration < p.Set.Generation {
 		if metav1.GetControllerOfNoCopy(p.Set) == nil {
 			return shared.Soonest
@@ -120,7 +119,7 @@ func (p *plan) callAgain(s machinev1alpha1.MachineSetStatus, ready bool) time.Du
 	return again
 }
 
-// moves says whether there is anything to wait for in a set that is not ready.
+// moves reports whether a set that is not ready has anything to wait for.
 func (p *plan) moves() bool {
 	if p.missing() > 0 && !p.createsNone() && !p.backingOff() {
 		return true

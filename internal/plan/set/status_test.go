@@ -11,7 +11,7 @@ import (
 	shared "github.com/drover-dev/drover/internal/plan"
 )
 
-// backingOffFor is a set whose template has failed, and that creates none for so long.
+// backingOffFor makes the set one whose template has failed, and that creates no Machines for this time.
 func backingOffFor(d time.Duration) setOption {
 	return func(s *machinev1alpha1.MachineSet) {
 		s.Status.Backoff = &machinev1alpha1.Backoff{

@@ -15,15 +15,15 @@ const (
 	groupBackoff = 5 * time.Minute
 )
 
-// An Autoscaler deletes Machines of the MachineDeployment as the unmodified
-// cluster-autoscaler does with its provider clusterapi: it marks a Machine, and lowers
-// replicas by one. It does so to a Machine that failed before it had a Node, and to one
-// whose Node is not registered for 15 minutes; and again in each loop as long as the Machine
-// is there, because it does not know its own mark.
+// An Autoscaler deletes Machines of the MachineDeployment as the unmodified cluster-autoscaler does
+// with its provider clusterapi: it marks a Machine, and lowers replicas by one. It deletes a
+// Machine that failed before it had a Node, and one whose Node has not registered for 15 minutes.
+// It repeats that in each loop while the Machine exists, because it does not recognize its own
+// mark.
 type Autoscaler struct {
-	// MinSize of the node group, which the autoscaler never goes below.
+	// MinSize of the node group. The autoscaler never scales below it.
 	MinSize int32
-	// BackoffUntil is when the autoscaler scales the group up again after a failure.
+	// BackoffUntil is the time from which the autoscaler scales the group up again after a failure.
 	BackoffUntil time.Time
 
 	// seen has the Machines without a registered Node, and since when.
@@ -44,7 +44,7 @@ func (a *Autoscaler) Loop(c *Cluster) {
 		case failed && s.NodeRef == nil:
 			a.BackoffUntil = c.Now.Add(groupBackoff)
 			a.delete(c, m.Name)
-		// The autoscaler knows a Failed Machine by a made-up ID, which no Node has.
+		// The autoscaler identifies a Failed Machine by an artificial ID, which no Node has.
 		case failed, s.NodeRef == nil, ptr.Deref(m.Spec.ProviderID, "") == "":
 			since, ok := a.seen[m.Name]
 			if !ok {
@@ -66,8 +66,8 @@ func (a *Autoscaler) delete(c *Cluster, name string) {
 	}
 }
 
-// ScaleDownByAutoscaler deletes a Machine of which the cluster-autoscaler has no use. It leaves
-// alone one that is being deleted.
+// ScaleDownByAutoscaler deletes a Machine that the cluster-autoscaler does not need, unless it is
+// being deleted already.
 func (c *Cluster) ScaleDownByAutoscaler(name string) {
 	if e, there := c.machines.last[name]; there && e.object.DeletionTimestamp == nil && c.deployment().Spec.Replicas > 0 {
 		c.scaleDown(name)

@@ -14,8 +14,8 @@ import (
 	"github.com/drover-dev/drover/internal/workernode"
 )
 
-// A pool is a MachineDeployment that a cluster-autoscaler scales. The planner of Machines
-// decides on the status of each.
+// A pool is a MachineDeployment that a cluster-autoscaler scales. The planner of Machines decides
+// the status of each Machine.
 type pool struct {
 	*Cluster
 	Autoscaler
@@ -23,7 +23,7 @@ type pool struct {
 	node func(*machinev1alpha1.Machine) *workernode.WorkerNode
 	// vm of a Machine.
 	vm func(*machinev1alpha1.Machine) plan.VM
-	// deleted Machines, by name, as they were.
+	// deleted Machines, by name, as last observed.
 	deleted map[string]*machinev1alpha1.Machine
 	// requested names the Machines whose VM was requested from the cloud.
 	requested map[string]bool
@@ -59,12 +59,12 @@ func nodeThatIs(ready string) func(*machinev1alpha1.Machine) *workernode.WorkerN
 	}
 }
 
-// noNode joins.
+// noNode returns a Node that has not joined.
 func noNode(m *machinev1alpha1.Machine) *workernode.WorkerNode {
 	return &workernode.WorkerNode{Parameters: workernode.Parameters{ProviderID: m.Status.ProviderID}}
 }
 
-// but one Machine is otherwise.
+// but uses one function for the named Machine, and another for the remaining ones.
 func but(name string, one, others func(*machinev1alpha1.Machine) *workernode.WorkerNode) func(*machinev1alpha1.Machine) *workernode.WorkerNode {
 	return func(m *machinev1alpha1.Machine) *workernode.WorkerNode {
 		if m.Name == name {
@@ -74,7 +74,7 @@ func but(name string, one, others func(*machinev1alpha1.Machine) *workernode.Wor
 	}
 }
 
-// pass lets time pass: every ten seconds all is reconciled, and the autoscaler runs.
+// pass lets time pass: every ten seconds everything is reconciled, and the autoscaler runs.
 func (p *pool) pass(d time.Duration) {
 	for end := p.Now.Add(d); p.Now.Before(end); p.Now = p.Now.Add(10 * time.Second) {
 		for range 4 {
@@ -138,8 +138,8 @@ func namesOf(ms []*machinev1alpha1.Machine) []string {
 	return out
 }
 
-// TestTheAutoscalerAndAPreservedMachineLeaveHealthyMachinesAlone has one Machine of three
-// fail, and keeps it for analysis, while the autoscaler runs for hours.
+// TestTheAutoscalerAndAPreservedMachineLeaveHealthyMachinesAlone lets one of three Machines fail,
+// and preserves it for analysis, while the autoscaler runs for hours.
 func TestTheAutoscalerAndAPreservedMachineLeaveHealthyMachinesAlone(t *testing.T) {
 	gone := func(m *machinev1alpha1.Machine) *workernode.WorkerNode {
 		wn := noNode(m)
@@ -162,7 +162,7 @@ func TestTheAutoscalerAndAPreservedMachineLeaveHealthyMachinesAlone(t *testing.T
 			p := newPool(2)
 			p.Update(func(d *machinev1alpha1.MachineDeployment) {
 				d.Spec.AutoPreserveFailedMachineMax = tc.auto
-				// Sooner than the autoscaler deletes what does not join.
+				// This is sooner than the autoscaler deletes a Machine that does not join.
 				d.Spec.Template.Spec.CreationTimeout.Duration = 5 * time.Minute
 			})
 			p.pass(2 * time.Minute)
@@ -200,14 +200,14 @@ func TestTheAutoscalerAndAPreservedMachineLeaveHealthyMachinesAlone(t *testing.T
 	}
 }
 
-// A fullCloud has room for so many VMs.
+// A fullCloud has room for a limited number of VMs.
 type fullCloud struct {
 	room int
 	has  map[string]bool
 }
 
-// of a Machine: its VM, or the error of a cloud without room. The step before requests no VM
-// for a Machine that its set creates without one.
+// of returns the VM of a Machine, or the error of a cloud without room. For a Machine that its set
+// creates only to report the lack of room, the step infrastructure requests no VM.
 func (c *fullCloud) of(m *machinev1alpha1.Machine) plan.VM {
 	if m.Annotations[machinev1alpha1.AnnotationExhausted] != "" {
 		return plan.VM{State: plan.VMAbsent, Name: m.Name}
@@ -231,8 +231,8 @@ func (p *pool) annotate(change func(*machinev1alpha1.MachineDeployment)) {
 }
 
 // TestTheAutoscalerLeavesACloudWithoutRoom scales a node group up at a cloud that has no room.
-// Within a minute the autoscaler has found all Machines that lack, so that it takes another
-// group for each of them, and the cloud has got few requests.
+// Within a minute the autoscaler must find all missing Machines failed, so that it uses another
+// group for each of them, and the cloud must get few requests.
 func TestTheAutoscalerLeavesACloudWithoutRoom(t *testing.T) {
 	const minute = time.Minute
 	cases := map[string]struct {
@@ -272,8 +272,8 @@ func TestTheAutoscalerLeavesACloudWithoutRoom(t *testing.T) {
 	}
 }
 
-// TestACloudWithoutRoomGetsOneRequestInEachBackoff has no autoscaler that would lower replicas:
-// the set keeps trying, with one Machine at a time, and is whole soon after there is room.
+// TestACloudWithoutRoomGetsOneRequestInEachBackoff has no autoscaler that would lower replicas: the
+// set keeps trying, with one Machine at a time, and is complete soon after there is room.
 func TestACloudWithoutRoomGetsOneRequestInEachBackoff(t *testing.T) {
 	p := newPool(0)
 	p.MinSize = 6
@@ -305,8 +305,8 @@ func TestACloudWithoutRoomGetsOneRequestInEachBackoff(t *testing.T) {
 	}
 }
 
-// TestAPoolOfNoAutoscalerWaitsForRoom, as long as its template has no capacityTimeout: the
-// Machine that waits is the one that gets the VM.
+// TestAPoolOfNoAutoscalerWaitsForRoom if its template has no capacityTimeout: the waiting Machine
+// gets the VM.
 func TestAPoolOfNoAutoscalerWaitsForRoom(t *testing.T) {
 	for name, tc := range map[string]struct {
 		timeout *metav1.Duration

@@ -21,26 +21,26 @@ import (
 	"github.com/drover-dev/drover/internal/plan/set"
 )
 
-// DeploymentName of the one MachineDeployment.
+// DeploymentName is the name of the only MachineDeployment.
 const DeploymentName = "md"
 
-// equal as the API server compares. Most objects that are compared are identical, which the
-// standard library finds out in a fraction of the time.
+// equal compares as the API server does. Most objects are identical, and the standard library
+// detects that much faster.
 func equal(a, b any) bool { return reflect.DeepEqual(a, b) || equality.Semantic.DeepEqual(a, b) }
 
-// A Cluster with one MachineDeployment.
+// A Cluster has one MachineDeployment.
 type Cluster struct {
-	// Now is what its clock shows.
+	// Now is the time of its clock.
 	Now time.Time
-	// Crash says, before each write of a reconcile, whether to break off.
+	// Crash is called before each write of a reconcile, and reports whether to abort the reconcile.
 	Crash func() bool
 	// Order in which n children are written.
 	Order func(n int) []int
 	// Events of all planners.
 	Events []plan.Event
-	// Made counts the Machines that were created.
+	// Made counts the created Machines.
 	Made int
-	// Classes that are missing or unusable, by name, and why. All others exist.
+	// Classes that are missing or unusable, by name, with the reason. All other classes exist.
 	Classes map[string]Class
 	// Target cluster that the Machines join, nil if nothing is known of it.
 	Target *freeze.Cluster
@@ -52,7 +52,7 @@ type Cluster struct {
 	groups      *store[*machinev1alpha1.MachineGroup]
 	machines    *store[*machinev1alpha1.Machine]
 
-	// Each reconciler sees through caches of its own.
+	// Each reconciler reads through its own caches.
 	deploymentView  *cache[*machinev1alpha1.MachineDeployment]
 	setsOfRollout   *cache[*machinev1alpha1.MachineSet]
 	setsOfReplicas  *cache[*machinev1alpha1.MachineSet]
@@ -64,18 +64,19 @@ type Cluster struct {
 	rollout  composer[*machinev1alpha1.MachineDeployment, *machinev1alpha1.MachineSet]
 	replicas composer[*machinev1alpha1.MachineSet, *machinev1alpha1.MachineGroup]
 
-	// BackTo is the revision that is gone back to, if any.
+	// BackTo is the revision of a rollback, nil without one.
 	BackTo *machinev1alpha1.Revision
 
-	// decided was written down by the reconcile that is under way.
+	// decided is the decision that the current reconcile recorded.
 	decided *decision
-	// sawGeneration and sawSets are what the last plan of the deployment was made from.
+	// sawGeneration and sawSets identify the view of the last plan of the deployment.
 	sawGeneration int64
 	sawSets       int
-	// orders are what groups may still create, as of so many writes of groups.
+	// orders are the Machines that groups may still create, computed after ordersAsOf writes of
+	// groups.
 	orders     map[string]bool
 	ordersAsOf int
-	// callAgain is the time after which the last plan asked to be made again.
+	// callAgain is the delay that the last plan requested.
 	callAgain time.Duration
 
 	uids int
@@ -164,7 +165,7 @@ func (c *Cluster) planRollout(d *machinev1alpha1.MachineDeployment, children []c
 		proven = proven || ch.object.Spec.Template.Spec.ClassRef.Equal(of) && ch.object.Spec.InPlaceUpdate == nil && ch.object.Status.ReadyReplicas > 0
 	}
 	if !proven {
-		// As the step does: a class whose Nodes are there is not checked.
+		// As in the step, a class with existing Nodes is not checked.
 		o.ClassProblem = class.Problem
 	}
 	p := deployment.Plan(c.Now, o)
@@ -228,8 +229,8 @@ func (c *Cluster) planReplicas(s *machinev1alpha1.MachineSet, groups []child[*ma
 	}
 }
 
-// preserves names the Machines that the set preserves by itself, without those whose time is
-// over.
+// preserves names the Machines that the set preserves by itself, without those whose preservation
+// has expired.
 func (c *Cluster) preserves(d set.Decision, seen []set.Machine) []string {
 	auto := map[string]bool{}
 	for _, m := range d.Machines {
@@ -244,7 +245,7 @@ func (c *Cluster) preserves(d set.Decision, seen []set.Machine) []string {
 	return out
 }
 
-// emit events of the source. They come with the status: one that is refused has none.
+// emit events of the source. They are emitted with the status: a refused status emits none.
 func (c *Cluster) emit(source string, events ...[]plan.Event) {
 	for _, e := range slices.Concat(events...) {
 		c.Events = append(c.Events, e)
@@ -291,7 +292,7 @@ func applySet(existing, desired *machinev1alpha1.MachineSet) bool {
 	return changed
 }
 
-// Deployment as it is.
+// Deployment returns the current MachineDeployment.
 func (c *Cluster) Deployment() *machinev1alpha1.MachineDeployment {
 	e, _ := c.deployments.get(DeploymentName)
 	return e.object
@@ -312,14 +313,14 @@ func (c *Cluster) Update(change func(*machinev1alpha1.MachineDeployment)) {
 	}
 }
 
-// A kind of Machines: what of a template tells the simulator's rollouts apart.
+// A kind of Machines is the part of a template that distinguishes the simulator's rollouts.
 type kind struct{ class, version, failureDomain string }
 
 func kindOf(s machinev1alpha1.MachineSpec) kind {
 	return kind{s.ClassRef.Name, s.Version, ptr.Deref(s.FailureDomain, "")}
 }
 
-// wanted kind: that of the template, or of what is gone back to.
+// wanted kind: that of the template, or of the revision that is rolled back to.
 func (c *Cluster) wanted() kind {
 	if r := c.BackTo; r != nil {
 		return kind{r.ClassRef.Name, r.Version, ptr.Deref(r.FailureDomain, "")}
@@ -327,18 +328,18 @@ func (c *Cluster) wanted() kind {
 	return kindOf(c.deployment().Spec.Template.Spec)
 }
 
-// Sets as they are.
+// Sets returns the current MachineSets.
 func (c *Cluster) Sets() []*machinev1alpha1.MachineSet { return c.sets.list() }
 
-// Machines as they are.
+// Machines returns the current Machines.
 func (c *Cluster) Machines() []*machinev1alpha1.Machine { return c.machines.list() }
 
-// Writes that there were.
+// Writes is the number of writes so far.
 func (c *Cluster) Writes() int {
 	return len(c.deployments.log) + len(c.sets.log) + len(c.groups.log) + len(c.machines.log)
 }
 
-// ReconcileDeployment as it is seen.
+// ReconcileDeployment with the present state of its views.
 func (c *Cluster) ReconcileDeployment() { _ = c.reconcileDeployment() }
 
 func (c *Cluster) reconcileDeployment() error {
@@ -352,7 +353,7 @@ func (c *Cluster) reconcileDeployment() error {
 	return err
 }
 
-// ReconcileSet as it is seen.
+// ReconcileSet with the present state of its views.
 func (c *Cluster) ReconcileSet(name string) { _ = c.reconcileSet(name) }
 
 func (c *Cluster) reconcileSet(name string) error {
@@ -364,7 +365,7 @@ func (c *Cluster) reconcileSet(name string) error {
 	return err
 }
 
-// Views that lag behind.
+// Views is the number of caches that may be stale.
 const Views = 7
 
 // Advance one of the views by at most n writes.
@@ -387,7 +388,7 @@ func (c *Cluster) Advance(view, n int) {
 	}
 }
 
-// CatchUp lets all views see what there is.
+// CatchUp brings all views up to date.
 func (c *Cluster) CatchUp() {
 	for v := range Views {
 		c.Advance(v, c.Writes())
@@ -406,7 +407,7 @@ func (c *Cluster) changeMachine(name string, change func(*machinev1alpha1.Machin
 	}
 }
 
-// Boot brings a Machine one phase further. No function runs for one that is deleted.
+// Boot advances a Machine by one phase. No function runs for a Machine that is being deleted.
 func (c *Cluster) Boot(name string) {
 	c.changeMachine(name, func(m *machinev1alpha1.Machine) {
 		if m.DeletionTimestamp != nil {
@@ -429,7 +430,7 @@ func (c *Cluster) Boot(name string) {
 	})
 }
 
-// Refuse to create the VM of a Machine, with an error of the class, until it boots.
+// Refuse to create the VM of a Machine, with an error code, until it boots.
 func (c *Cluster) Refuse(name, code string) {
 	c.changeMachine(name, func(m *machinev1alpha1.Machine) {
 		if m.DeletionTimestamp == nil && m.Status.Phase.IsOnItsWay() && m.Status.ProviderID == "" {
@@ -441,8 +442,8 @@ func (c *Cluster) Refuse(name, code string) {
 	})
 }
 
-// Agent brings the update in place of a Machine one state further, as the step
-// lifecycle and the agent of its Node do together. One that fails can succeed later.
+// Agent advances the update in place of a Machine by one state, as the step lifecycle and the agent
+// of its Node do together. A failed update can succeed later.
 func (c *Cluster) Agent(name string, fails bool) {
 	c.changeMachine(name, func(m *machinev1alpha1.Machine) {
 		want, is := m.Spec.InPlaceUpdate, m.Status.Update
@@ -479,7 +480,7 @@ func (c *Cluster) Agent(name string, fails bool) {
 	})
 }
 
-// DeleteByUser deletes a Machine that nobody decided to give up.
+// DeleteByUser deletes a Machine without a decision of a planner.
 func (c *Cluster) DeleteByUser(name string) {
 	c.changeMachine(name, func(m *machinev1alpha1.Machine) {
 		if m.DeletionTimestamp == nil {
@@ -489,7 +490,7 @@ func (c *Cluster) DeleteByUser(name string) {
 	})
 }
 
-// IsOld says whether a rollout has to replace or update a Machine.
+// IsOld reports whether a rollout must replace or update a Machine.
 func (c *Cluster) IsOld(m *machinev1alpha1.Machine) bool {
 	return kindOf(m.Spec) != c.wanted() || m.Spec.InPlaceUpdate != nil ||
 		!c.inPlace() && m.CreationTimestamp.Before(c.deployment().Spec.Rollout.After)
@@ -499,7 +500,7 @@ func (c *Cluster) inPlace() bool {
 	return c.deployment().Spec.Strategy.Type == machinev1alpha1.InPlaceUpdate
 }
 
-// Fail a Machine for good: its VM is gone, and its Node is not Ready.
+// Fail a Machine permanently: its VM is gone, and its Node is not Ready.
 func (c *Cluster) Fail(name string) { c.loseVM(name, true) }
 
 // Claim that the VM of a Machine is gone, although its Node is Ready.
@@ -533,7 +534,7 @@ func (c *Cluster) Finish(name string) {
 	}
 }
 
-// CollectGarbage deletes what terminating MachineSets composed, and then them.
+// CollectGarbage deletes the objects that terminating MachineSets composed, and then these sets.
 func (c *Cluster) CollectGarbage() {
 	for _, s := range c.Sets() {
 		if s.DeletionTimestamp == nil {
@@ -558,7 +559,7 @@ func (c *Cluster) CollectGarbage() {
 	}
 }
 
-// Available says whether a Machine is.
+// Available reports whether a Machine is available.
 func (c *Cluster) Available(m *machinev1alpha1.Machine) bool {
 	min := time.Duration(c.deployment().Spec.MinReadySeconds) * time.Second
 	return m.DeletionTimestamp == nil && m.Status.Phase == machinev1alpha1.MachineRunning &&

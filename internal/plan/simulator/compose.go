@@ -8,41 +8,41 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Errors that break a reconcile off.
+// Errors that abort a reconcile.
 var (
 	errConflict = errors.New("conflict")
 	errCrash    = errors.New("crash")
 	errInvalid  = errors.New("a reference of a namespaced composite resource has no field for a UID")
 )
 
-// A child as a function is shown it.
+// A child as a function sees it.
 type child[C any] struct {
 	object                C
 	observed, terminating bool
 }
 
-// A composer reconciles one composite resource, as Crossplane's FunctionComposer
-// does, in its order and with its preconditions.
+// A composer reconciles one composite resource as Crossplane's FunctionComposer does, in the same
+// order and with the same preconditions.
 type composer[X resource[X], C resource[C]] struct {
 	composites *store[X]
 	children   *store[C]
-	// views of them.
+	// views of composites and children.
 	compositeView *cache[X]
 	childView     *cache[C]
 
-	// plan returns the children that shall exist, and writes the status.
+	// plan returns the desired children, and a function that writes the status.
 	plan func(xr X, children []child[C]) (desired []C, status func(X))
-	// adopts reports whether the composite resource takes a child that nobody controls for its
-	// own. It is nil if it never does.
+	// adopts reports whether the composite resource adopts a child without a controller. It is nil
+	// if it never does.
 	adopts func(xr X, ch C) bool
-	// apply what is desired to what exists, and say whether its spec changed.
+	// apply the desired state to an existing child, and report whether its spec changed.
 	apply func(existing, desired C) bool
-	// created and deleted are told of what happens to children.
+	// created and deleted are called with the children that are created and deleted.
 	created, deleted func(C)
 }
 
-// reconcile the composite resource as it is seen. Crash says, before each write,
-// whether to break off; order gives an order of n writes.
+// reconcile the composite resource by its views. crash is called before each write, and reports
+// whether to abort. order returns an order of n writes.
 func (c *composer[X, C]) reconcile(name string, crash func() bool, order func(n int) []int) error {
 	xr, ok := c.compositeView.get(name)
 	if !ok || xr.object.GetDeletionTimestamp() != nil {
@@ -104,7 +104,7 @@ func (c *composer[X, C]) observe(xr entry[X]) []child[C] {
 	for _, name := range xr.refs {
 		e, ok := c.childView.get(name)
 		if !ok {
-			// Crossplane asks the API server for what its cache does not have.
+			// Crossplane reads an object from the API server if its cache does not have it.
 			e, ok = c.children.get(name)
 		}
 		if ok {

@@ -7,8 +7,8 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// TestDrainsHoldNoCreation has Machines of a pool go in ways that are no overshoot, and drain
-// for longer than the test: the pool must be whole again soon all the same.
+// TestDrainsHoldNoCreation deletes Machines of a pool in ways that are no overshoot. They drain
+// longer than the test runs, and the pool must still be complete again soon.
 func TestDrainsHoldNoCreation(t *testing.T) {
 	deleteSome := func(n int) func(*Cluster) {
 		return func(c *Cluster) {
@@ -18,9 +18,9 @@ func TestDrainsHoldNoCreation(t *testing.T) {
 		}
 	}
 	for name, tc := range map[string]struct {
-		// do these one after another, each when the pool is whole again.
+		// do these one after another, each when the pool is complete again.
 		do []func(*Cluster)
-		// within this time, of which a Machine takes a minute to come up.
+		// within this time. A Machine takes one minute to become Ready.
 		within time.Duration
 	}{
 		"AUserDeletesFourOfTwenty":               {[]func(*Cluster){deleteSome(4)}, 2 * time.Minute},
@@ -63,11 +63,12 @@ func running(c *Cluster) []*machinev1alpha1.Machine {
 	return out
 }
 
-// whole means that as many Machines run as are wanted, whatever is being deleted beside them.
+// whole reports whether the desired number of Machines runs, regardless of Machines that are being
+// deleted.
 func whole(c *Cluster) bool { return len(running(c)) == int(c.Deployment().Spec.Replicas) }
 
-// TestARunawayIsSlowedDown has each Machine deleted as soon as it runs, and none of them gone:
-// no more than one fleet is made in five minutes.
+// TestARunawayIsSlowedDown deletes each Machine as soon as it runs, and finishes no deletion: at
+// most one fleet may be created per five minutes.
 func TestARunawayIsSlowedDown(t *testing.T) {
 	c := New(rolling(10, 1, 0))
 	until(t, c, "whole", anyVersion, func() bool { return arrived(c) })
@@ -85,8 +86,8 @@ func TestARunawayIsSlowedDown(t *testing.T) {
 }
 
 // TestAScaleDownBeforeARolloutTakesNoPartOfItsSurge lowers replicas, raises them and changes the
-// template before the set has deleted anything. What the scale-down deletes may drain beside the
-// Machines that the set creates.
+// template before the set has deleted anything. The Machines of the scale-down may drain while the
+// set creates new ones.
 func TestAScaleDownBeforeARolloutTakesNoPartOfItsSurge(t *testing.T) {
 	c := New(rolling(14, 1, 0))
 	until(t, c, "whole", anyVersion, func() bool { return arrived(c) })

@@ -7,8 +7,8 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// TestAReplacementThatFailsAndIsPreservedIsNotWaitedFor with the order CreateFirst: another
-// Machine takes over, and the preserved one stays beside it.
+// TestAReplacementThatFailsAndIsPreservedIsNotWaitedFor with the order CreateFirst: another Machine
+// becomes the replacement, and the preserved one stays beside it.
 func TestAReplacementThatFailsAndIsPreservedIsNotWaitedFor(t *testing.T) {
 	s := rolling(4, 1, 0)
 	s.Remediation.Order = machinev1alpha1.CreateFirst

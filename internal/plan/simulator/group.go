@@ -18,7 +18,7 @@ func applyGroup(existing, desired *machinev1alpha1.MachineGroup) bool {
 	return changed
 }
 
-// ReconcileGroup as it is seen, as the controller of MachineGroups does.
+// ReconcileGroup as the controller of MachineGroups does, with the present state of its views.
 func (c *Cluster) ReconcileGroup(name string) { _ = c.reconcileGroup(name) }
 
 func (c *Cluster) reconcileGroup(name string) error {
@@ -87,7 +87,7 @@ func (c *Cluster) reconcileGroup(name string) error {
 	return nil
 }
 
-// applyChange as the API server does: it creates only what was not seen before.
+// applyChange as the API server does: it creates only Machines that the view does not have.
 func (c *Cluster) applyChange(owner metav1.OwnerReference, ch group.Change) error {
 	spec := machinev1alpha1.MachineSpec{}
 	if err := json.Unmarshal(ch.Template.Spec.Raw, &spec); err != nil {
@@ -113,7 +113,7 @@ func (c *Cluster) applyChange(owner metav1.OwnerReference, ch group.Change) erro
 		if u := m.Status.Update; m.Spec.Version != spec.Version && (u == nil || u.State != machinev1alpha1.UpdateSucceeded) {
 			c.violated("Machine %s: version changed from %s to %s in place", m.Name, m.Spec.Version, spec.Version)
 		}
-		// These are the Machine's controller's.
+		// The Machine's controller owns these fields.
 		spec.ProviderID, spec.Crossplane = m.Spec.ProviderID, m.Spec.Crossplane
 		if !equal(m.Spec, spec) {
 			m.Generation++
@@ -131,7 +131,7 @@ func (c *Cluster) applyChange(owner metav1.OwnerReference, ch group.Change) erro
 	return nil
 }
 
-// deleteSeen deletes a Machine if it is the one that was seen.
+// deleteSeen deletes a Machine if it is the one in the view.
 func (c *Cluster) deleteSeen(seen *machinev1alpha1.Machine) {
 	c.changeMachine(seen.Name, func(m *machinev1alpha1.Machine) {
 		if m.UID == seen.UID && m.DeletionTimestamp == nil {

@@ -30,8 +30,8 @@ func rolling(replicas, surge, unavailable int32) machinev1alpha1.MachineDeployme
 	}
 }
 
-// tick lets ten seconds pass in which everything is seen and reconciled. Machines whose
-// version boots come one phase further, and those that are deleted are gone.
+// tick lets ten seconds pass in which all views catch up and everything is reconciled. Machines
+// whose version boots advance by one phase, and deletions finish.
 func tick(c *Cluster, boots func(version string) bool) {
 	tickDraining(c, boots)
 	for _, m := range c.Machines() {
@@ -39,7 +39,7 @@ func tick(c *Cluster, boots func(version string) bool) {
 	}
 }
 
-// tickDraining does the same, but for Machines that are deleted: they drain.
+// tickDraining does the same, but finishes no deletion: the deleted Machines drain.
 func tickDraining(c *Cluster, boots func(version string) bool) {
 	c.CatchUp()
 	c.ReconcileDeployment()
@@ -60,7 +60,7 @@ func tickDraining(c *Cluster, boots func(version string) bool) {
 
 func anyVersion(string) bool { return true }
 
-// until ticks until it is so, for three hours at most.
+// until ticks until the condition is true, for three hours at most.
 func until(t *testing.T, c *Cluster, what string, boots func(version string) bool, so func() bool) {
 	t.Helper()
 	for range 1080 {
@@ -75,7 +75,7 @@ func until(t *testing.T, c *Cluster, what string, boots func(version string) boo
 	t.Fatalf("not %s after three hours:\n%s", what, c)
 }
 
-// made counts the Machines that were ever created, by version.
+// made counts all Machines created so far, by version.
 func made(c *Cluster) map[string]int {
 	seen, out := map[string]bool{}, map[string]int{}
 	for _, e := range c.machines.log {
@@ -87,7 +87,7 @@ func made(c *Cluster) map[string]int {
 	return out
 }
 
-// availableOf counts the Machines of a version that are available.
+// availableOf counts the available Machines of a version.
 func availableOf(c *Cluster, version string) int {
 	n := 0
 	for _, m := range c.Machines() {
@@ -127,8 +127,8 @@ func TestGrowthInTheChangeOfTheTemplateMakesNoOldMachine(t *testing.T) {
 	}
 }
 
-// TestGrowthInTheMiddleOfARolloutMakesNoOldMachine grows a pool at each moment of a rollout,
-// from the one on at which a Machine of the new template is available.
+// TestGrowthInTheMiddleOfARolloutMakesNoOldMachine scales a pool up at each moment of a rollout,
+// from the moment at which a Machine of the new template is available.
 func TestGrowthInTheMiddleOfARolloutMakesNoOldMachine(t *testing.T) {
 	slow := func(s machinev1alpha1.MachineDeploymentSpec) machinev1alpha1.MachineDeploymentSpec {
 		s.MinReadySeconds = 20
@@ -174,7 +174,7 @@ func TestGrowthInTheMiddleOfARolloutMakesNoOldMachine(t *testing.T) {
 	}
 }
 
-// availableReported is how many Machines of a version the set reports as available.
+// availableReported is the number of Machines of a version that the set reports as available.
 func availableReported(c *Cluster, version string) int32 {
 	n := int32(0)
 	for _, s := range c.Sets() {
@@ -185,7 +185,7 @@ func availableReported(c *Cluster, version string) int32 {
 	return n
 }
 
-// toldOf is how many Machines of a version are wanted.
+// toldOf is the desired number of Machines of a version.
 func toldOf(c *Cluster, version string) int {
 	n := int32(0)
 	for _, s := range c.Sets() {
@@ -198,8 +198,8 @@ func toldOf(c *Cluster, version string) int {
 	return int(n)
 }
 
-// TestGrowthDoesNotWaitForATemplateThatIsNotProven rolls out a template whose Machines
-// never come up: a pool that grows then gets most of what it asks for from the old set.
+// TestGrowthDoesNotWaitForATemplateThatIsNotProven rolls out a template whose Machines never become
+// Ready: a pool that scales up then gets most of its new Machines from the old set.
 func TestGrowthDoesNotWaitForATemplateThatIsNotProven(t *testing.T) {
 	c := New(rolling(6, 2, 0))
 	until(t, c, "whole", anyVersion, func() bool { return arrived(c) })
@@ -215,9 +215,9 @@ func TestGrowthDoesNotWaitForATemplateThatIsNotProven(t *testing.T) {
 	}
 }
 
-// TestATemplateThatIsTakenBackAtOnceHoldsNoRoom changes the template and takes it back before
-// the deployment has seen it. Replicas, lowered with that, leave three Machines to drain. There is
-// no rollout, so these hold up none of the Machines that a scale-up creates meanwhile.
+// TestATemplateThatIsTakenBackAtOnceHoldsNoRoom changes the template and reverts it before the
+// deployment has observed it. Replicas is lowered at the same time, so that three Machines drain.
+// There is no rollout, so they do not delay the Machines that a scale-up creates in the meantime.
 func TestATemplateThatIsTakenBackAtOnceHoldsNoRoom(t *testing.T) {
 	c := New(rolling(4, 0, 1))
 	until(t, c, "whole", anyVersion, func() bool { return arrived(c) })

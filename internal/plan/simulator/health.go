@@ -10,7 +10,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// Expire the patience with a Machine whose Node is lost: it is Failed.
+// Expire the health timeout of a Machine whose Node is lost: it is Failed.
 func (c *Cluster) Expire(name string) {
 	c.changeMachine(name, func(m *machinev1alpha1.Machine) {
 		if m.DeletionTimestamp == nil && m.Status.Phase == machinev1alpha1.MachineUnknown {
@@ -41,15 +41,15 @@ func (c *Cluster) FailToJoin(name string) {
 	})
 }
 
-// What the schema of Machines has by default, or a user set.
+// Timeouts that are defaults of the schema of Machines, or that a user set.
 const (
 	creationTimeout = 20 * time.Minute
 	preserveTimeout = 96 * time.Hour
 	drainTimeout    = 2 * time.Hour
 )
 
-// Pass lets time pass for Machines as well. One that did not join within its creationTimeout
-// is Failed, if that may be, and one whose drain has timed out is gone.
+// Pass lets time pass for Machines as well. If failing is set, a Machine that did not join within
+// its creationTimeout fails. The deletion of a Machine whose drain has timed out finishes.
 func (c *Cluster) Pass(d time.Duration, failing bool) {
 	c.Now = c.Now.Add(d)
 	for _, m := range c.Machines() {
@@ -72,7 +72,7 @@ func (c *Cluster) Preserve(name, value string) {
 	})
 }
 
-// Keep the Machines for analysis whose annotation asks for it, as their controller does.
+// Keep preserves the Machines whose annotation requests it, as their controller does.
 func (c *Cluster) Keep() {
 	for _, m := range c.Machines() {
 		value, is := m.Annotations[machinev1alpha1.AnnotationPreserve], m.Status.Preservation
@@ -90,7 +90,7 @@ func (c *Cluster) Keep() {
 	}
 }
 
-// Request another Machine in place of this one, as a user does.
+// Request the replacement of a Machine, as a user does.
 func (c *Cluster) Request(name string) {
 	c.changeMachine(name, func(m *machinev1alpha1.Machine) {
 		if m.DeletionTimestamp == nil && !m.Status.ReplaceRequested {
@@ -99,7 +99,7 @@ func (c *Cluster) Request(name string) {
 	})
 }
 
-// Blackout loses sight of the Nodes of all Machines at once, but of the first few.
+// Blackout loses sight of the Nodes of all Machines at once, except for the first few.
 func (c *Cluster) Blackout(but int) {
 	for i, m := range c.Machines() {
 		if i >= but {
@@ -108,24 +108,24 @@ func (c *Cluster) Blackout(but int) {
 	}
 }
 
-// A ticket is a replacement that is under way: of a Machine that had a Node, or that
-// somebody asked to replace.
+// A ticket is a replacement in flight: of a Machine that had a Node, or whose replacement was
+// requested.
 type ticket struct {
 	set string
-	// by is the Machine that takes the place, once there is one.
+	// by is the replacement, "" while there is none.
 	by string
-	// paired means that it was written down which one that is to be.
+	// paired means that the set recorded the name of the replacement.
 	paired bool
 }
 
-// replacements that a watcher sees.
+// replacements that a watcher counts.
 type replacements struct {
 	open []ticket
-	// started counts replacements, so that a test can say that there were any.
+	// started counts replacements, so that a test can check that there were any.
 	started int
 }
 
-// budgetOf a MachineDeployment, read from the spec on its own.
+// budgetOf a MachineDeployment, computed from the spec without the planners.
 func budgetOf(d *machinev1alpha1.MachineDeployment) int {
 	v := d.Spec.Remediation.MaxInFlight
 	if v == nil {
@@ -135,21 +135,22 @@ func budgetOf(d *machinev1alpha1.MachineDeployment) int {
 	return n
 }
 
-// A decision of a set, as it was written down.
+// A decision that a set recorded.
 type decision struct {
 	set           string
 	spec          machinev1alpha1.MachineSetSpec
 	before, after machinev1alpha1.MachineSetStatus
-	// seen are the Machines that it was made from, and writes how many of them the set saw.
+	// seen are the Machines in the view of the decision, and writes is the number of their writes
+	// that the view had.
 	seen   []child[*machinev1alpha1.Machine]
 	writes int
-	// gone are those that were ordered and are no more.
+	// gone are Machines that were requested and do not exist any more.
 	gone []string
 	// preserves names the Failed Machines that the set preserves by itself.
 	preserves []string
 }
 
-// machine that the set saw, nil for one that it ordered and did not see.
+// machine in the view of the set, nil for one that it requested and did not see yet.
 func (d decision) machine(name string) *machinev1alpha1.Machine {
 	for _, ch := range d.seen {
 		if ch.object.Name == name {
@@ -159,8 +160,8 @@ func (d decision) machine(name string) *machinev1alpha1.Machine {
 	return nil
 }
 
-// kept Machines before the decision: all that are not being deleted or set aside, and those
-// that were ordered and not seen yet.
+// kept Machines before the decision: all that are not being deleted or set aside, and those that
+// were requested and are not in the view yet.
 func (d decision) kept() []string {
 	var out []string
 	for _, ch := range d.seen {
@@ -177,14 +178,14 @@ func (d decision) kept() []string {
 	return out
 }
 
-// awaits reports whether the set ordered a Machine that was not seen yet.
+// awaits reports whether the set requested a Machine that is not in the view yet.
 func (d decision) awaits(name string) bool {
 	return slices.Contains(d.before.Creating, name) && !slices.Contains(d.gone, name)
 }
 
-// preserved reports whether a Machine is kept for analysis by this decision. What the set asked
-// for by itself, and what the Machine does not report yet, the set may take back: another Machine
-// may be preserved instead.
+// preserved reports whether this decision keeps a Machine for analysis. If the set itself requested
+// that, and the Machine does not report it yet, the set may cancel it and preserve another Machine
+// instead.
 func (d decision) preserved(m *machinev1alpha1.Machine, now time.Time) bool {
 	if m.Status.Preservation == nil && m.Annotations[machinev1alpha1.AnnotationPreserve] == machinev1alpha1.PreserveAuto {
 		return slices.Contains(d.preserves, m.Name)
@@ -192,8 +193,8 @@ func (d decision) preserved(m *machinev1alpha1.Machine, now time.Time) bool {
 	return isPreserved(m, now)
 }
 
-// spared Machines are preserved and not available. A scale-down deletes all others before them;
-// only a rollout that replaces the set deletes them as any other.
+// spared Machines are preserved and not available. A scale-down deletes all remaining Machines
+// before them. Only a rollout that replaces the set deletes them like any other Machine.
 func (d decision) spared(c *Cluster) []string {
 	if slices.ContainsFunc(d.spec.NodeMarks.Taints, func(t machinev1alpha1.Taint) bool { return t.Key == machinev1alpha1.TaintOutdated }) {
 		return nil
@@ -204,7 +205,7 @@ func (d decision) spared(c *Cluster) []string {
 	})
 }
 
-// updateInPlace of a Machine, of which the set recorded that it begins.
+// updateInPlace of a Machine whose beginning the set recorded.
 func (d decision) updateInPlace(c *Cluster, name string) *inPlaceUpdate {
 	m := d.machine(name)
 	u := &inPlaceUpdate{available: m == nil || c.Available(m), beside: map[string]bool{}}
@@ -216,7 +217,7 @@ func (d decision) updateInPlace(c *Cluster, name string) *inPlaceUpdate {
 	return u
 }
 
-// causeFor which the set may delete a Machine although there are not too many.
+// causeFor which the set may delete a Machine although there are no excess Machines.
 func (c *Cluster) causeFor(d decision, name string) cause {
 	m := d.machine(name)
 	if m == nil {
@@ -233,8 +234,9 @@ func (c *Cluster) causeFor(d decision, name string) cause {
 		}
 		if r.Machine == name && (by != nil || d.awaits(r.By)) && d.spec.Creation != machinev1alpha1.CreationDisabled &&
 			m.Status.FailureReason != machinev1alpha1.FailureVMLost {
-			// CreateFirst keeps it until the other is available for minReadySeconds, unless it has
-			// no VM any more. A set that creates none leaves replacements to others.
+			// CreateFirst keeps it until the replacement is available for minReadySeconds, unless
+			// its VM does not exist any more. A set that creates no Machines leaves replacements to
+			// other sets.
 			return tooMany
 		}
 		if r.By == name && failed {
@@ -254,13 +256,13 @@ func (c *Cluster) causeFor(d decision, name string) cause {
 	return tooMany
 }
 
-// onDecision holds what a set may decide. It deletes as many Machines as are too many, and of
-// the others only those that failed, that a user asked to replace, whose replacement is
-// available, or that have no VM and are outdated. Of a Machine that had a Node, no more
-// replacements are in flight than the budget, and none is begun while more than maxUnhealthy
-// are unhealthy, without those whose VM is gone. What the set preserves counts for neither, from the decision on that preserves
-// it, and a set preserves no more Machines by itself than it may. A marked Machine is among
-// those that are too many.
+// onDecision checks the decision of a set. A set may delete excess Machines. In addition it may
+// delete only Machines that failed, whose replacement a user requested, whose replacement is
+// available, or that have no VM and are outdated. Replacements of Machines that had a Node are
+// limited by the budget. None begins while more than maxUnhealthy Machines are unhealthy, not
+// counting those whose VM is gone. Preserved Machines count for neither, from the decision on that
+// preserves them. A set preserves at most the allowed number of Machines by itself. A marked
+// Machine is deleted before other excess Machines.
 func (w *watcher) onDecision(c *Cluster, d decision) {
 	for _, n := range w.all() {
 		n.setDecided(c, d.set, d.writes)
@@ -329,7 +331,7 @@ func (w *watcher) onDecision(c *Cluster, d decision) {
 	if surplus > 0 && excess < 0 {
 		w.violated("%s gives up %d Machines that work, %d more than there are too many: %v of %v", d.set, surplus, -excess, d.after.Dropping, kept)
 	}
-	// Failed Machines are among those that are too many, first.
+	// Failed Machines are deleted first among the excess Machines.
 	for _, name := range replacing[min(max(0, excess), len(replacing)):] {
 		w.open = append(w.open, ticket{set: d.set})
 		w.begin(c, d, name)
@@ -344,8 +346,8 @@ func (w *watcher) onDecision(c *Cluster, d decision) {
 	}
 }
 
-// cancel replacements that a decision ended. Each has left one Machine too many: the replacement,
-// the Machine that it was to replace, or another that is deleted first.
+// cancel replacements that a decision ended. Each has left one excess Machine: the replacement, the
+// Machine that it was to replace, or another one that is deleted first.
 func (w *watcher) cancel(d decision) {
 	var candidates []string
 	ended := 0
@@ -364,8 +366,8 @@ func (w *watcher) cancel(d decision) {
 	}
 }
 
-// unfilled is how many Machines a set has yet to create by its own view: those that it wants and
-// does not keep.
+// unfilled is the number of Machines that a set must still create by its own view: its replicas
+// without the Machines that it keeps.
 func (d decision) unfilled() int {
 	n := int(d.spec.Replicas)
 	for _, name := range d.kept() {
@@ -377,7 +379,7 @@ func (d decision) unfilled() int {
 	return max(0, n)
 }
 
-// forget the tickets of a set for which no Machine is created by its own view, the oldest first.
+// forget the tickets of a set for which it creates no Machine by its own view, the oldest first.
 func (w *watcher) forget(d decision) {
 	n := -d.unfilled()
 	for _, t := range w.open {
@@ -394,7 +396,7 @@ func (w *watcher) forget(d decision) {
 	})
 }
 
-// budget of all wishes in force.
+// budget is the largest one of all wishes in force.
 func (w *watcher) budget() int {
 	n := 0
 	for _, wish := range w.wishes {
@@ -421,7 +423,7 @@ func (w *watcher) begin(c *Cluster, d decision, name string) {
 	}
 }
 
-// onSurplus holds that of the Machines that are too many, the marked ones go first.
+// onSurplus checks that marked Machines are deleted first among the excess Machines.
 func (w *watcher) onSurplus(c *Cluster, d decision) {
 	for _, stays := range d.kept() {
 		m := d.machine(stays)
@@ -449,7 +451,7 @@ func (w *watcher) fill(m *machinev1alpha1.Machine) {
 	}
 }
 
-// close the tickets whose replacement runs, or is not wanted any more.
+// close the tickets whose replacement runs, or is not needed any more.
 func (w *watcher) close(c *Cluster) {
 	holes := map[string]int{}
 	var open []ticket
@@ -470,7 +472,7 @@ func (w *watcher) close(c *Cluster) {
 				// A preserved Machine takes no part of the budget.
 				continue
 			case created && by.object.Status.Phase == machinev1alpha1.MachineFailed && s.Spec.Creation == machinev1alpha1.CreationDisabled:
-				// Its set does not try again: it is a Machine that is to be replaced itself.
+				// Its set does not try again: the Machine must be replaced itself.
 				continue
 			case gone && !t.paired:
 				t.by = ""
@@ -489,7 +491,7 @@ func (w *watcher) close(c *Cluster) {
 	w.open = open
 }
 
-// holes of a set: Machines that it wants and does not have, without those above replicas.
+// holes of a set: Machines missing from its replicas, not counting those above replicas.
 func (c *Cluster) holes(s *machinev1alpha1.MachineSet) int {
 	n := int(s.Spec.Replicas)
 	for _, m := range c.Machines() {

@@ -11,8 +11,8 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// remediation of a random deployment. The budget is small as a rule: that is where it
-// can be broken.
+// remediation of a random deployment. The budget is small as a rule, because small budgets are
+// exceeded more easily.
 func remediation(t *rapid.T) machinev1alpha1.Remediation {
 	return machinev1alpha1.Remediation{
 		MaxInFlight:  ptr.To(intstr.Parse(rapid.SampledFrom([]string{"1", "1", "2", "3", "20%"}).Draw(t, "maxInFlight"))),
@@ -21,10 +21,10 @@ func remediation(t *rapid.T) machinev1alpha1.Remediation {
 	}
 }
 
-// TestReplacements lets Nodes and VMs of a deployment fail, one by one and all at once,
-// come back and be asked to go, while views lag behind and reconciles break off; in some
-// histories in the middle of a rollout. At every write what is replaced must be broken,
-// within the budget, and not while too many are; in the end all must be well.
+// TestReplacements lets Nodes and VMs of a deployment fail, one by one and all at once. They
+// recover, and users request replacements, while views lag and reconciles abort, in some histories
+// during a rollout. At every write, replaced Machines must be broken, within the budget, and not
+// too many may be unhealthy. In the end all must be healthy.
 func TestReplacements(t *testing.T) {
 	started := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -54,7 +54,7 @@ func TestReplacements(t *testing.T) {
 			check(t, c)
 		}
 		c.Update(func(d *machinev1alpha1.MachineDeployment) {
-			// What is beyond the limit somebody has to look at.
+			// Above the limit, a user must act.
 			d.Spec.Remediation.MaxUnhealthy = ptr.To(intstr.FromString("100%"))
 		})
 		settle(t, c)
@@ -66,7 +66,7 @@ func TestReplacements(t *testing.T) {
 	t.Logf("%d Machines were replaced", started)
 }
 
-// fall does one bad thing, or undoes one.
+// fall causes one failure, or reverts one.
 func fall(t *rapid.T, c *Cluster) {
 	ms := c.Machines()
 	if len(ms) == 0 {
@@ -95,8 +95,8 @@ func fall(t *rapid.T, c *Cluster) {
 	}
 }
 
-// TestASetRegainsItsSizeAfterItsVMsAreLost loses VMs, all of them in some histories: no limit
-// of unhealthy Machines holds back what can only be replaced.
+// TestASetRegainsItsSizeAfterItsVMsAreLost loses VMs, in some histories all of them. Such Machines
+// can only be replaced, so no limit of unhealthy Machines may delay that.
 func TestASetRegainsItsSizeAfterItsVMsAreLost(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := spec(t, machinev1alpha1.RollingUpdate)
@@ -121,14 +121,14 @@ func TestASetRegainsItsSizeAfterItsVMsAreLost(t *testing.T) {
 	})
 }
 
-// TestAWrongAccountReplacesNothing lets a provider report more VMs as gone than may be
-// unhealthy, whose Nodes are Ready all the while.
+// TestAWrongAccountReplacesNothing lets a provider report more VMs as gone than may be unhealthy,
+// while their Nodes are Ready.
 func TestAWrongAccountReplacesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := spec(t, machinev1alpha1.RollingUpdate)
 		s.Replicas, s.Remediation = rapid.Int32Range(4, 12).Draw(t, "replicas"), remediation(t)
 		s.Remediation.MaxUnhealthy = ptr.To(intstr.FromString("40%"))
-		s.AutoPreserveFailedMachineMax = 0 // What is preserved is not unhealthy.
+		s.AutoPreserveFailedMachineMax = 0 // A preserved Machine is not unhealthy.
 		c := New(s)
 		settle(t, c)
 		before := c.Machines()
@@ -145,7 +145,7 @@ func TestAWrongAccountReplacesNothing(t *testing.T) {
 	})
 }
 
-// calm lets everything be seen and reconciled for some rounds.
+// calm brings all views up to date and reconciles everything for some rounds.
 func calm(c *Cluster, rounds int) {
 	for range rounds {
 		c.CatchUp()
@@ -164,14 +164,14 @@ func calm(c *Cluster, rounds int) {
 	}
 }
 
-// TestAnOutageReplacesNothing loses all Nodes but a few for long: whoever is above the
-// limit replaces none, and has all of its Machines when it is over.
+// TestAnOutageReplacesNothing loses all Nodes but a few for a long time: a pool above the limit
+// replaces no Machine, and has all of its Machines after the outage.
 func TestAnOutageReplacesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := spec(t, machinev1alpha1.RollingUpdate)
 		s.Replicas, s.Remediation = rapid.Int32Range(4, 30).Draw(t, "replicas"), remediation(t)
 		s.Remediation.MaxUnhealthy = ptr.To(intstr.FromString("50%"))
-		s.AutoPreserveFailedMachineMax = 0 // What is preserved is not unhealthy.
+		s.AutoPreserveFailedMachineMax = 0 // A preserved Machine is not unhealthy.
 		c := New(s)
 		settle(t, c)
 		before := c.Machines()
@@ -201,9 +201,9 @@ func TestAnOutageReplacesNothing(t *testing.T) {
 	})
 }
 
-// TestAReplacementThatItsSetPreservesIsNotInFlight lets the replacement of a Machine fail to
-// join while another Machine fails. The set preserves the first for analysis and replaces the
-// second, in one decision: what is preserved takes no part of the budget.
+// TestAReplacementThatItsSetPreservesIsNotInFlight lets the replacement of a Machine fail to join
+// while another Machine fails. The set preserves the first for analysis and replaces the second, in
+// one decision: a preserved Machine takes no part of the budget.
 func TestAReplacementThatItsSetPreservesIsNotInFlight(t *testing.T) {
 	s := rolling(3, 1, 0)
 	s.AutoPreserveFailedMachineMax = 1

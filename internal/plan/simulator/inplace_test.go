@@ -10,8 +10,8 @@ import (
 )
 
 // TestAMarkedMachineIsDeletedAmidAnUpdateInPlace lets the cluster-autoscaler mark an updated
-// Machine and lower replicas while another Machine is updated. Until the marked Machine is
-// deleted, no further update may begin: the slack of the bounds is spent once.
+// Machine and lower replicas while another Machine is updated. Until the marked Machine is deleted,
+// no further update may begin: the bounds have room for only one of the two.
 func TestAMarkedMachineIsDeletedAmidAnUpdateInPlace(t *testing.T) {
 	const replicas = 18
 	s := rolling(replicas, 1, 0)
@@ -84,8 +84,9 @@ func TestAMarkedMachineIsDeletedAmidAnUpdateInPlace(t *testing.T) {
 }
 
 // TestMarkedMachinesAreDeletedBesideThoseThatAreUpdated lowers replicas after two of four Machines
-// were selected for the update in place. The other two are marked and go, however many others are
-// available, and the update does not wait for them: it was decided while they were there.
+// were selected for the update in place. The remaining two are marked and deleted, regardless of
+// how many are available. The update does not wait for them, because it was decided while they
+// existed.
 func TestMarkedMachinesAreDeletedBesideThoseThatAreUpdated(t *testing.T) {
 	s := rolling(4, 0, 0)
 	s.Strategy.Type = machinev1alpha1.InPlaceUpdate

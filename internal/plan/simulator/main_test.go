@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestMain collects garbage seldom: a history leaves much of it, and a little heap.
+// TestMain collects garbage rarely: a history has a small heap and creates much garbage.
 func TestMain(m *testing.M) {
 	debug.SetGCPercent(400)
 	os.Exit(m.Run())

@@ -6,30 +6,30 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// News is a fact by which planners decide, and which they see late, each through views of its
-// own: a wish of the user, a loss, a mark. What was decided without it may still be carried
-// out, and is judged by the facts of then. Nothing is left of that, and the news is old, when
+// News is a fact that planners observe late, each through its own views: a wish of the user, a
+// loss, or a mark. A decision that was made without the fact may still be carried out, and is
+// checked by the facts of its time. The news is old when no such decision is left, that is when
 //
 //  1. the set of the Machine, if the fact is about one, has recorded a decision made with it,
-//  2. the deployment has recorded a decision made with that record, and sees its own,
-//  3. each set has acted on the number that the deployment recorded then, or later, and what
-//     it had recorded by then is carried out, and
-//  4. 2 and 3 have happened once more: a set gets no new number before it has acted on the
-//     last one, so that the first may still be of before the fact.
+//  2. the deployment has recorded a decision made with that record, and has read its own record back,
+//  3. each set has acted on the number that the deployment recorded then, or a later one, and
+//     has carried out its own records of that time, and
+//  4. steps 2 and 3 have happened once more: a set gets no new number before it has acted on the
+//     last one, so that the first number may still be from before the fact.
 type news struct {
 	// set of the Machine, and the length of the Machines' log that has the fact.
 	set      string
 	machines int
-	// generation of the deployment that has the wish, and the replicas that it wants.
+	// generation of the deployment that has the wish, and its replicas.
 	generation int64
 	replicas   int32
-	// sets and deployments are the lengths of these logs that have the records of 1 and 2,
-	// 0 while there are none.
+	// sets and deployments are the lengths of these logs that have the records of steps 1 and 2, 0
+	// while there are none.
 	sets, deployments int
-	// acted names the sets of 3, and the others the Machines that they had recorded to create,
-	// to delete, and to drain for an update.
+	// acted names the sets of step 3. creating, deleting and draining are the Machines that they
+	// had recorded to create, to delete, and to drain for an update.
 	acted, creating, deleting, draining map[string]bool
-	// again means that 2 and 3 have happened once.
+	// again means that steps 2 and 3 have happened once.
 	again, old bool
 }
 
@@ -38,7 +38,7 @@ func (c *Cluster) newsOf(m *machinev1alpha1.Machine) news {
 	return news{set: m.OwnerReferences[0].Name, machines: len(c.machines.log) + 1}
 }
 
-// setDecided is told that a set recorded a decision that was made from so many writes of
+// setDecided is called when a set recorded a decision whose view had the given number of writes of
 // Machines.
 func (n *news) setDecided(c *Cluster, set string, machines int) {
 	if n.set == set && n.sets == 0 && machines >= n.machines {
@@ -46,8 +46,8 @@ func (n *news) setDecided(c *Cluster, set string, machines int) {
 	}
 }
 
-// deploymentDecided is told that the deployment recorded a decision that was made from the
-// generation and from so many writes of sets.
+// deploymentDecided is called when the deployment recorded a decision by the given generation,
+// whose view had the given number of writes of sets.
 func (n *news) deploymentDecided(c *Cluster, generation int64, sets int) {
 	switch {
 	case n.deployments > 0:
@@ -65,7 +65,7 @@ func (n *news) deploymentDecided(c *Cluster, generation int64, sets int) {
 	}
 }
 
-// age notes what was carried out.
+// age records which decisions were carried out.
 func (n *news) age(c *Cluster) {
 	if n.old || n.deployments == 0 || c.deploymentView.seen < n.deployments {
 		return
@@ -157,7 +157,7 @@ func (c *Cluster) hasActed(s *machinev1alpha1.MachineSet) bool {
 	return s.DeletionTimestamp != nil || s.Spec.Replicas == told && s.Status.DecidedGeneration >= s.Generation
 }
 
-// deployment as it is. Nobody changes it.
+// deployment returns the stored MachineDeployment, which must not be changed.
 func (c *Cluster) deployment() *machinev1alpha1.MachineDeployment {
 	return c.deployments.last[DeploymentName].object
 }

@@ -8,8 +8,8 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// TestOnDeleteScalesDownOldMachinesFirst scales a pool down one by one in which users have
-// deleted some of the old Machines, while the sets have not acted on their last numbers.
+// TestOnDeleteScalesDownOldMachinesFirst scales a pool down one by one after users have deleted
+// some of the old Machines, while the sets have not acted on their last numbers.
 func TestOnDeleteScalesDownOldMachinesFirst(t *testing.T) {
 	const before, after = "v1.0.0", "v1.1.0"
 	rapid.Check(t, func(t *rapid.T) {

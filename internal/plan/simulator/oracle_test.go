@@ -11,20 +11,20 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// mostRatio is how much longer than the oracle the planners may take.
+// mostRatio is the longest time that the planners may take, as a multiple of the oracle's.
 const mostRatio = 1.15
 
-// A task for the planners and for the oracle: a pool of some Machines is to become one of
-// others, or a larger one.
+// A task for the planners and for the oracle: to roll a pool from one template to another, or to
+// resize it.
 type task struct {
 	from, to           int
 	rolls              bool
 	surge, unavailable int
-	// class that it rolls to, if that is another one.
+	// class of the new template, if it is another one.
 	class string
 	cloud Cloud
-	// hangs is the place of the VM that hangs among those that are created, from 0, and -1 if
-	// none does.
+	// hangs is the index of the VM that hangs among the created ones, from 0. It is -1 if none
+	// hangs.
 	hangs int
 }
 
@@ -48,7 +48,7 @@ var kinds = map[string]task{
 	"roll and scale from 20 to 10": {from: 20, to: 10, rolls: true, surge: 2},
 }
 
-// tasksOf a kind, by what the cloud is like.
+// tasksOf returns the variants of a kind, by the properties of the cloud.
 func tasksOf(kind task) map[string]task {
 	out := map[string]task{}
 	add := func(id time.Duration, jitter float64, seed int64, hangs int) {
@@ -84,9 +84,9 @@ func tasksOf(kind task) map[string]task {
 	return out
 }
 
-// oracle is a greedy planner with perfect sight: it knows all latencies, acts at once, and
-// does at each time all that the bounds allow. It waits for a VM that hangs until
-// creationTimeout, as everybody must: a slow one looks the same.
+// oracle is a greedy planner with perfect information. It knows all latencies, acts at once, and
+// always does all that the bounds allow. It waits for a hanging VM until creationTimeout, because a
+// hanging VM and a slow one cannot be distinguished.
 func oracle(k task) (took time.Duration, made int) {
 	type machine struct {
 		n     int
@@ -150,7 +150,7 @@ func oracle(k task) (took time.Duration, made int) {
 	}
 }
 
-// measure what the planners take for a task.
+// measure the time and the Machines that the planners need for a task.
 func measure(t *testing.T, k task) (took time.Duration, made int) {
 	t.Helper()
 	s := poolOf(k.from, k.surge, k.unavailable)
@@ -181,7 +181,7 @@ func measure(t *testing.T, k task) (took time.Duration, made int) {
 	return w.Now.Sub(began), w.Made - before
 }
 
-// poolOf Machines that is rolled within the bounds.
+// poolOf returns the spec of a pool with these bounds.
 func poolOf(replicas, surge, unavailable int) machinev1alpha1.MachineDeploymentSpec {
 	labels := map[string]machinev1alpha1.LabelValue{"pool": "a"}
 	s := machinev1alpha1.MachineDeploymentSpec{
@@ -210,7 +210,7 @@ func TestPlannersKeepUpWithTheOracle(t *testing.T) {
 				k := tasks[cloud]
 				took, made := measure(t, k)
 				ideal, least := oracle(k)
-				// What is done within seconds is measured in seconds.
+				// Short times are compared in seconds.
 				ratio := took.Seconds() / ideal.Seconds()
 				if ratio > mostRatio || made > least {
 					t.Errorf("%-40s took %9s, ideal %9s, ratio %5.2f; made %3d, ideal %3d", cloud, took.Round(time.Second), ideal.Round(time.Second), ratio, made, least)

@@ -7,8 +7,8 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// TestAPausedDeploymentReplacesAnOldMachineOfOnDelete by one of its own template: the pause holds
-// the rollout, and not the size of the pool.
+// TestAPausedDeploymentReplacesAnOldMachineOfOnDelete by a Machine of its own template: the pause
+// holds the rollout, and not the size of the pool.
 func TestAPausedDeploymentReplacesAnOldMachineOfOnDelete(t *testing.T) {
 	s := rolling(3, 1, 0)
 	s.Strategy.Type = machinev1alpha1.OnDelete

@@ -19,11 +19,11 @@ import (
 	nodepool "github.com/drover-dev/drover/internal/plan/pool"
 )
 
-// PoolName of the one NodePool.
+// PoolName is the name of the only NodePool.
 const PoolName = "web"
 
-// exhaustedFor is how long a MachineDeployment takes a failure domain to be exhausted where no
-// Machine waits for a VM any more.
+// exhaustedFor is the time for which a MachineDeployment reports a failure domain as exhausted
+// after the last Machine stopped waiting for a VM.
 const exhaustedFor = 10 * time.Minute
 
 // States of a Machine of a pool.
@@ -36,20 +36,19 @@ const (
 	poolTerminating poolMachineState = "Terminating"
 )
 
-// A PoolCluster is a cluster with one NodePool. Its MachineDeployments behave as their planner
-// does, each at its own time: they scale, delete what is not available first, and report after
-// that.
+// A PoolCluster is a cluster with one NodePool. Its MachineDeployments behave like their planner,
+// each at its own time: they scale, delete unavailable Machines first, and report afterwards.
 type PoolCluster struct {
 	Now   time.Time
 	Offer fn.Pool
 	// Full failure domains have no room for a VM.
 	Full map[string]bool
-	// Crash says, before each write of a reconcile, whether to break off.
+	// Crash is called before each write of a reconcile, and reports whether to abort the reconcile.
 	Crash func() bool
 	// Order in which n MachineDeployments are written.
 	Order  func(n int) []int
 	Events []plan.Event
-	// Broken is the first broken promise.
+	// Broken describes the first violated promise.
 	Broken string
 
 	pools       *store[*machinev1alpha1.NodePool]
@@ -59,20 +58,20 @@ type PoolCluster struct {
 	composer    composer[*machinev1alpha1.NodePool, *machinev1alpha1.MachineDeployment]
 
 	machines map[string][]poolMachineState
-	// scaled names the MachineDeployments whose replicas somebody else owns.
+	// scaled names the MachineDeployments whose replicas another field manager owns.
 	scaled map[string]bool
-	// most and least are the bounds of all specs since the pool was settled last.
+	// most and least are the bounds of all specs since the pool was last settled.
 	most, least int32
-	// ahead is how many Machines more the numbers of the MachineDeployments may add up to: a pool with
-	// a size makes Machines before it takes others.
+	// ahead is the excess that the numbers of the MachineDeployments may add up to: a pool with a
+	// size creates Machines before it deletes Machines elsewhere.
 	ahead int32
-	// excess is how many Machines there may be above the bounds by what the autoscaler did since the
-	// pool was settled: it does not count what terminates.
+	// excess is the number of Machines that the autoscaler may have added above the bounds since
+	// the pool was settled: it does not count terminating Machines.
 	excess int32
-	// seen is the smallest number of available Machines that a decision to take some was made by.
-	// What becomes available after that may be taken.
+	// seen is the smallest number of available Machines in the view of a decision to lower a
+	// number. Machines that become available later may be deleted.
 	seen int32
-	// read is what the autoscaler read of each group, and when.
+	// read are the bounds of each group that the autoscaler read, and when.
 	read      map[string]poolBounds
 	callAgain time.Duration
 	uids      int
@@ -155,12 +154,12 @@ func (c *PoolCluster) plan(p *machinev1alpha1.NodePool, children []child[*machin
 	}
 }
 
-// omitted replicas stay as they are.
+// omitted replicas do not change.
 const omitted = -1
 
 func (c *PoolCluster) apply(existing, desired *machinev1alpha1.MachineDeployment) bool {
 	applyMeta(existing, desired)
-	// What is not applied any more is taken off.
+	// An annotation that is no longer applied is removed.
 	for _, key := range []string{machinev1alpha1.AnnotationNodeGroupMinSize, machinev1alpha1.AnnotationNodeGroupMaxSize} {
 		if _, ok := desired.Annotations[key]; !ok {
 			delete(existing.Annotations, key)
@@ -178,13 +177,13 @@ func (c *PoolCluster) apply(existing, desired *machinev1alpha1.MachineDeployment
 	return !equal(*was, existing.Spec)
 }
 
-// Pool as it is.
+// Pool returns the current NodePool.
 func (c *PoolCluster) Pool() *machinev1alpha1.NodePool {
 	e, _ := c.pools.get(PoolName)
 	return e.object
 }
 
-// Deployments as they are.
+// Deployments returns the current MachineDeployments.
 func (c *PoolCluster) Deployments() []*machinev1alpha1.MachineDeployment { return c.deployments.list() }
 
 // Update the NodePool as a user does.
@@ -224,7 +223,7 @@ func (c *PoolCluster) See(pools, deployments int) {
 	c.childView.advance(deployments)
 }
 
-// counts of the Machines of a MachineDeployment.
+// count the Machines of a MachineDeployment in some states.
 func (c *PoolCluster) count(name string, states ...poolMachineState) (n int32) {
 	for _, s := range c.machines[name] {
 		if slices.Contains(states, s) {
@@ -306,7 +305,7 @@ func (c *PoolCluster) report(e entry[*machinev1alpha1.MachineDeployment]) {
 	}
 }
 
-// Progress of one Machine of a MachineDeployment, the nth of those that can.
+// Progress advances one Machine of a MachineDeployment: the nth of those that can advance.
 func (c *PoolCluster) Progress(name string, n int) {
 	e, ok := c.deployments.get(name)
 	if !ok {
@@ -346,7 +345,7 @@ func (c *PoolCluster) Read(name string) {
 	c.read[name] = poolBounds{number(machinev1alpha1.AnnotationNodeGroupMinSize), number(machinev1alpha1.AnnotationNodeGroupMaxSize), c.Now}
 }
 
-// autoscalerActs is how long after it read a group the autoscaler may still act on that.
+// autoscalerActs is the time for which the autoscaler may act on the bounds that it read.
 const autoscalerActs = 20 * time.Second
 
 // Scale a group to a part of the bounds that the autoscaler read, in percent.
@@ -371,9 +370,9 @@ func (c *PoolCluster) Scale(name string, percent int32) {
 	c.excuse(was, e.object.Spec.Replicas)
 }
 
-// excuse the Machines that there are too many because the autoscaler changed a number. What it gives up
-// terminates while the pool, which cannot know yet, still has its own larger number. What it adds comes
-// on top of what terminates.
+// excuse the excess Machines of a change by the autoscaler. Machines that it deletes terminate
+// while the pool still has its own larger number, because it has not observed the change. Machines
+// that it adds are in addition to the terminating ones.
 func (c *PoolCluster) excuse(was, is int32) {
 	c.excess += max(0, was-is)
 	if is <= was {
@@ -425,13 +424,13 @@ func (c *PoolCluster) checkLeast(was poolMachineState) {
 	}
 }
 
-// IsReady reports whether the pool says so of its generation.
+// IsReady reports whether the pool is Ready for its generation.
 func (c *PoolCluster) IsReady() bool {
 	p := c.Pool()
 	return plan.IsReadyFor(p.Generation, p.Status.Conditions) && p.Status.ObservedGeneration == p.Generation
 }
 
-// Settle lets everything happen until nothing does.
+// Settle lets everything happen until nothing changes any more.
 func (c *PoolCluster) Settle() {
 	c.Crash, c.Order = func() bool { return false }, ascending
 	for range 2000 {
@@ -450,13 +449,13 @@ func (c *PoolCluster) Settle() {
 	c.forget()
 }
 
-// forget the bounds of before.
+// forget the bounds of earlier specs.
 func (c *PoolCluster) forget() {
 	c.most, c.least, c.seen, c.ahead, c.excess = 0, 1<<30, 1<<30, 0, 0
 	c.note()
 }
 
-// Spread is how many available Machines each failure domain has.
+// Spread returns the number of available Machines of each failure domain.
 func (c *PoolCluster) Spread() map[string]int32 {
 	out := map[string]int32{}
 	for _, d := range c.Deployments() {

@@ -42,8 +42,8 @@ func boundPool(t *rapid.T, s *machinev1alpha1.NodePoolSpec) {
 	s.Size, s.Autoscaling = nil, &machinev1alpha1.PoolAutoscaling{Min: rapid.Int32Range(0, most).Draw(t, "min"), Max: most}
 }
 
-// TestPools drives a pool through changes of its size and its failure domains, through failure
-// domains that are exhausted and have room again, while views lag behind and reconciles break off.
+// TestPools drives a pool through changes of its size and its failure domains. Failure domains
+// become exhausted and have room again, while views lag and reconciles abort.
 func TestPools(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := NewPool(poolSpec(t), offerOf(zones...))
@@ -67,7 +67,7 @@ func TestPools(t *testing.T) {
 		}
 		settlePool(t, c)
 		clear(c.Full)
-		// What is taken to be exhausted is tried again.
+		// An exhausted failure domain is tried again later.
 		for range 3 {
 			c.Now = c.Now.Add(exhaustedFor)
 			for _, d := range c.Deployments() {
@@ -80,7 +80,7 @@ func TestPools(t *testing.T) {
 	})
 }
 
-// livePool lets things happen in any order.
+// livePool lets actions happen in any order.
 func livePool(t *rapid.T, c *PoolCluster, crashing bool, steps int) {
 	if crashing {
 		c.Crash = func() bool { return rapid.IntRange(0, 9).Draw(t, "crash") == 9 }
@@ -118,7 +118,7 @@ func livePool(t *rapid.T, c *PoolCluster, crashing bool, steps int) {
 	}
 }
 
-// settlePool fails if the pool does not get as many available Machines as it wants, unless no
+// settlePool fails if the pool does not get its desired number of available Machines, unless no
 // failure domain has room.
 func settlePool(t *rapid.T, c *PoolCluster) {
 	c.Settle()
@@ -161,8 +161,8 @@ func checkSpread(t *rapid.T, c *PoolCluster) {
 	}
 }
 
-// TestPoolsWithAutoscaling lets an autoscaler scale the groups of a pool by what it read up to 20
-// seconds ago. It must never be able to scale above the maximum of the pool.
+// TestPoolsWithAutoscaling lets an autoscaler scale the groups of a pool by bounds that it read up
+// to 20 seconds ago. It must never be able to scale above the maximum of the pool.
 func TestPoolsWithAutoscaling(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := poolSpec(t)
@@ -207,8 +207,8 @@ func TestPoolsWithAutoscaling(t *testing.T) {
 	})
 }
 
-// TestPoolsThatGetAndLoseAnAutoscaler changes between a size and an autoscaler in the middle of
-// everything. The bounds are those of all specs since the pool was settled.
+// TestPoolsThatGetAndLoseAnAutoscaler switches between a size and an autoscaler at any time. The
+// bounds are those of all specs since the pool was settled.
 func TestPoolsThatGetAndLoseAnAutoscaler(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := NewPool(poolSpec(t), offerOf(zones...))
@@ -239,8 +239,7 @@ func TestPoolsThatGetAndLoseAnAutoscaler(t *testing.T) {
 	})
 }
 
-// TestAnExhaustedZoneOfAPool is the story of four Machines over three zones, one of which has no
-// room.
+// TestAnExhaustedZoneOfAPool spreads four Machines over three zones, one of which has no room.
 func TestAnExhaustedZoneOfAPool(t *testing.T) {
 	c := NewPool(machinev1alpha1.NodePoolSpec{Class: "small", Size: ptr.To(int32(4))}, offerOf(zones...))
 	want := func(what string, spread map[string]int32) {

@@ -13,8 +13,8 @@ func failFor(c *Cluster, name string) {
 	c.Expire(name)
 }
 
-// TestARolloutDeletesAPreservedMachineBeforeAvailableOnes rolls a pool in which the set preserves
-// a Failed Machine. Of the old Machines that is the one that no user misses.
+// TestARolloutDeletesAPreservedMachineBeforeAvailableOnes rolls a pool in which the set preserves a
+// Failed Machine. Its deletion is the only one that reduces no availability.
 func TestARolloutDeletesAPreservedMachineBeforeAvailableOnes(t *testing.T) {
 	s := rolling(3, 1, 0)
 	s.AutoPreserveFailedMachineMax = 1
@@ -47,7 +47,8 @@ func TestARolloutDeletesAPreservedMachineBeforeAvailableOnes(t *testing.T) {
 	}
 }
 
-// TestAScaleDownTakesAPreservedMachineLast deletes available Machines beside it, as the user guide says.
+// TestAScaleDownTakesAPreservedMachineLast deletes available Machines first, as the user guide
+// describes.
 func TestAScaleDownTakesAPreservedMachineLast(t *testing.T) {
 	s := rolling(4, 1, 0)
 	s.AutoPreserveFailedMachineMax = 1
@@ -72,8 +73,8 @@ func TestAScaleDownTakesAPreservedMachineLast(t *testing.T) {
 }
 
 // TestAScaleDownTakesAPreservedMachineLastThoughItStarts deletes available Machines before one that
-// a user keeps and that has no Node yet. When the user deletes that one, too, before the others are
-// gone, nothing was promised that does not hold.
+// a user preserves and that has no Node yet. If the user deletes that one too, before the deletions
+// of the available Machines finish, no promise is violated.
 func TestAScaleDownTakesAPreservedMachineLastThoughItStarts(t *testing.T) {
 	c := New(rolling(2, 1, 0))
 	until(t, c, "whole", anyVersion, func() bool { return arrived(c) })

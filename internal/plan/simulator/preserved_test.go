@@ -9,9 +9,9 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// TestAFailedMachineThatIsPreservedIsNotReplaced holds which Machines the watcher takes for
-// preserved. A set that may preserve three Machines by itself, and finds a fourth that recovered and
-// failed again, replaces that one.
+// TestAFailedMachineThatIsPreservedIsNotReplaced checks which Machines the watcher counts as
+// preserved. A set may preserve three Machines by itself. If a fourth one recovered and failed
+// again, the set replaces that one.
 func TestAFailedMachineThatIsPreservedIsNotReplaced(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	until := func(d time.Duration) *machinev1alpha1.Preservation {

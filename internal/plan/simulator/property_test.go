@@ -14,9 +14,8 @@ import (
 	"github.com/drover-dev/drover/internal/plan"
 )
 
-// TestRollouts drives a deployment through changes by its user, while views lag
-// behind, reconciles break off and Machines fail. At every write it must be within
-// its bounds, and in the end it must arrive.
+// TestRollouts drives a deployment through changes by its user, while views lag, reconciles abort
+// and Machines fail. It must be within its bounds at every write, and complete in the end.
 func TestRollouts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := New(spec(t, rapid.SampledFrom(strategies).Draw(t, "strategy")))
@@ -34,8 +33,8 @@ func TestRollouts(t *testing.T) {
 	})
 }
 
-// TestScalingInTheMiddleOfARollout changes replicas once while a rollout is under
-// way. The bounds before and after it hold all the time.
+// TestScalingInTheMiddleOfARollout changes replicas once during a rollout. The bounds before and
+// after the change hold all the time.
 func TestScalingInTheMiddleOfARollout(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := New(spec(t, machinev1alpha1.RollingUpdate))
@@ -50,8 +49,8 @@ func TestScalingInTheMiddleOfARollout(t *testing.T) {
 	})
 }
 
-// TestAChangeThatIsTakenBack goes back to the template from which a rollout comes that is
-// under way: some Machines of it go while more of it are wanted.
+// TestAChangeThatIsTakenBack reverts to the old template during a rollout: some Machines of that
+// template are being deleted while more of them are desired.
 func TestAChangeThatIsTakenBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := New(spec(t, rapid.SampledFrom(strategies).Draw(t, "strategy")))
@@ -67,7 +66,7 @@ func TestAChangeThatIsTakenBack(t *testing.T) {
 	})
 }
 
-// life goes on for a number of steps.
+// life returns a function that runs a number of random steps.
 func life(t *rapid.T, c *Cluster) func(steps int) {
 	failing := rapid.Bool().Draw(t, "machines fail")
 	crashing := rapid.Bool().Draw(t, "reconciles break off")
@@ -88,7 +87,7 @@ var strategies = []machinev1alpha1.StrategyType{
 	machinev1alpha1.InPlaceUpdate, machinev1alpha1.InPlaceUpdate,
 }
 
-// replicasOf a deployment are few as a rule: small numbers have the corners.
+// replicasOf a deployment are few as a rule, because edge cases occur at small numbers.
 func replicasOf(t *rapid.T) int32 {
 	return rapid.OneOf(rapid.Int32Range(0, 8), rapid.Int32Range(0, 8), rapid.Int32Range(1, 50)).Draw(t, "replicas")
 }
@@ -118,8 +117,7 @@ func spec(t *rapid.T, strategy machinev1alpha1.StrategyType) machinev1alpha1.Mac
 				Orchestration:  machinev1alpha1.OrchestrationAuto,
 			},
 		},
-		// Above the share of unhealthy Machines, a pool waits for a user: histories of their
-		// own are about it.
+		// Above the limit of unhealthy Machines, a pool waits for a user. Other tests cover that.
 		Remediation: machinev1alpha1.Remediation{
 			MaxUnhealthy: ptr.To(intstr.FromString("100%")),
 			Order:        rapid.SampledFrom([]machinev1alpha1.RemediationOrder{machinev1alpha1.DeleteFirst, machinev1alpha1.CreateFirst}).Draw(t, "order"),
@@ -131,7 +129,7 @@ func spec(t *rapid.T, strategy machinev1alpha1.StrategyType) machinev1alpha1.Mac
 	}
 }
 
-// change what the user wants. Few versions, so that rollouts go back often.
+// change the spec as a user does. There are few versions, so that rollouts go back often.
 func change(t *rapid.T, c *Cluster) {
 	revisions := c.Deployment().Status.Revisions
 	var back machinev1alpha1.Revision
@@ -164,7 +162,7 @@ func change(t *rapid.T, c *Cluster) {
 	})
 }
 
-// disturb does one thing.
+// disturb takes one random action.
 func disturb(t *rapid.T, c *Cluster, failing bool) {
 	machine := func() string {
 		ms := c.Machines()
@@ -196,7 +194,7 @@ func disturb(t *rapid.T, c *Cluster, failing bool) {
 			}
 		},
 		func() {
-			// Things go well for a moment.
+			// A round without disturbance.
 			c.CatchUp()
 			c.ReconcileDeployment()
 			for _, s := range c.Sets() {
@@ -248,7 +246,7 @@ func disturb(t *rapid.T, c *Cluster, failing bool) {
 	actions[rapid.SampledFrom(often).Draw(t, "action")]()
 }
 
-// settle lets everything go on as it should, until nothing is left to do.
+// settle lets everything continue without disturbance, until nothing is left to do.
 func settle(t *rapid.T, c *Cluster) {
 	c.Crash = func() bool { return false }
 	c.Classes = nil
@@ -279,7 +277,7 @@ func settle(t *rapid.T, c *Cluster) {
 		release(c)
 		c.CollectGarbage()
 		c.Now = c.Now.Add(10 * time.Second)
-		// What has arrived may go on, if a time came only now that was asked for.
+		// A complete pool may change once more if a requested time comes only now.
 		if stays = arrived(c) && !stays; !stays && arrived(c) {
 			rest(t, c)
 			c.Settled(c)
@@ -290,13 +288,13 @@ func settle(t *rapid.T, c *Cluster) {
 	t.Fatalf("does not arrive:\n%s", c)
 }
 
-// isAtRest reports whether nothing more becomes of a Machine by itself.
+// isAtRest reports whether a Machine no longer changes by itself.
 func isAtRest(m *machinev1alpha1.Machine) bool {
 	return m.DeletionTimestamp == nil && m.Status.Phase == machinev1alpha1.MachineRunning && m.Status.LastOperation == nil &&
 		m.Spec.InPlaceUpdate == nil && m.Status.Update == nil
 }
 
-// release the Machines that are kept for analysis, as the user who has analysed them.
+// release the preserved Machines, as a user does after the analysis.
 func release(c *Cluster) {
 	for _, m := range c.Machines() {
 		if isPreserved(m, c.Now) {
@@ -306,7 +304,7 @@ func release(c *Cluster) {
 	c.Keep()
 }
 
-// helpAlong deletes an old Machine, where a user has to.
+// helpAlong deletes an old Machine where the strategy leaves that to the user.
 func helpAlong(c *Cluster) {
 	if c.deployment().Spec.Strategy.Type != machinev1alpha1.OnDelete {
 		return
@@ -320,7 +318,7 @@ func helpAlong(c *Cluster) {
 	}
 }
 
-// arrived says whether there is what the user wants, and nothing else.
+// arrived reports whether the cluster fully matches the spec, and nothing else is left.
 func arrived(c *Cluster) bool {
 	d := c.deployment()
 	s := d.Status
@@ -348,10 +346,10 @@ func arrived(c *Cluster) bool {
 	return ready
 }
 
-// rest asserts that nothing is written once there is nothing to do, and that
-// nothing is left over.
+// rest asserts that nothing is written once there is nothing to do, and that no object is left
+// over.
 func rest(t *rapid.T, c *Cluster) {
-	// The budget of replacements may still pass to the set that is left.
+	// The budget of replacements may still move to the remaining set.
 	for range 5 {
 		c.CatchUp()
 		c.ReconcileDeployment()

@@ -10,7 +10,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// An outage in which no Machine comes to run.
+// An outage in which no Machine can run.
 type outage struct {
 	name  string
 	cloud func(*Cloud)
@@ -24,15 +24,15 @@ var outages = []outage{
 	{"VMs get no ID", func(c *Cloud) { c.Hangs = func(int) bool { return true } }},
 }
 
-// TestAPoolIsWholeSoonAfterAnOutage lets a pool grow while no Machine comes to run, for any
-// time: when it is over, the pool is whole within creationTimeout and 15 minutes, and the
-// first Machine is created within one backoff, if any is missing.
+// TestAPoolIsWholeSoonAfterAnOutage scales a pool up during an outage of any length. After the
+// outage, the pool must be complete within creationTimeout and 15 minutes, and the first missing
+// Machine must be created within one backoff.
 func TestAPoolIsWholeSoonAfterAnOutage(t *testing.T) {
 	for _, size := range []int{3, 30, 300} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
 			t.Parallel()
 			if size > 3 {
-				// One of them takes up to seconds: all kinds, but few times each.
+				// A run takes up to several seconds, so each outage is tried only a few times.
 				for i, o := range outages {
 					for from := size / 4; from < size; from += 15 {
 						recovers(t, size, from, o, time.Duration(25+7*i+from)*time.Minute)

@@ -14,12 +14,13 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// surge of a pool that is restored: in the middle of a rollout so many Machines may come beside.
+// surge of a pool that is restored during a rollout: the number of additional Machines that may be
+// created.
 const surge = 1
 
-// restored is a cluster with what a backup has of a pool in the middle of a rollout: a
-// MachineDeployment, and its MachineSets and Machines without owners and statuses. Of each set it
-// has so many Machines.
+// restored returns a cluster with the backup of a pool during a rollout: a MachineDeployment, and
+// its MachineSets and Machines without owners and statuses. Each set has the given number of
+// Machines.
 func restored(t interface {
 	Helper()
 	Fatalf(string, ...any)
@@ -80,10 +81,10 @@ func (c *Cluster) takeOver(m *machinev1alpha1.Machine) {
 	})
 }
 
-// recoverAll lets the Machines take over their VMs in a random order, while all that decides looks
-// at old views. It reports what goes wrong before the last one was taken over.
+// recoverAll lets the Machines take over their VMs in a random order, while all reconcilers have
+// stale views. It reports the first wrong decision before the last takeover.
 func recoverAll(c *Cluster, random *rand.Rand, steps int) string {
-	c.CatchUp() // A set is restored, or goes on, when its Machines are there, and a deployment after it.
+	c.CatchUp() // A set is restored or resumed after its Machines exist, and a deployment after its sets.
 	machines := c.Machines()
 	random.Shuffle(len(machines), func(i, j int) { machines[i], machines[j] = machines[j], machines[i] })
 	batch := len(machines)/steps + 1
@@ -118,7 +119,7 @@ func recoverAll(c *Cluster, random *rand.Rand, steps int) string {
 // TestARestoreOfTenThousandMachinesDeletesNothing until the last Machine has its VM again.
 func TestARestoreOfTenThousandMachinesDeletesNothing(t *testing.T) {
 	c := restored(t, 6000, 4000)
-	if got := recoverAll(c, rand.New(rand.NewPCG(1, 2)), 20); got != "" { //nolint:gosec // It is repeated.
+	if got := recoverAll(c, rand.New(rand.NewPCG(1, 2)), 20); got != "" { //nolint:gosec // The sequence must be repeatable.
 		t.Fatal(got)
 	}
 	for range 10 {
@@ -143,8 +144,8 @@ func TestARestoreOfTenThousandMachinesDeletesNothing(t *testing.T) {
 	}
 }
 
-// TestARestoreOfSetsAfterTheirDeploymentKeepsTheRestoredMachines lets a MachineDeployment make a
-// MachineSet of its own before the MachineSet and the Machines of the backup are there.
+// TestARestoreOfSetsAfterTheirDeploymentKeepsTheRestoredMachines lets a MachineDeployment create a
+// MachineSet of its own before the MachineSet and the Machines of the backup exist.
 func TestARestoreOfSetsAfterTheirDeploymentKeepsTheRestoredMachines(t *testing.T) {
 	for _, name := range []string{"md-00000", "md-zzzzz"} {
 		t.Run(name, func(t *testing.T) {
@@ -181,7 +182,7 @@ func TestARestoreOfSetsAfterTheirDeploymentKeepsTheRestoredMachines(t *testing.T
 	}
 }
 
-// reconcileAll lets all that decides look at what there is, and what it decided happen.
+// reconcileAll runs all reconcilers with up-to-date views, and carries out their decisions.
 func (c *Cluster) reconcileAll() {
 	c.CatchUp()
 	c.ReconcileDeployment()
@@ -206,7 +207,7 @@ func TestARestoreDeletesNothingUntilAllIsTakenOver(t *testing.T) {
 		perSet := rapid.SliceOfN(rapid.IntRange(0, 12), 0, 3).Draw(t, "per set")
 		perSet = append(perSet, rapid.IntRange(1, 12).Draw(t, "of the template"))
 		c := restored(t, perSet...)
-		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0)) //nolint:gosec // It is repeated.
+		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0)) //nolint:gosec // The sequence must be repeatable.
 		if got := recoverAll(c, random, rapid.IntRange(1, 20).Draw(t, "steps")); got != "" {
 			t.Fatalf("%s\n%v", got, c.Events)
 		}

@@ -8,29 +8,29 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// A scaleDown is a lowering of replicas while Machines are marked for deletion.
+// A scaleDown is a reduction of replicas while Machines are marked for deletion.
 type scaleDown struct {
 	wish *wish
-	// fewer is by how many Machines replicas was lowered, without those that were missing then,
-	// and without a rise that no planner had acted on.
+	// fewer is the number by which replicas was lowered, without Machines that were missing at that
+	// time, and without an increase that no planner had acted on.
 	fewer int
-	// marked names the Machines whose mark every planner could see then.
+	// marked names the Machines whose mark every planner had observed at that time.
 	marked []string
-	// deleted and lost are how many marked Machines were deleted before, and how many Machines
-	// were lost.
+	// deleted and lost are the numbers of marked Machines deleted before, and of Machines lost
+	// before.
 	deleted, lost int
 }
 
-// scaleDowns that a watcher sees.
+// scaleDowns that a watcher checks.
 type scaleDowns struct {
 	pending []scaleDown
-	// deleted and lost count the marked Machines that were deleted, and the losses, so far.
-	// chosen are the marked ones that were deleted for no other reason than the mark.
+	// deleted counts the deleted marked Machines, and lost the losses, so far. chosen counts the
+	// marked ones that were deleted only because of the mark.
 	deleted, lost, chosen int
 }
 
-// onLowered is told of a wish that may lower replicas. One that raises them takes back what is
-// left of the scale-downs before it.
+// onLowered is called with a wish that may lower replicas. A wish that raises replicas cancels the
+// rest of the earlier scale-downs.
 func (s *scaleDowns) onLowered(c *Cluster, before, now *wish) {
 	switch {
 	case now.replicas > before.replicas:
@@ -44,10 +44,10 @@ func (s *scaleDowns) onLowered(c *Cluster, before, now *wish) {
 	}
 }
 
-// onScaledDown holds that a scale-down deletes marked Machines first, of whatever set they are,
-// and in the middle of a rollout too: when replicas was lowered and all of that is carried out,
-// as many of them are gone as there are fewer wanted, or all. A Machine that was lost meanwhile
-// is one that need not be deleted, and a preserved one counts as gone.
+// onScaledDown checks that a scale-down deletes marked Machines first, in all sets and during
+// rollouts too. When a reduction of replicas is fully carried out, the same number of marked
+// Machines must be deleted, or all of them. A Machine that was lost in the meantime reduces that
+// number, and a preserved one counts as gone.
 func (w *watcher) onScaledDown(c *Cluster) {
 	var pending []scaleDown
 	for _, s := range w.scaleDowns.pending {
@@ -74,8 +74,7 @@ func (w *watcher) onScaledDown(c *Cluster) {
 	w.scaleDowns.pending = pending
 }
 
-// kept counts the Machines that are replicas and whose end no set has recorded, and those that
-// are ordered.
+// kept counts the replicas whose deletion no set has recorded, and the Machines that are requested.
 func (c *Cluster) kept() int {
 	n := 0
 	for name, e := range c.machines.last {
@@ -94,7 +93,8 @@ func (c *Cluster) kept() int {
 	return n
 }
 
-// visiblyMarked Machines are replicas whose mark is news to no planner, and that none deletes.
+// visiblyMarked Machines are replicas whose mark all planners have observed, and that no set
+// deletes.
 func (c *Cluster) visiblyMarked() []string {
 	var out []string
 	for name, n := range c.marks {
@@ -108,8 +108,9 @@ func (c *Cluster) visiblyMarked() []string {
 	return out
 }
 
-// onReduced is told of the numbers that the deployment recorded, before they are stored. What is
-// not available then may be deleted, whatever becomes of it until its set acts on that.
+// onReduced is called with the numbers that the deployment recorded, before they are stored.
+// Machines that are unavailable at that time may be deleted until their set acts on the numbers,
+// even if they become available.
 func (w *watcher) onReduced(c *Cluster, recorded []machinev1alpha1.MachineSetReplicas) {
 	for _, before := range c.deployment().Status.MachineSets {
 		reduced := slices.ContainsFunc(recorded, func(now machinev1alpha1.MachineSetReplicas) bool {
@@ -123,10 +124,10 @@ func (w *watcher) onReduced(c *Cluster, recorded []machinev1alpha1.MachineSetRep
 	}
 }
 
-// onScaled holds that with OnDelete the set of the template keeps the Machines that are wanted
-// of it, as long as there are old ones to delete: its number is not lowered below replicas, but
-// for its marked Machines and those that are not available. The deployment was seen with its
-// sets, and recorded the numbers.
+// onScaled checks that with OnDelete, the set of the template keeps its desired Machines while
+// there are old ones to delete. Its number must not be lowered below replicas, except for its
+// marked and its unavailable Machines. The deployment and the sets are the view of that decision,
+// and recorded has its numbers.
 func (w *watcher) onScaled(seen *machinev1alpha1.MachineDeployment, sets []child[*machinev1alpha1.MachineSet], recorded []machinev1alpha1.MachineSetReplicas) {
 	if seen.Spec.Strategy.Type != machinev1alpha1.OnDelete || len(recorded) == 0 {
 		return

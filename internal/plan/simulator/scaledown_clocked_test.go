@@ -9,8 +9,8 @@ import (
 
 // TestTheAutoscalersMachineIsDeletedAtAnyMomentOfARollout lets the cluster-autoscaler mark a
 // Machine of the new template and lower replicas in the same millisecond, at each moment of a
-// rollout. The deployment sees its spec before any set has counted the mark. It deletes that
-// Machine all the same, and no other one of the new template.
+// rollout. The deployment reads its spec before any set has counted the mark. It must still delete
+// that Machine, and no other one of the new template.
 func TestTheAutoscalersMachineIsDeletedAtAnyMomentOfARollout(t *testing.T) {
 	s := rolling(5, 2, 0)
 	cloud := Cloud{ID: 30 * time.Second, Boot: time.Minute, Drain: 20 * time.Second}
@@ -63,9 +63,9 @@ func TestTheAutoscalersMachineIsDeletedAtAnyMomentOfARollout(t *testing.T) {
 	}
 }
 
-// TestTheAutoscalersMachineIsDeletedFromAPoolOfTwoTemplates marks each Machine of a pool in turn
-// that stays in the middle of a rollout, and lowers replicas in the same millisecond: that
-// Machine is deleted, and no other.
+// TestTheAutoscalersMachineIsDeletedFromAPoolOfTwoTemplates marks each Machine in turn, in a pool
+// that stays in a rollout, and lowers replicas in the same millisecond. That Machine must be
+// deleted, and no other.
 func TestTheAutoscalersMachineIsDeletedFromAPoolOfTwoTemplates(t *testing.T) {
 	onDelete := func(w *World) {
 		w.Run(time.Minute)
@@ -76,7 +76,7 @@ func TestTheAutoscalersMachineIsDeletedFromAPoolOfTwoTemplates(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		strategy machinev1alpha1.StrategyType
-		// begin the middle of the rollout.
+		// begin the rollout and stop it halfway.
 		begin func(*World)
 	}{
 		"OnDelete": {machinev1alpha1.OnDelete, onDelete},

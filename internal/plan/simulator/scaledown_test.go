@@ -8,8 +8,8 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// TestAScaleDownInTheMiddleOfARolloutDeletesMarkedMachines holds a rollout at any moment, and
-// marks some Machines of whatever template. When replicas is lowered by as many, these go.
+// TestAScaleDownInTheMiddleOfARolloutDeletesMarkedMachines holds a rollout at any moment, and marks
+// some Machines of any template. If replicas is lowered by as many, these are deleted.
 func TestAScaleDownInTheMiddleOfARolloutDeletesMarkedMachines(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		surge := rapid.Int32Range(0, 3).Draw(t, "maxSurge")
@@ -41,12 +41,12 @@ func TestAScaleDownInTheMiddleOfARolloutDeletesMarkedMachines(t *testing.T) {
 	})
 }
 
-// TestAScaleDownDeletesAMarkedMachineWhoseSetLacksAnother loses the class of the old template in a
-// rollout, so that the old set cannot grow. What replicas is lowered by is the marked Machine, and
-// not the one that the set cannot create.
+// TestAScaleDownDeletesAMarkedMachineWhoseSetLacksAnother loses the class of the old template
+// during a rollout, so that the old set cannot grow. A scale-down by one must delete the marked
+// Machine, and not only cancel the one that the set cannot create.
 func TestAScaleDownDeletesAMarkedMachineWhoseSetLacksAnother(t *testing.T) {
 	s := rolling(1, 3, 0)
-	// The new Machines run, and are not available for as long as this takes.
+	// The new Machines run, and do not become available during this test.
 	s.MinReadySeconds = 7200
 	c := New(s)
 	until(t, c, "whole", anyVersion, func() bool { return arrived(c) })

@@ -10,16 +10,15 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// A sequence is one of those by which Cluster API v1.12 tests its rollout planner, in
-// machinedeployment_rollout_{rollingupdate,ondelete}_test.go: from a state, by a change, to the
-// end. Machines is how many Cluster API makes.
+// A sequence is one of Cluster API v1.12's tests of its rollout planner, in
+// machinedeployment_rollout_{rollingupdate,ondelete}_test.go: a state, a change, and the result.
+// machines is the number of Machines that Cluster API creates.
 type sequence struct {
 	name string
 	// strategy, and replicas at the beginning.
 	strategy string
 	replicas int
-	// updated Machines of the second template that there are at the beginning, before the
-	// change.
+	// updated Machines of the second template that exist at the beginning, before the change.
 	updated int
 	// change of the MachineDeployment.
 	change   string
@@ -88,7 +87,7 @@ func TestNoMoreMachinesAreMadeThanByClusterAPI(t *testing.T) {
 	}
 }
 
-// begin a sequence: in its middle, where it begins there.
+// begin a sequence: halfway through a rollout if the sequence begins there.
 func (s sequence) begin(t *testing.T, order int64) *Cluster {
 	spec := poolOf(s.replicas, 0, max(1, s.updated))
 	if err := setFields(&spec, strings.Fields(s.strategy)); err != nil {
@@ -126,7 +125,7 @@ func (s sequence) begin(t *testing.T, order int64) *Cluster {
 	return c
 }
 
-// isHalfway reports whether so many Machines are being replaced or updated as shall be.
+// isHalfway reports whether the given number of Machines is being replaced or updated.
 func (s sequence) isHalfway(c *Cluster) bool {
 	n := 0
 	for _, m := range c.Machines() {
@@ -164,8 +163,8 @@ func (s sequence) play(t *testing.T, c *Cluster, order int64, end func(*Cluster)
 	}, end)
 }
 
-// playUntil the end, in an order: 0 is one after another, and others are random. As in Cluster
-// API, caches are never late, and a Machine is available as soon as it is created.
+// playUntil the end, in an order: 0 is one after another, and any other number is random. As in
+// Cluster API, caches are never stale, and a Machine is available as soon as it is created.
 func (s sequence) playUntil(t *testing.T, c *Cluster, order int64, user func(), end func(*Cluster) bool) {
 	t.Helper()
 	r := rand.New(rand.NewSource(order))

@@ -15,17 +15,17 @@ type resource[T any] interface {
 	DeepCopy() T
 }
 
-// An entry of a store's log: what an object was after a write.
+// An entry of a store's log is the state of an object after a write.
 type entry[T any] struct {
 	name   string
 	object T
-	// refs of a composite resource to what it composed.
+	// refs of a composite resource to its children.
 	refs []string
 	// gone means that the object was removed.
 	gone bool
 }
 
-// A store holds all objects of a kind, and all that they ever were.
+// A store holds all objects of a kind, and all their earlier states.
 type store[T resource[T]] struct {
 	log  []entry[T]
 	last map[string]entry[T]
@@ -42,13 +42,13 @@ func (s *store[T]) get(name string) (entry[T], bool) {
 	return e, ok
 }
 
-// unchanged returns an object, and whether it is there as it was seen.
+// unchanged returns an object, and whether it still has the given resource version.
 func (s *store[T]) unchanged(seen T) (entry[T], bool) {
 	now, ok := s.get(seen.GetName())
 	return now, ok && now.object.GetResourceVersion() == seen.GetResourceVersion()
 }
 
-// list the objects as they are stored. They are shared with the log: nobody changes them.
+// list returns the stored objects themselves. They are shared with the log, and must not be changed.
 func (s *store[T]) list() []T { return listed(s.last) }
 
 func listed[T resource[T]](last map[string]entry[T]) []T {
@@ -60,7 +60,7 @@ func listed[T resource[T]](last map[string]entry[T]) []T {
 	return out
 }
 
-// put an object, which nobody changes any more.
+// put an object, which must not be changed afterwards.
 func (s *store[T]) put(o T, refs []string) {
 	o.SetResourceVersion(strconv.Itoa(len(s.log) + 1))
 	e := entry[T]{name: o.GetName(), object: o, refs: slices.Clone(refs)}
@@ -73,7 +73,7 @@ func (s *store[T]) remove(name string) {
 	delete(s.last, name)
 }
 
-// A cache is a store as it was some time ago.
+// A cache is an earlier state of a store.
 type cache[T resource[T]] struct {
 	of   *store[T]
 	seen int
@@ -84,7 +84,7 @@ func newCache[T resource[T]](of *store[T]) *cache[T] {
 	return &cache[T]{of: of, last: map[string]entry[T]{}}
 }
 
-// lag is how many writes the cache has not seen.
+// lag is the number of writes that the cache has not read.
 func (c *cache[T]) lag() int { return len(c.of.log) - c.seen }
 
 // advance by at most n writes.

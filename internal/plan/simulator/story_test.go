@@ -27,7 +27,7 @@ var update = flag.Bool("update", false, "write the traces of the stories anew")
 // trace separates the script of a story from its trace.
 const trace = "-- trace --\n"
 
-// TestStories replays each script of testdata/stories and compares what the planners decide
+// TestStories replays each script of testdata/stories and compares the decisions of the planners
 // with the trace in the same file. A change of behaviour is a diff of a trace.
 func TestStories(t *testing.T) {
 	files, err := filepath.Glob("testdata/stories/*.txt")
@@ -42,7 +42,7 @@ func TestStories(t *testing.T) {
 				t.Fatal(err)
 			}
 			script, want, _ := strings.Cut(string(raw), trace)
-			got := tell(t, script)
+			got := play(t, script)
 			if *update {
 				if err := os.WriteFile(file, []byte(script+trace+got), 0o644); err != nil {
 					t.Fatal(err)
@@ -56,7 +56,7 @@ func TestStories(t *testing.T) {
 	}
 }
 
-// difference is the first lines that differ, with a few before them.
+// difference returns the first lines that differ, with a few lines before them.
 func difference(want, got string) string {
 	a, b := strings.Split(want, "\n"), strings.Split(got, "\n")
 	i := 0
@@ -67,10 +67,10 @@ func difference(want, got string) string {
 	return fmt.Sprintf("%s\nwant:\n%s\ngot:\n%s", strings.Join(a[max(0, i-5):i], "\n"), strings.Join(end(a), "\n"), strings.Join(end(b), "\n"))
 }
 
-// A story is told while its script is played.
+// A story records the trace while its script is played.
 type story struct {
 	w *World
-	// aliases of names, in the order in which they came up.
+	// aliases of names, in the order of their first appearance.
 	aliases  map[string]string
 	order    []string
 	sets, ms int
@@ -83,8 +83,8 @@ type story struct {
 	cloud    Cloud
 }
 
-// tell what happens in a script.
-func tell(t *testing.T, script string) string {
+// play plays a script and returns its trace.
+func play(t *testing.T, script string) string {
 	s := &story{aliases: map[string]string{}, phases: map[string]string{}, conds: map[string]string{}}
 	labels := map[string]machinev1alpha1.LabelValue{"pool": "a"}
 	s.spec = machinev1alpha1.MachineDeploymentSpec{
@@ -119,7 +119,7 @@ func tell(t *testing.T, script string) string {
 	return s.String()
 }
 
-// A storyLine is what one source did at a time.
+// A storyLine is an action of one source at a time.
 type storyLine struct {
 	at           time.Duration
 	source, text string
@@ -138,7 +138,7 @@ func (s *story) String() string {
 	return out.String()
 }
 
-// begin the world, once all is known that it begins with.
+// begin the world, once its settings are complete.
 func (s *story) begin() {
 	if s.w != nil {
 		return
@@ -147,7 +147,7 @@ func (s *story) begin() {
 	s.w.OnEvent = func(source string, e plan.Event) {
 		switch e.Reason {
 		case machinev1alpha1.EventVMRequested, machinev1alpha1.ReasonVMRunning, machinev1alpha1.ReasonNodeReady:
-			// The phase of the Machine tells as much.
+			// The phase of the Machine reports the same.
 			return
 		}
 		s.note(source, e.Reason+": "+e.Message)
@@ -155,14 +155,14 @@ func (s *story) begin() {
 	s.w.OnTick = s.tick
 }
 
-// note what a source does now.
+// note an action of a source at the present time.
 func (s *story) note(source, text string) {
 	s.lines = append(s.lines, storyLine{s.w.Now.Sub(start).Truncate(time.Second), source, text})
 }
 
 var start = New(machinev1alpha1.MachineDeploymentSpec{}).Now
 
-// names gives each set and Machine an alias when it is seen first.
+// names gives each set and Machine an alias when it first appears.
 func (s *story) names() {
 	alias := func(name, prefix string, n *int) {
 		if s.aliases[name] == "" {
@@ -191,7 +191,7 @@ func (s *story) plain(text string) string {
 	return text
 }
 
-// tick notes what changed when nothing is left to do at a time.
+// tick notes the changes of a time when nothing is left to do at that time.
 func (s *story) tick() {
 	s.names()
 	changed := map[string][]string{}
@@ -252,7 +252,7 @@ func (s *story) conditions(of string, conditions []metav1.Condition) {
 		}
 		s.conds[key] = value
 		if !known && of != "deployment" && (c.Status == metav1.ConditionFalse) != (c.Type == "Ready" || c.Type == "Valid") {
-			// A set that begins well is no news.
+			// The good initial conditions of a set are not noted.
 			continue
 		}
 		message := ""
@@ -280,7 +280,7 @@ func (s *story) play(words []string, line string) error {
 	case "wait":
 		return s.wait(arg)
 	case "given":
-		// The beginning is told in one story, and no news in the others.
+		// One story has the trace of the start, and the remaining ones leave it out.
 		if !w.RunUntil(time.Hour, w.Settled) {
 			return fmt.Errorf("not settled after an hour")
 		}
@@ -337,7 +337,7 @@ func (s *story) play(words []string, line string) error {
 	return nil
 }
 
-// toMachines happens something.
+// toMachines changes Machines, their VMs or their Nodes.
 func (s *story) toMachines(words []string, arg func(int) string) error {
 	machines := map[string]string{}
 	for name, alias := range s.aliases {
@@ -383,7 +383,7 @@ func (s *story) toMachines(words []string, arg func(int) string) error {
 	return nil
 }
 
-// prepare what is known before the world begins.
+// prepare applies settings from before the start of the world.
 func (s *story) prepare(words []string, arg func(int) string) (bool, error) {
 	if s.w != nil {
 		return false, nil
@@ -406,7 +406,7 @@ func (s *story) prepare(words []string, arg func(int) string) (bool, error) {
 			case "update":
 				s.cloud.Update = d
 			default:
-				return false, nil // What the cloud does is not how it is.
+				return false, nil // These are actions of the cloud, not settings.
 			}
 		}
 		return true, err
@@ -481,7 +481,7 @@ func (s *story) wait(arg func(int) string) error {
 	return nil
 }
 
-// touch wakes whoever does not watch what changed.
+// touch requeues all objects, because some changes are not watched.
 func (w *World) touch() {
 	w.enqueueDeployment(reaction)
 	for _, s := range w.Sets() {

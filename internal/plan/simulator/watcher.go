@@ -11,55 +11,54 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// A watcher asserts, at every creation and deletion of a Machine, what docs/rollouts.md,
-// docs/health.md and docs/autoscaler.md promise. It knows the wishes of the user and the facts
-// of the world, and nothing of how planners decide. Each rule is a sentence at the function
-// that holds it.
+// A watcher asserts, at every creation and deletion of a Machine, the promises of docs/rollouts.md,
+// docs/health.md and docs/autoscaler.md. It knows the wishes of the user and the facts of the
+// world, but not how planners decide. The comment of each function that checks a rule states the
+// rule.
 type watcher struct {
 	// Violations that were found.
 	Violations []string
 
-	// wishes in force: the latest one, and those before it by which a planner may still act.
+	// wishes in force: the latest one, and earlier ones by which a planner may still act.
 	wishes []*wish
-	// losses of Machines that planners did not decide by a number of replicas, and marks of
-	// the cluster-autoscaler, by the Machine, while they are news or the Machine is there.
+	// losses of Machines that no number of replicas caused, and marks of the cluster-autoscaler, by
+	// Machine. Losses are kept while they are news, and marks while the Machine exists.
 	losses map[string]*loss
 	marks  map[string]*news
-	// causes of the deletions that sets recorded, by Machine, and rolled ones, whose deletion
-	// belongs to a rollout that is not over, with the length that the log of sets had before the
+	// causes of the deletions that sets recorded, by Machine. rolled are Machines whose deletion
+	// belongs to a rollout that is not over, with the length of the sets' log from before that
 	// rollout could begin.
 	causes map[string]cause
 	rolled map[string]int
-	// unavailable Machines were not available when their set recorded that it deletes them, or
-	// when the deployment recorded the number of replicas by which it does.
+	// unavailable Machines were unavailable when their set recorded the deletion, or when the
+	// deployment recorded the number of replicas that causes it.
 	unavailable map[string]bool
 	// updates in place that sets recorded, the last one of each Machine.
 	updates map[string]*inPlaceUpdate
-	// spared names the preserved Machines, which were not available, in whose place a scale-down
-	// deletes a Machine. The user asked for that: a preserved Machine counts as a replica, and a
-	// scale-down takes it last. So it excuses as many missing Machines as are preserved, and no
-	// others.
+	// spared names, for a Machine that a scale-down deletes, the unavailable preserved Machines
+	// that are kept in its place. The user requested that: a preserved Machine counts as a replica,
+	// and a scale-down deletes it last. So it excuses one missing Machine per preserved one.
 	spared map[string][]string
-	// outside of a rollout, a scale-down decided on the deletion of these Machines. A set records
-	// a decision a moment before it deletes. If the template changes in between, the scale-down is
-	// no part of the rollout: its Machines drain beside those that the set creates.
+	// outside are Machines whose deletion a scale-down decided outside of a rollout. A set records
+	// a decision shortly before it deletes. If the template changes in between, the scale-down is
+	// not part of the rollout: its Machines drain while the set creates new ones.
 	outside map[string]bool
-	// cancelled Machines were too many because a replacement of their set ended, and because of
-	// no number of replicas.
+	// cancelled Machines became excess because a replacement of their set ended, and not because of
+	// a number of replicas.
 	cancelled map[string]bool
-	// places are how many Machines each set may create for those that it lost.
+	// places are the numbers of Machines that each set may create for those that it lost.
 	places map[string]int
-	// owed Machines are those that each set has yet to create by a number of before.
+	// owed are the Machines that each set must still create by an earlier number.
 	owed map[string]*owed
 
 	replacements
 	scaleDowns scaleDowns
 }
 
-// A wish of the user, read from the spec on its own.
+// A wish of the user, computed from the spec without the planners.
 type wish struct {
 	news
-	// most Machines that there may be, and least that must be available.
+	// most is the number of Machines that may exist, and least the number that must be available.
 	most, least int
 	// budget of replacements.
 	budget   int
@@ -68,34 +67,37 @@ type wish struct {
 	paused   bool
 	kind     kind
 	after    *metav1.Time
-	// chosen is how many marked Machines were deleted before, for no other reason than the mark.
+	// chosen is the number of marked Machines deleted before, only because of the mark.
 	chosen int
-	// written is the length that the log of sets had before.
+	// written is the earlier length of the sets' log.
 	written int
 }
 
-// An owed number of Machines, of a set that has acted on its number of replicas and not created
-// all of them, while an earlier wish was in force: with so many Machines at most.
+// An owed number of Machines of a set that has acted on its number of replicas and not created all
+// of them while an earlier wish was in force. most is the number of Machines that may exist for
+// these creations.
 type owed struct {
 	machines, most int
 	replicas       int32
 }
 
-// A loss of a Machine that no number of replicas is the cause of: it failed, its Node was
-// lost, a user deleted it, or its set gives it up to replace it.
+// A loss of a Machine that no number of replicas caused: it failed, its Node was lost, a user
+// deleted it, or its set deletes it to replace it.
 type loss struct {
 	news
-	// available means that the Machine was, and removed that it is deleted, or about to be.
+	// available means that the Machine was available, and removed that it is deleted or about to
+	// be.
 	available, removed bool
 }
 
-// An inPlaceUpdate, as things were when its set recorded it.
+// An inPlaceUpdate has the state of the time at which the set recorded it.
 type inPlaceUpdate struct {
-	// available means that the Machine was, and beside it these others, none of which was
-	// about to be deleted.
+	// available means that the Machine was available. beside has the remaining Machines of the set,
+	// and whether each was available and not about to be deleted.
 	available bool
 	beside    map[string]bool
-	// taken is how many of those a scale-down deleted since because they are marked.
+	// taken is the number of those Machines that a scale-down deleted since then because they are
+	// marked.
 	taken int
 }
 
@@ -103,17 +105,17 @@ type inPlaceUpdate struct {
 type cause string
 
 const (
-	// tooMany Machines: the deployment lowered the set's number.
+	// tooMany means that the deployment lowered the set's number.
 	tooMany cause = "too many"
-	// replaced Machines failed, or a user asked for others.
+	// replaced means that the Machine failed, or that a user requested a replacement.
 	replaced cause = "replaced"
-	// retried Machines failed before they had a Node.
+	// retried means that the Machine failed before it had a Node.
 	retried cause = "retried"
-	// remade Machines were outdated before they had a VM.
+	// remade means that the Machine was outdated before it had a VM.
 	remade cause = "remade"
-	// handedOver Machines have a replacement that is available.
+	// handedOver means that the replacement of the Machine is available.
 	handedOver cause = "handed over"
-	// expired Machines are marked, and were preserved until now.
+	// expired means that the Machine is marked, and was preserved until now.
 	expired cause = "no longer preserved"
 )
 
@@ -121,7 +123,7 @@ func newWatcher() watcher {
 	return watcher{losses: map[string]*loss{}, marks: map[string]*news{}, causes: map[string]cause{}, unavailable: map[string]bool{}, updates: map[string]*inPlaceUpdate{}, spared: map[string][]string{}, outside: map[string]bool{}, cancelled: map[string]bool{}, rolled: map[string]int{}, places: map[string]int{}, owed: map[string]*owed{}}
 }
 
-// wishFor what the deployment says now.
+// wishFor returns the wish that the deployment expresses now.
 func (c *Cluster) wishFor(d *machinev1alpha1.MachineDeployment) *wish {
 	w := &wish{news: news{generation: d.Generation, replicas: d.Spec.Replicas}, strategy: d.Spec.Strategy.Type,
 		order: d.Spec.Remediation.Order, paused: d.Spec.Paused, kind: c.wanted(), after: d.Spec.Rollout.After}
@@ -130,7 +132,8 @@ func (c *Cluster) wishFor(d *machinev1alpha1.MachineDeployment) *wish {
 	return w
 }
 
-// Settled says that all is as the user wants it, and at rest: no fact may be news to anybody.
+// Settled asserts, when the cluster matches the spec and is at rest, that all planners have
+// observed all facts.
 func (w *watcher) Settled(c *Cluster) {
 	w.age(c)
 	if len(w.wishes) > 1 {
@@ -146,7 +149,7 @@ func (w *watcher) violated(format string, args ...any) {
 	w.Violations = append(w.Violations, fmt.Sprintf(format, args...))
 }
 
-// all news that there is.
+// all news, of wishes, losses and marks.
 func (w *watcher) all() []*news {
 	var out []*news
 	for _, wish := range w.wishes {
@@ -161,7 +164,7 @@ func (w *watcher) all() []*news {
 	return out
 }
 
-// age forgets wishes and losses that are news to nobody.
+// age removes wishes and losses that are old, and marks of Machines that do not exist any more.
 func (w *watcher) age(c *Cluster) {
 	for _, n := range w.all() {
 		n.age(c)
@@ -194,7 +197,7 @@ func (w *watcher) age(c *Cluster) {
 		case !there:
 			delete(w.places, set)
 		case c.holes(s.object) <= 0:
-			// What was ordered is created although replicas are lower since.
+			// A requested Machine is created although replicas has been lowered since.
 			w.places[set] = min(n, c.unseen(s.object))
 		}
 	}
@@ -203,7 +206,7 @@ func (w *watcher) age(c *Cluster) {
 	}
 }
 
-// unseen is how many Machines a set has recorded that it creates, and that are not there yet.
+// unseen is the number of Machines that a set has recorded to create, and that do not exist yet.
 func (c *Cluster) unseen(s *machinev1alpha1.MachineSet) int {
 	n := 0
 	for _, name := range s.Status.Creating {
@@ -214,8 +217,8 @@ func (c *Cluster) unseen(s *machinev1alpha1.MachineSet) int {
 	return n
 }
 
-// isOver reports whether no rollout is under way: the Machines that are not being deleted are
-// those that are wanted, and no others are being deleted.
+// isOver reports whether no rollout is in progress: the live Machines are exactly the desired ones,
+// and no old ones are being deleted.
 func (w *watcher) isOver(c *Cluster) bool {
 	live := 0
 	for _, e := range c.machines.last {
@@ -231,7 +234,7 @@ func (w *watcher) isOver(c *Cluster) bool {
 
 func (w *watcher) latest() *wish { return w.wishes[len(w.wishes)-1] }
 
-// onUpdate is told that a user changed the MachineDeployment.
+// onUpdate is called when a user changed the MachineDeployment.
 func (w *watcher) onUpdate(c *Cluster, now *machinev1alpha1.MachineDeployment) {
 	wish := c.wishFor(now)
 	wish.chosen, wish.written = w.scaleDowns.chosen, len(c.sets.log)
@@ -241,7 +244,7 @@ func (w *watcher) onUpdate(c *Cluster, now *machinev1alpha1.MachineDeployment) {
 	w.wishes = append(w.wishes, wish)
 }
 
-// onLoss is told of a Machine that is about to be lost, and whether it is deleted.
+// onLoss is called with a Machine that is about to be lost, and whether it is deleted.
 func (w *watcher) onLoss(c *Cluster, m *machinev1alpha1.Machine, removed bool) {
 	l := &loss{news: c.newsOf(m), available: c.Available(m), removed: removed}
 	if before := w.losses[m.Name]; before != nil {
@@ -255,8 +258,8 @@ func (w *watcher) onLoss(c *Cluster, m *machinev1alpha1.Machine, removed bool) {
 	w.losses[m.Name] = l
 }
 
-// onMark is told that the cluster-autoscaler, or a user, marks a Machine. To mark it once more
-// is no news.
+// onMark is called when the cluster-autoscaler, or a user, marks a Machine. A repeated mark is no
+// news.
 func (w *watcher) onMark(c *Cluster, m *machinev1alpha1.Machine) {
 	if isMarked(m) {
 		return
@@ -265,15 +268,14 @@ func (w *watcher) onMark(c *Cluster, m *machinev1alpha1.Machine) {
 	w.marks[m.Name] = &n
 }
 
-// onCreate holds the upper bound: there are at most replicas + maxSurge Machines, and with the
-// order CreateFirst as many more as replacements may be in flight. A Machine that is deleted
-// in a rollout counts until its VM is gone, but with OnDelete, which bounds only those that are
-// not being deleted. One that a user or a replacement deletes is on top
-// of that, and so are one whose deletion was decided outside of a rollout, one that never had a VM, and one
-// that is too many because a replacement is not needed any more. A
-// Machine that takes the place of one that was lost waits for no other to be gone. One that was
-// set aside is no replica. A set creates the Machines of the last number that it has acted on.
-// Recreate creates none while any other of another template is there.
+// onCreate checks the upper bound: there are at most replicas + maxSurge Machines. With the order
+// CreateFirst, the number of replacements that may be in flight is added. A Machine that a rollout
+// deletes counts until its VM is gone. With OnDelete, only Machines that are not being deleted
+// count. These Machines never count: those that a user or a replacement deletes, those whose
+// deletion was decided outside of a rollout, those that never had a VM, those that are excess
+// because a replacement is no longer needed, and those that were set aside. The replacement of a
+// lost Machine waits for no deletion. A set creates the Machines of the last number that it has
+// acted on. Recreate creates none while a Machine of another template exists.
 func (w *watcher) onCreate(c *Cluster, created *machinev1alpha1.Machine) {
 	w.age(c)
 	w.fill(created)
@@ -305,7 +307,7 @@ func (w *watcher) onCreate(c *Cluster, created *machinev1alpha1.Machine) {
 	}
 }
 
-// most Machines that there may be by any of the wishes.
+// most is the number of Machines that may exist by any of the wishes.
 func (w *watcher) most(wishes []*wish) int {
 	most := 0
 	for _, wish := range wishes {
@@ -318,7 +320,7 @@ func (w *watcher) most(wishes []*wish) int {
 	return most
 }
 
-// owe each set the Machines that it has yet to create by the number that it has acted on.
+// owe each set the Machines that it must still create by the number that it has acted on.
 func (w *watcher) owe(c *Cluster, most int) {
 	for name, e := range c.sets.last {
 		if n := c.holes(e.object); n > 0 && w.owed[name] == nil {
@@ -327,10 +329,10 @@ func (w *watcher) owe(c *Cluster, most int) {
 	}
 }
 
-// onDelete holds that no Machine is deleted without a reason. What its set gave up to replace
-// it, or because it failed, was judged when that was recorded. Any other goes because its
-// number was lowered: a rollout replaces it, or there are too many. One that was set aside is
-// deleted by no number: it stays as long as it is preserved.
+// onDelete checks that no Machine is deleted without a reason. A deletion for a replacement, or
+// after a failure, was checked when the set recorded it. Any other Machine is deleted because a
+// number was lowered: a rollout replaces it, or it is excess. No number deletes a Machine that was
+// set aside: it stays as long as it is preserved.
 func (w *watcher) onDelete(c *Cluster, deleted *machinev1alpha1.Machine) {
 	w.age(c)
 	if isMarked(deleted) {
@@ -363,17 +365,17 @@ func (w *watcher) onDelete(c *Cluster, deleted *machinev1alpha1.Machine) {
 	if !w.outside[deleted.Name] && w.mayRoll(c, deleted) {
 		w.rolled[deleted.Name] = w.wishes[0].written
 	}
-	// A marked Machine is deleted because the client that marked it wants it to be, however
-	// many others are available. One that was not available when that was decided is deleted
-	// though it came up since.
+	// A marked Machine is deleted because the client that marked it requests that, regardless of
+	// the lower bound. A Machine that was unavailable at the time of the decision is deleted
+	// although it became available since.
 	if c.Available(deleted) && !isMarked(deleted) && !w.unavailable[deleted.Name] {
 		w.onGoing(c, deleted, "deletion", 0)
 	}
 }
 
 // isRolled reports whether the deletion of a Machine belongs to a rollout that is not over. A
-// template that the user took back before the deployment acted on it began none: no set but that
-// of the Machine has replicas, or was written since.
+// template that the user reverted before the deployment acted on it began no rollout: no set but
+// that of the Machine has replicas, or was written since.
 func (w *watcher) isRolled(c *Cluster, m *machinev1alpha1.Machine) bool {
 	written, rolled := w.rolled[m.Name]
 	if !rolled {
@@ -393,9 +395,9 @@ func (w *watcher) mayRoll(c *Cluster, m *machinev1alpha1.Machine) bool {
 	return w.rolls(c, m) || w.latest().strategy != machinev1alpha1.OnDelete && !w.isAlone(c)
 }
 
-// rolls reports whether a rollout may delete a Machine: a wish in force has another template,
-// or wants Machines that are younger, and neither holds the rollout nor leaves it to the user
-// to delete Machines. What an update in place can change is no reason to delete.
+// rolls reports whether a rollout may delete a Machine. A wish in force must have another template,
+// or require younger Machines. It must neither hold the rollout nor leave the deletion to the user.
+// A change that can be updated in place is no reason to delete.
 func (w *watcher) rolls(c *Cluster, m *machinev1alpha1.Machine) bool {
 	return slices.ContainsFunc(w.wishes, func(wish *wish) bool {
 		switch {
@@ -408,9 +410,9 @@ func (w *watcher) rolls(c *Cluster, m *machinev1alpha1.Machine) bool {
 	})
 }
 
-// isBefore reports whether the set of a Machine is older than a time that has come. A set that was
-// deleted, and that a reconcile with an old view creates again, is of the revision that it was made
-// for: the rollout to a newer revision replaces its Machines, however young they are.
+// isBefore reports whether the set of a Machine is older than a time that has come. If a set was
+// deleted, and a reconcile with a stale view creates it again, it has its original revision: the
+// rollout to a newer revision replaces its Machines, regardless of their age.
 func (c *Cluster) isBefore(m *machinev1alpha1.Machine, after *metav1.Time) bool {
 	created, set := m.CreationTimestamp, m.OwnerReferences[0].Name
 	if i := slices.IndexFunc(c.sets.log, func(e entry[*machinev1alpha1.MachineSet]) bool { return e.name == set }); i >= 0 {
@@ -419,11 +421,10 @@ func (c *Cluster) isBefore(m *machinev1alpha1.Machine, after *metav1.Time) bool 
 	return after != nil && !after.After(c.Now) && created.Before(after)
 }
 
-// scalesDown reports whether a scale-down may delete a Machine. A scale-down is spread over
-// all Machines, and those that other sets have yet to create, so that there must be more than the
-// least replicas of the wishes in force.
-// If no wish lowered replicas, only as many go as there are too many: of Machines of the
-// template more than replicas, and of all of them more than replicas + maxSurge.
+// scalesDown reports whether a scale-down may delete a Machine. A scale-down is spread over all
+// Machines, including those that sets must still create. So there must be more Machines than the
+// least replicas of the wishes in force. If no wish lowered replicas, only excess Machines may be
+// deleted: of the template above replicas, and of all templates above replicas + maxSurge.
 func (w *watcher) scalesDown(c *Cluster, m *machinev1alpha1.Machine) bool {
 	all, wanted := 0, 0
 	count := func(m *machinev1alpha1.Machine) {
@@ -439,8 +440,8 @@ func (w *watcher) scalesDown(c *Cluster, m *machinev1alpha1.Machine) bool {
 			count(e.object)
 		}
 	}
-	// The planners may not know yet that others were deleted, and count those that a set has
-	// ordered and not seen yet.
+	// The planners may not have observed other deletions yet. They also count Machines that a set
+	// has requested and not observed yet.
 	counted := map[string]bool{}
 	for name, l := range w.losses {
 		if e, there := c.machines.last[name]; l.removed && (!there || e.object.DeletionTimestamp != nil) {
@@ -469,8 +470,8 @@ func (w *watcher) scalesDown(c *Cluster, m *machinev1alpha1.Machine) bool {
 	return lowered && all+holes > int(replicas) || wanted > int(replicas) || all > most
 }
 
-// lowered is by how many Machines the wishes in force lowered replicas, each of them. As many
-// marked Machines may be deleted although other Machines that are wanted are still missing.
+// lowered is the sum of the numbers by which the wishes in force lowered replicas. As many marked
+// Machines may be deleted although other desired Machines are still missing.
 func (w *watcher) lowered() int {
 	n := 0
 	for i, wish := range w.wishes[1:] {
@@ -479,8 +480,8 @@ func (w *watcher) lowered() int {
 	return n
 }
 
-// isAlone reports whether all Machines, those that are being deleted too, are of one kind, and
-// no other is wanted: there is no rollout.
+// isAlone reports whether all Machines, including those that are being deleted, are of one kind,
+// and no other kind is desired: there is no rollout.
 func (w *watcher) isAlone(c *Cluster) bool {
 	kinds := map[kind]bool{}
 	for _, wish := range w.wishes {
@@ -492,10 +493,9 @@ func (w *watcher) isAlone(c *Cluster) bool {
 	return len(kinds) == 1
 }
 
-// onUnmarked holds that a scale-down deletes marked Machines first, of whatever set they are:
-// a healthy Machine is not deleted while one is there whose mark everybody could see. A
-// preserved one is no such Machine. Healthy is what was available when its set recorded that
-// it deletes it.
+// onUnmarked checks that a scale-down deletes marked Machines first, in all sets: a healthy Machine
+// is not deleted while there is a Machine whose mark all planners have observed. Preserved ones do
+// not count as marked. A Machine is healthy if it was available when its set recorded the deletion.
 func (w *watcher) onUnmarked(c *Cluster, deleted *machinev1alpha1.Machine) {
 	if isMarked(deleted) || !c.Available(deleted) || w.unavailable[deleted.Name] {
 		return
@@ -509,9 +509,10 @@ func (w *watcher) onUnmarked(c *Cluster, deleted *machinev1alpha1.Machine) {
 	}
 }
 
-// onDrain holds the lower bound for a Machine that is updated in place. One that was not available
-// when that was decided is updated though it came up since. Nor does the update wait for marked
-// Machines that went since: those are deleted however many others are available.
+// onDrain checks the lower bound for a Machine that is updated in place. A Machine that was
+// unavailable at the time of the decision is updated although it became available since. The update
+// does not wait for marked Machines that were deleted since: those are deleted regardless of the
+// lower bound.
 func (w *watcher) onDrain(c *Cluster, drained *machinev1alpha1.Machine) {
 	w.age(c)
 	if u := w.updates[drained.Name]; u == nil || u.available {
@@ -523,8 +524,8 @@ func (w *watcher) onDrain(c *Cluster, drained *machinev1alpha1.Machine) {
 	}
 }
 
-// availableAside is how many available Machines are set aside. They count as gone for what is
-// decided, and run on: a drain that was decided before leaves them.
+// availableAside is the number of available Machines that are set aside. They count as gone for
+// decisions, but they still run, and an earlier decision to drain counted on them.
 func (c *Cluster) availableAside() int {
 	n := 0
 	for _, e := range c.machines.last {
@@ -535,10 +536,11 @@ func (c *Cluster) availableAside() int {
 	return n
 }
 
-// onGoing holds the lower bound: when an available Machine goes, at least replicas -
-// maxUnavailable others are available. A loss counts as available until everybody could know
-// of it, and is earned again by its replacement alone. A Machine that goes in the place of a
-// preserved one is not missed. Aside is how many others count that are no replicas.
+// onGoing checks the lower bound: when an available Machine is deleted or drained, at least
+// replicas - maxUnavailable other Machines are available. A loss counts as available until all
+// planners could have observed it. After that, only a replacement makes up for it. A Machine that is
+// deleted in place of a preserved one is not counted as missing. aside is the number of available
+// Machines that are no replicas.
 func (w *watcher) onGoing(c *Cluster, going *machinev1alpha1.Machine, how string, aside int) {
 	left, excused := aside, 0
 	for _, e := range c.machines.last {
@@ -566,13 +568,13 @@ func (w *watcher) onGoing(c *Cluster, going *machinev1alpha1.Machine, how string
 	}
 }
 
-// isReplica reports whether a Machine is one: it is not being deleted, nor was it set aside.
+// isReplica reports whether a Machine is a replica: it is neither being deleted nor set aside.
 func (c *Cluster) isReplica(m *machinev1alpha1.Machine) bool {
 	return m.DeletionTimestamp == nil && !c.isSetAside(m)
 }
 
-// isSetAside reports whether a Machine counts as gone, because it is kept for analysis though
-// its deletion is wanted.
+// isSetAside reports whether a Machine counts as gone, because it is preserved although its
+// deletion is decided.
 func (c *Cluster) isSetAside(m *machinev1alpha1.Machine) bool {
 	s, there := c.sets.last[m.OwnerReferences[0].Name]
 	return there && slices.Contains(s.object.Status.SetAside, m.Name)
@@ -583,7 +585,7 @@ func isMarked(m *machinev1alpha1.Machine) bool {
 	return marked
 }
 
-// isPreserved reports whether a Machine is kept for analysis, or is about to be.
+// isPreserved reports whether a Machine is preserved, or is about to be.
 func isPreserved(m *machinev1alpha1.Machine, now time.Time) bool {
 	if p := m.Status.Preservation; p != nil {
 		return now.Before(p.Until.Time)
@@ -597,8 +599,8 @@ func isPreserved(m *machinev1alpha1.Machine, now time.Time) bool {
 	return false
 }
 
-// bounds of a rollout, which tests read from the spec on their own: there are at most
-// so many Machines, and at least so many available.
+// bounds of a rollout, which tests compute from the spec without the planners: the number of
+// Machines that may exist, and the number that must be available.
 func bounds(d *machinev1alpha1.MachineDeployment) (most, least int) {
 	replicas := int(d.Spec.Replicas)
 	up, down := d.Spec.Strategy.RollingUpdate.MaxSurge, d.Spec.Strategy.RollingUpdate.MaxUnavailable

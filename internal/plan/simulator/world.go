@@ -15,38 +15,36 @@ import (
 	"github.com/drover-dev/drover/internal/workernode"
 )
 
-// How long a change takes to be reconciled. It is reconciled once for all changes of that
-// time, as the work queues of Crossplane and of the controllers do.
+// reaction is the delay from a change to its reconcile. All changes of that time are reconciled at
+// once, as with the work queues of Crossplane and of the controllers.
 const reaction = 200 * time.Millisecond
 
-// providerRetries is how often a provider tries to create a VM that its cloud refuses.
+// providerRetries is the interval at which a provider retries a VM that its cloud refuses.
 const providerRetries = 30 * time.Second
 
-// A Cloud takes its time, and has its moods.
+// A Cloud has latencies and failures.
 type Cloud struct {
-	// ID is the time from a VM's request to its providerID, Boot the time from there until
-	// its Node is Ready, and Drain the time from the deletion of a Machine until it is gone.
+	// ID is the time from a VM's request to its providerID, Boot the time from there until its Node
+	// is Ready, and Drain the time from the deletion of a Machine until it is gone.
 	ID, Boot, Drain time.Duration
-	// Jitter is the share by which each of these times is longer or shorter, by chance: 0.5
-	// for ±50 %.
+	// Jitter is the share by which each of these times is randomly longer or shorter: 0.5 for ±50
+	// %.
 	Jitter float64
 	// Update is the time that the agent of a Node takes for an update in place.
 	Update time.Duration
-	// Refuses is the class of the error with which the cloud refuses to create VMs, "" if it
-	// creates them.
+	// Refuses is the error code with which the cloud refuses to create VMs, "" if it creates them.
 	Refuses string
 	// RefusesIn limits a refusal to one failure domain, "" for all.
 	RefusesIn string
-	// NoJoin means that no Node joins: VMs are created all the same.
+	// NoJoin means that no Node joins, although VMs are created.
 	NoJoin bool
 	// Hangs reports whether the nth VM, from 0, never gets a providerID.
 	Hangs func(n int) bool
-	// Seed of the chances.
+	// Seed of the random numbers.
 	Seed int64
 }
 
-// Latencies of the nth VM, from 0, whoever asks for it: they are the same for the planners
-// and for the oracle.
+// Latencies of the nth VM, from 0. They are the same for the planners and for the oracle.
 func (c Cloud) Latencies(n int) (id, boot, drain time.Duration) {
 	r := rand.New(rand.NewSource(c.Seed + int64(n)*7919))
 	chance := func(d time.Duration) time.Duration {
@@ -66,19 +64,20 @@ type vm struct {
 	nodeSince time.Time
 	nodeGone  bool
 	lost      bool
-	// updated is the update that the agent did last, and drained what the Node is.
+	// updated is the last update that the agent did. busy means that it is at work, and drained
+	// that the Node is drained.
 	updated string
 	busy    bool
 	drained bool
-	// parameters that the Machine's planner decided on last.
+	// parameters that the Machine's planner decided last.
 	parameters *workernode.Parameters
 	leaving    bool
 	// annotations of the Node.
 	annotations map[string]string
 }
 
-// A World is a cluster with a clock: its reconciles, its cloud and its Machines take their
-// time. Its Machines are planned by their own planner.
+// A World is a cluster with a clock: its reconciles, its cloud and its Machines take time. The
+// planner of Machines plans its Machines.
 type World struct {
 	*Cluster
 	Cloud Cloud
@@ -91,10 +90,10 @@ type World struct {
 	seq   int
 	due   map[string]time.Time
 	paced map[string]time.Time
-	// idle counts how often in a row a composite asked to be called again at once, and
-	// nothing was written.
+	// idle counts how often in a row a composite requested to be called again at once, and wrote
+	// nothing.
 	idle map[string]int
-	// seen are the lengths of the stores' logs that woke somebody.
+	// seen are the lengths of the stores' logs whose changes were enqueued.
 	seenDeployments, seenSets, seenGroups, seenMachines int
 }
 
@@ -105,7 +104,7 @@ func NewWorld(spec machinev1alpha1.MachineDeploymentSpec, cloud Cloud) *World {
 	return w
 }
 
-// An appointment of the world.
+// An appointment is a scheduled action of the world.
 type appointment struct {
 	at  time.Time
 	seq int
@@ -130,13 +129,13 @@ func (q *queue) Pop() any {
 	return x
 }
 
-// In some time, do something.
+// In schedules an action after a delay.
 func (w *World) In(d time.Duration, do func()) {
 	w.seq++
 	heap.Push(&w.queue, appointment{at: w.Now.Add(d), seq: w.seq, do: do})
 }
 
-// enqueue a reconcile of what the key names, at the latest then.
+// enqueue a reconcile of the object that the key names, after the given delay at the latest.
 func (w *World) enqueue(key string, d time.Duration, reconcile func()) {
 	at := w.Now.Add(d)
 	if is, ok := w.due[key]; ok && !is.After(at) {
@@ -144,7 +143,7 @@ func (w *World) enqueue(key string, d time.Duration, reconcile func()) {
 	}
 	w.due[key] = at
 	w.In(d, func() {
-		// A later one was brought forward.
+		// The reconcile was moved to an earlier time.
 		if is, ok := w.due[key]; !ok || !is.Equal(at) {
 			return
 		}
@@ -155,7 +154,7 @@ func (w *World) enqueue(key string, d time.Duration, reconcile func()) {
 	})
 }
 
-// wake whoever watches what was written.
+// wake enqueues the objects that watch new writes.
 func (w *World) wake() {
 	for ; w.seenDeployments < len(w.deployments.log); w.seenDeployments++ {
 		w.enqueueDeployment(reaction)
@@ -182,7 +181,8 @@ func (w *World) wake() {
 	}
 }
 
-// tellGroup of its Machines. It tells its set, but not more often than it may.
+// tellGroup enqueues a group after a change of its Machines. The group notifies its set, at a
+// limited rate.
 func (w *World) tellGroup(name string) {
 	w.enqueueGroup(name, max(reaction, w.paced[name].Sub(w.Now)))
 }
@@ -216,8 +216,8 @@ func (w *World) enqueueGroup(name string, d time.Duration) {
 	})
 }
 
-// again as the plan asked, or at once after an error. Who asks to be called again at once,
-// and writes nothing then, is called for nothing for ever.
+// again enqueues a reconcile after the delay that the plan requested, or at once after an error. A
+// plan that requests to be called at once, and then writes nothing, would be called forever.
 func (w *World) again(who string, enqueue func(time.Duration), err error, wrote bool) {
 	if w.idle[who]++; err != nil || wrote || w.callAgain > 2*time.Second {
 		w.idle[who] = 0
@@ -236,7 +236,7 @@ func (w *World) again(who string, enqueue func(time.Duration), err error, wrote 
 // Run the world for some time.
 func (w *World) Run(d time.Duration) { w.RunUntil(d, func() bool { return false }) }
 
-// RunUntil something is so, and report whether it came to be so within the time.
+// RunUntil a condition is true, and report whether that happened within the time.
 func (w *World) RunUntil(d time.Duration, done func() bool) bool {
 	end := w.Now.Add(d)
 	w.wake()
@@ -265,10 +265,9 @@ func (w *World) tick() {
 	}
 }
 
-// Whole reports whether there are the Machines that the user wants, all available, and no
-// others.
+// Whole reports whether exactly the desired Machines exist, and all are available.
 func (w *World) Whole() bool {
-	// It is asked at every tick: nothing is copied.
+	// This is called at every tick, so it copies nothing.
 	if len(w.machines.last) != int(w.deployments.last[DeploymentName].object.Spec.Replicas) {
 		return false
 	}
@@ -280,7 +279,7 @@ func (w *World) Whole() bool {
 	return true
 }
 
-// Settled reports whether, beyond that, the MachineDeployment reports so.
+// Settled reports whether the world is whole, and the MachineDeployment reports that too.
 func (w *World) Settled() bool {
 	d := w.Deployment()
 	s := d.Status
@@ -301,7 +300,7 @@ func (w *World) enqueueMachine(name string, d time.Duration) {
 	w.enqueue("machine/"+name, d, func() { w.reconcileMachine(name) })
 }
 
-// vmOf a Machine. Its cloud is asked for it when the Machine is reconciled first.
+// vmOf a Machine. The VM is added when the Machine is first reconciled.
 func (w *World) vmOf(m *machinev1alpha1.Machine) *vm {
 	v := w.vms[m.Name]
 	if v == nil {
@@ -381,7 +380,7 @@ func (w *World) observe(m *machinev1alpha1.Machine, v *vm) machine.Observed {
 	return o
 }
 
-// request the VM, again and again while the cloud refuses it.
+// request the VM, repeatedly while the cloud refuses it.
 func (w *World) request(m *machinev1alpha1.Machine, v *vm) {
 	name := m.Name
 	again := func() { w.enqueueMachine(name, reaction) }
@@ -450,7 +449,7 @@ func (w *World) act(name string, v *vm, p *workernode.Parameters) {
 	}
 }
 
-// leave as a Machine that is deleted does: its Node is drained, and then its VM deleted.
+// leave as a deleted Machine does: its Node is drained, and then its VM is deleted.
 func (w *World) leave(m *machinev1alpha1.Machine, v *vm) {
 	if v.leaving {
 		return
@@ -470,7 +469,7 @@ func (w *World) leave(m *machinev1alpha1.Machine, v *vm) {
 	})
 }
 
-// change a VM or its Node, and let its Machine see it.
+// change a VM or its Node, and enqueue its Machine.
 func (w *World) change(name string, do func(v *vm)) {
 	if v := w.vms[name]; v != nil {
 		do(v)
@@ -478,7 +477,7 @@ func (w *World) change(name string, do func(v *vm)) {
 	}
 }
 
-// KillNode stops the kubelet of a Machine's Node, ReviveNode starts it again.
+// KillNode stops the kubelet of a Machine's Node.
 func (w *World) KillNode(name string) {
 	w.change(name, func(v *vm) { v.node, v.nodeSince = "Unknown", w.Now })
 }

@@ -23,7 +23,7 @@ type Binding struct {
 	companions []Companion
 
 	providerID *expression
-	// The others are nil when the input does not have them.
+	// These are nil if the input does not have them.
 	addresses, guestAddresses, console, running, failed, lost, error *expression
 	pollInterval, nodeCapacity                                       *expression
 
@@ -42,7 +42,7 @@ type Companion struct {
 	Template
 	Name     string
 	optional bool
-	ready    *expression // nil when the input does not have it
+	ready    *expression // nil if the input does not have it
 }
 
 // A placement of a value at a path of a resource.
@@ -56,7 +56,7 @@ type errorClass struct {
 	match *regexp.Regexp
 }
 
-// classify an error of the provider.
+// classify returns the code of a provider's error, Transient by default.
 func (b *Binding) classify(message string) fn.ErrorCode {
 	for _, c := range b.errors {
 		if c.match.MatchString(message) {
@@ -66,9 +66,8 @@ func (b *Binding) classify(message string) fn.ErrorCode {
 	return fn.ErrorTransient
 }
 
-// compiled holds bindings, and the errors of those that do not compile, by the
-// hash of their input. There is one for each provider in use, and for a while one
-// more for each that changed.
+// compiled holds bindings, and the errors of invalid ones, by the hash of their input. There is one
+// for each provider in use, and temporarily another one for each that changed.
 var compiled = lru.New(64)
 
 type compilation struct {
@@ -76,7 +75,7 @@ type compilation struct {
 	err     error
 }
 
-// Bind compiles an input, or remembers that it did.
+// Bind compiles an input. It returns the cached result if the same input was compiled before.
 func Bind(in *fn.Infrastructure) (*Binding, error) {
 	b, err := json.Marshal([]any{in.Provider, in.VirtualMachine, in.Companions, in.Status, in.NodeCapacity})
 	if err != nil {
@@ -166,7 +165,7 @@ func compileTemplate(place, apiVersion, kind string, fields []fn.FieldBinding) (
 	return t, nil
 }
 
-// companionName is that of the input's schema, which Crossplane does not apply.
+// companionName is the pattern in the input's schema, which Crossplane does not apply.
 var companionName = regexp.MustCompile(`^[a-z][a-z0-9]{0,19}$`)
 
 func (b *Binding) compileCompanions(companions []fn.CompanionBinding) error {
@@ -196,8 +195,8 @@ func (b *Binding) compileCompanions(companions []fn.CompanionBinding) error {
 	return nil
 }
 
-// checkPath keeps a binding to the resource's spec: the rest of it is not a matter of
-// its cloud.
+// checkPath restricts a binding to the resource's spec: the other fields do not depend on the
+// cloud.
 func checkPath(path string) error {
 	segments, err := fieldpath.Parse(path)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 )
 
-// input is a valid one, with changes.
+// input returns a valid input, with changes.
 func input(change ...func(*fn.Infrastructure)) *fn.Infrastructure {
 	in := &fn.Infrastructure{
 		Provider: "test",

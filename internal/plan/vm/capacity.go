@@ -10,8 +10,8 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// NodeCapacity of the VMs of a class, as the binding derives it from what the class asks of the
-// cloud. It is nil if that says nothing of cpu and memory.
+// NodeCapacity returns the capacity of the VMs of a class, as the binding derives it from the
+// class. It is nil if the binding derives no cpu or no memory.
 func (b *Binding) NodeCapacity(class *machinev1alpha1.MachineClass) (*machinev1alpha1.NodeCapacity, error) {
 	if b.nodeCapacity == nil {
 		return nil, nil

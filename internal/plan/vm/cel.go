@@ -14,10 +14,10 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// costLimit of one expression, in CEL's units. Placing a field costs tens.
+// costLimit of one expression, in CEL's units. A typical expression costs some tens.
 const costLimit = 1_000_000
 
-// language is CEL as the input's documentation promises it.
+// language returns the CEL environment that the input's documentation promises.
 func language(variables ...cel.EnvOption) (*cel.Env, error) {
 	return cel.NewEnv(append(variables,
 		cel.OptionalTypes(),
@@ -33,7 +33,7 @@ func language(variables ...cel.EnvOption) (*cel.Env, error) {
 	)...)
 }
 
-// fieldEnv is for expressions that place something into a VM or a companion.
+// fieldEnv is for expressions that set fields of a VM or a companion.
 func fieldEnv() (*cel.Env, error) {
 	return language(
 		cel.Variable("machine", cel.DynType),
@@ -68,15 +68,15 @@ func statusEnv() (*cel.Env, error) {
 	)
 }
 
-// An expression is a compiled CEL expression. Its errors name its place in the
-// input, its text and the column.
+// An expression is a compiled CEL expression. Its errors name its place in the input, its text and
+// the position.
 type expression struct {
 	place, text string
 	ast         *cel.Ast
 	program     cel.Program
 }
 
-// compile an expression that must be of one of the types, if any are given.
+// compile an expression that must be of one of the given types, or of any type if none is given.
 func compile(env *cel.Env, place, text string, of ...*cel.Type) (*expression, error) {
 	e := &expression{place: place, text: text}
 	ast, issues := env.Compile(text)
@@ -95,8 +95,8 @@ func compile(env *cel.Env, place, text string, of ...*cel.Type) (*expression, er
 	return e, nil
 }
 
-// eval returns what the expression says, as encoding/json would, and nil when it
-// says nothing: null, or an optional value that is absent.
+// eval returns the value of the expression, in the types of encoding/json. It returns nil for null
+// and for an absent optional value.
 func (e *expression) eval(variables map[string]any) (any, error) {
 	val, _, err := e.program.Eval(variables)
 	if err != nil {
@@ -112,7 +112,7 @@ func (e *expression) eval(variables map[string]any) (any, error) {
 	return out, nil
 }
 
-// evalAs is eval for a value of type T. Nothing is T's zero value.
+// evalAs is eval for a value of type T. A nil value becomes T's zero value.
 func evalAs[T any](e *expression, variables map[string]any) (T, error) {
 	var zero T
 	v, err := e.eval(variables)
@@ -142,7 +142,7 @@ func (e *expression) error(line, column int, message string) error {
 	return fmt.Errorf("%s: %q: line %d, column %d: %s", e.place, e.text, line, column+1, message)
 }
 
-// native is a CEL value as the API machinery has it: whole numbers are int64.
+// native converts a CEL value to the types of the API machinery: whole numbers are int64.
 func native(val ref.Val) (any, error) {
 	v, err := val.ConvertToNative(types.JSONValueType)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/drover-dev/drover/internal/plan"
 )
 
-// BindingOf the VMs of a class in its Composition. Both results are nil if the Composition
-// has no such step: it is somebody else's, of which nothing is known.
+// BindingOf returns the binding for the VMs of a class from its Composition. Both results are nil
+// if the Composition has no such step: it uses another function, which Drover does not know.
 func BindingOf(composition plan.Object, class *machinev1alpha1.MachineClass) (*Binding, *plan.Problem) {
 	input := plan.InputOf(composition, "Infrastructure")
 	if input == nil {
@@ -34,19 +34,19 @@ func BindingOf(composition plan.Object, class *machinev1alpha1.MachineClass) (*B
 	return b, nil
 }
 
-// Check renders the VM of a specimen, and says what is wrong with it.
+// Check renders the VM of a specimen and returns the problem with it.
 func Check(b *Binding, specimen Observed) *plan.Problem {
 	_, problem := render(b, specimen)
 	return problem
 }
 
-// Specimen of a Machine that would be created now.
+// Specimen returns the view of a Machine that would be created now.
 func Specimen(class *machinev1alpha1.MachineClass, template *machinev1alpha1.Machine) Observed {
 	m := &machinev1alpha1.Machine{Spec: *template.Spec.DeepCopy()}
 	m.Namespace, m.Name, m.UID = template.Namespace, template.Name+"-00000", "00000000-0000-4000-8000-000000000000"
 	m.Labels, m.Annotations = map[string]string{}, map[string]string{}
 	m.Labels[machinev1alpha1.LabelSet] = template.Name
-	// A Machine can always be converted.
+	// The conversion of a Machine never fails.
 	raw, _ := runtime.DefaultUnstructuredConverter.ToUnstructured(m)
 	return Observed{
 		Machine:    m,

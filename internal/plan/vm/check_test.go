@@ -12,7 +12,7 @@ import (
 	"github.com/drover-dev/drover/internal/plan"
 )
 
-// compositionOf a pipeline with the step infrastructure, whose input is changed.
+// compositionOf returns a pipeline with the step infrastructure, whose input is changed.
 func compositionOf(t *testing.T, change func(input map[string]any)) plan.Object {
 	t.Helper()
 	in, err := runtime.DefaultUnstructuredConverter.ToUnstructured(input())
@@ -70,7 +70,7 @@ func TestTheBindingOfAClassIsThatOfItsComposition(t *testing.T) {
 	}
 }
 
-// TestASpecimenIsAMachineOfTheSet: an expression reads of it what it reads of a Machine.
+// TestASpecimenIsAMachineOfTheSet: expressions can read the same fields as from a Machine.
 func TestASpecimenIsAMachineOfTheSet(t *testing.T) {
 	template := &machinev1alpha1.Machine{}
 	template.Namespace, template.Name = "team", "set"

@@ -17,16 +17,16 @@ import (
 	"github.com/drover-dev/drover/internal/plan"
 )
 
-// inClass is the beginning of the paths of a companion's fields in the class.
+// inClass is the prefix of the paths of a companion's fields in the class.
 func (c Companion) inClass() string { return "companions." + c.Name + "." }
 
-// of a class: what it says of the companion, and where.
+// of returns the companion's settings in a class, and the prefix of their paths.
 func (c Companion) of(class *machinev1alpha1.MachineClass) (*machinev1alpha1.MachineClass, *runtime.RawExtension, string) {
 	return class, class.Spec.Companions[c.Name].ForProvider, c.inClass()
 }
 
-// CompanionsOf the VMs of a class, in their order. Without a class they are those that
-// all VMs have.
+// CompanionsOf returns the companions for the VMs of a class, in their order. Without a class it
+// returns those that all VMs have.
 func (b *Binding) CompanionsOf(class *machinev1alpha1.MachineClass) []Companion {
 	var named map[string]machinev1alpha1.Companion
 	if class != nil {
@@ -41,7 +41,7 @@ func (b *Binding) CompanionsOf(class *machinev1alpha1.MachineClass) []Companion 
 	return out
 }
 
-// CompanionsMade with a VM that is there.
+// CompanionsMade returns the companions that an existing VM was created with.
 func (b *Binding) CompanionsMade(vm plan.Object) []Companion {
 	with := strings.Split(vm.GetAnnotations()[machinev1alpha1.AnnotationCompanions], ",")
 	var out []Companion
@@ -53,12 +53,12 @@ func (b *Binding) CompanionsMade(vm plan.Object) []Companion {
 	return out
 }
 
-// orderOf a companion is its place in the binding.
+// orderOf returns the index of a companion in the binding.
 func (b *Binding) orderOf(name string) int {
 	return slices.IndexFunc(b.companions, func(c Companion) bool { return c.Name == name })
 }
 
-// unknownCompanion is the problem of a class with a companion that the binding has not.
+// unknownCompanion returns the problem of a class with a companion that is not in the binding.
 func unknownCompanion(b *Binding, class *machinev1alpha1.MachineClass) *plan.Problem {
 	known := make([]string, 0, len(b.companions))
 	for _, c := range b.companions {
@@ -77,8 +77,8 @@ func unknownCompanion(b *Binding, class *machinev1alpha1.MachineClass) *plan.Pro
 	return nil
 }
 
-// compose what was made, as far as what comes before it is ready. Companions whose creation may
-// have begun are kept, by keepCompanions.
+// compose the rendered resources in order, up to the first companion that is not ready.
+// keepCompanions keeps companions whose creation may have begun.
 func (d *Desired) compose(b *Binding, o Observed, made rendering) {
 	for _, c := range b.CompanionsOf(o.Class) {
 		if there, ok := o.Companions[c.Name]; !ok || !plan.CreationBegan(there) {
@@ -93,7 +93,8 @@ func (d *Desired) compose(b *Binding, o Observed, made rendering) {
 	d.VM, d.Word.State = made.vm, plan.VMCreating
 }
 
-// await a companion: whether it is ready, and if not, what is to be said of the VM.
+// await reports whether a companion is ready. If it is not, the second result is the output for the
+// VM.
 func await(b *Binding, c Companion, o Observed) (bool, plan.VM) {
 	there, ok := o.Companions[c.Name]
 	what := fmt.Sprintf("%s %s", c.GVK.Kind, names.OfCompanion(o.Machine.Name, o.Machine.UID, c.Name))
@@ -115,7 +116,7 @@ func await(b *Binding, c Companion, o Observed) (bool, plan.VM) {
 		word.State, word.Message = plan.VMLost, what+" is being deleted, although its Machine is not"
 		return false, word
 	case meta.ExternalCreateIncomplete(there) && strings.Contains(conditions.Get(xpv2.TypeSynced).Message, createIncomplete):
-		word.State, word.Message = plan.VMCreateUnknown, "the provider began to create "+what+", and nobody knows whether it did"
+		word.State, word.Message = plan.VMCreateUnknown, "the provider began to create "+what+", and it is unknown whether it exists"
 		return false, word
 	case !ready && said != "":
 		code := b.classify(said)
@@ -132,8 +133,8 @@ func IsReady(o plan.Object) bool {
 	return conditionsOf(o.Unstructured).Get(xpv2.TypeReady).Status == corev1.ConditionTrue
 }
 
-// keepCompanions that are there: only the deletion of their Machine deletes them. Those
-// of a VM that is there are pinned like it.
+// keepCompanions keeps existing companions desired: only the deletion of their Machine deletes
+// them. Those of an existing VM are pinned like the VM.
 func (d *Desired) keepCompanions(o Observed) {
 	for name, there := range o.Companions {
 		if d.Companions[name] == nil {
@@ -145,7 +146,8 @@ func (d *Desired) keepCompanions(o Observed) {
 	}
 }
 
-// observedCompanions as expressions see them: those that the binding has are always there.
+// observedCompanions returns the companions for expressions. Each companion of the binding has an
+// entry, possibly empty.
 func observedCompanions(b *Binding, observed map[string]plan.Object) map[string]any {
 	out := map[string]any{}
 	for _, c := range b.companions {

@@ -16,8 +16,8 @@ import (
 	"github.com/drover-dev/drover/internal/plan"
 )
 
-// withCompanions is a binding with an address, which classes may have, and a card, which
-// all VMs have and which needs the address if there is one.
+// withCompanions adds two companions to a binding: an optional address, and a card, which all VMs
+// have and which uses the address if there is one.
 func withCompanions(in *fn.Infrastructure) {
 	in.Companions = []fn.CompanionBinding{
 		{Name: "address", APIVersion: "test.drover.dev/v1", Kind: "Address", Optional: true},
@@ -32,7 +32,7 @@ func withCompanions(in *fn.Infrastructure) {
 	in.VirtualMachine.Fields = append(in.VirtualMachine.Fields, fn.FieldBinding{Path: "spec.forProvider.card", Value: `companions.card.status.?id.orValue("")`})
 }
 
-// wanted is a Machine whose user data is there, of a class with both companions.
+// wanted returns a Machine with published user data and with a class that has both companions.
 func wanted(t *testing.T) (*Binding, Observed) {
 	t.Helper()
 	b, err := Bind(input(withCompanions))
@@ -52,7 +52,7 @@ func wanted(t *testing.T) (*Binding, Observed) {
 	return b, o
 }
 
-// has been composed, as far as was asked for.
+// composed lists the composed resources.
 func (d Desired) composed() string {
 	out := slices.Sorted(maps.Keys(d.Companions))
 	if d.VM != nil {
@@ -61,7 +61,7 @@ func (d Desired) composed() string {
 	return strings.Join(out, " ")
 }
 
-// says what a provider observed of a companion, which it began to create.
+// says adds the observed state of a companion whose creation began.
 func says(name string, o Observed, made *unstructured.Unstructured, status map[string]any, conditions ...map[string]any) {
 	there := vm(map[string]string{"crossplane.io/external-name": name, machinev1alpha1.AnnotationOrder: made.GetAnnotations()[machinev1alpha1.AnnotationOrder]}, status, conditions...)
 	there.SetName(made.GetName())
@@ -93,7 +93,7 @@ func TestCompanionsComeInTheirOrderAndThenTheVM(t *testing.T) {
 	if a := d.Companions["card"].GetAnnotations()[machinev1alpha1.AnnotationOrder]; a != "1" {
 		t.Errorf("its order is %q", a)
 	}
-	// What is ready is what the binding says, which this one is not.
+	// The expression of the binding decides on readiness, and it is false here.
 	says("card", o, d.Companions["card"], nil, isReady)
 	if d = Plan(b, nil, o); d.composed() != "address card" {
 		t.Fatalf("composed %q before the card is ready", d.composed())
@@ -139,7 +139,7 @@ func TestWhatBecomesOfACompanionIsSaidOfTheVM(t *testing.T) {
 				c.SetAnnotations(map[string]string{"crossplane.io/external-create-pending": "2030-01-01T12:00:00Z"})
 				setConditions(c, condition("Synced", "False", "ReconcileError", "cannot determine creation result - remove the annotation"))
 			},
-			plan.VM{State: plan.VMCreateUnknown, Message: "nobody knows whether it did"},
+			plan.VM{State: plan.VMCreateUnknown, Message: "it is unknown whether it exists"},
 		},
 		"OneThatSomebodyDeletesIsLost": {
 			func(c plan.Object) { c.SetDeletionTimestamp(&now) },
@@ -169,8 +169,8 @@ func setConditions(o plan.Object, list ...map[string]any) {
 	o.Object["status"] = map[string]any{"conditions": all}
 }
 
-// TestNoCompanionIsEverForgotten: whatever becomes of Machine, class and binding, only
-// the deletion of the Machine deletes what is there.
+// TestNoCompanionIsEverForgotten: regardless of changes to Machine, class and binding, only the
+// deletion of the Machine deletes companions.
 func TestNoCompanionIsEverForgotten(t *testing.T) {
 	problem := &plan.Problem{Reason: "Any", Message: "thing"}
 	for name, change := range map[string]func(b **Binding, invalid **plan.Problem, o *Observed){
@@ -211,7 +211,7 @@ func TestACompanionStaysAsItWasAskedForAndIsPinnedWithItsVM(t *testing.T) {
 	b, o := wanted(t)
 	says("address", o, Plan(b, nil, o).Companions["address"], nil, isReady)
 	says("card", o, Plan(b, nil, o).Companions["card"], nil)
-	// Nobody may change a class, but the tags of a Machine and a binding may.
+	// A class is immutable, but the tags of a Machine and a binding may change.
 	b, _ = Bind(input(withCompanions, func(in *fn.Infrastructure) { in.Companions[1].Fields[0].Value = `"another"` }))
 	d := Plan(b, nil, o)
 	if got, _, _ := unstructured.NestedString(d.Companions["card"].Object, "spec", "forProvider", "name"); got == "another" {

@@ -6,8 +6,8 @@ import (
 	"github.com/drover-dev/drover/internal/userdata"
 )
 
-// readConsole returns what the console of a VM shows. Of a Machine that has joined it is not
-// read: it explains nothing any more.
+// readConsole returns the observed console of a VM. It is empty for a Machine that has joined,
+// because nothing is left to explain.
 func readConsole(text string, o Observed) *plan.Console {
 	out := &plan.Console{}
 	if text == "" || o.Machine.Status.ReadySince != nil {
@@ -16,7 +16,7 @@ func readConsole(text string, o Observed) *plan.Console {
 	out.Excerpt = console.Excerpt(text, o.Secrets...)
 	out.Step = console.LastStep(out.Excerpt, userdata.StepNames(o.UserData))
 	if out.Step == nil {
-		// What the steps report comes after it.
+		// The steps report only after user data was accepted.
 		out.Refusal = console.Refusal(out.Excerpt)
 	}
 	return out

@@ -1,13 +1,13 @@
 // Package vm is the planner of the step infrastructure, which composes a Machine's VM. It knows no
 // cloud: its input binds the VM resource of a provider by CEL expressions.
 //
-// A VM is made from its class once. From the moment that its provider may have
-// created it, what was asked for stays as it is, and from the moment that it is
-// known to be there, its resource is only observed and deleted. Neither the class
-// nor the binding can touch it any more, and a VM that is gone is not made again.
+// A VM is rendered from its class once. From the moment that the provider may have created it, the
+// requested spec does not change. Once it is known to exist, its resource may only be observed and
+// deleted. Neither the class nor the binding can change it then, and a VM that is lost is not
+// created again.
 //
-// A VM may have companions, such as a network interface of its own, for which the same
-// holds. They are made before it, each when those before it are ready. What is there is
-// desired for as long as its Machine lives, whatever becomes of class and binding: only
-// the deletion of the Machine, whose order the Machine's controller keeps, deletes it.
+// The same holds for companions of a VM, such as a network interface of its own. They are created
+// before the VM, each when the earlier ones are ready. An existing companion stays desired as long
+// as its Machine exists, regardless of the class and the binding. Only the deletion of the Machine
+// deletes it, in the order that the Machine's controller keeps.
 package vm

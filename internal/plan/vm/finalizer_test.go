@@ -10,8 +10,8 @@ import (
 	"github.com/drover-dev/drover/internal/plan"
 )
 
-// unmanagedJSON is the schema of a kind that is none of crossplane-runtime's, such as
-// KubeVirt's VirtualMachine.
+// unmanagedJSON is the schema of a kind that is not of crossplane-runtime, such as KubeVirt's
+// VirtualMachine.
 const unmanagedJSON = `{"type": "object", "properties": {"spec": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}`
 
 func schemaOf(t *testing.T, text string) *Validator {
@@ -85,7 +85,7 @@ func TestCompanionsGetTheFinalizerOfTheirProviderToo(t *testing.T) {
 			t.Errorf("%s: -want +got:\n%s", name, diff)
 		}
 	}
-	// With a VM that is there it is pinned, and keeps it.
+	// With an existing VM it is pinned, and keeps the finalizer.
 	there := vm(map[string]string{"crossplane.io/external-name": "vm-1"}, map[string]any{"id": "test:///1"})
 	o.VM, o.Validators = &there, nil
 	d = Plan(b, nil, o)

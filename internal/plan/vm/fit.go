@@ -11,8 +11,7 @@ import (
 	"github.com/drover-dev/drover/internal/names"
 )
 
-// fit is the function text.fit(allowed, longest) of the binding's language: see
-// fn.Infrastructure.
+// fit is the function text.fit(allowed, longest) of the binding's language: see fn.Infrastructure.
 var fit = cel.Function("fit", cel.MemberOverload("string_fit_string_int",
 	[]*cel.Type{cel.StringType, cel.StringType, cel.IntType}, cel.StringType,
 	cel.FunctionBinding(func(args ...ref.Val) ref.Val {
@@ -27,8 +26,9 @@ var fit = cel.Function("fit", cel.MemberOverload("string_fit_string_int",
 		return types.String(fitted(text, re, longest))
 	})))
 
-// fitted is the text itself if it has only allowed characters and not too many, or else
-// one that has, and that no other text has: it ends with a hash.
+// fitted returns the text itself if it has only allowed characters and is short enough. Otherwise
+// it replaces characters and shortens the text. The result ends with a hash, so that different
+// texts stay different.
 func fitted(text string, allowed *regexp.Regexp, longest int) string {
 	out := strings.Map(func(r rune) rune {
 		if allowed.MatchString(string(r)) {

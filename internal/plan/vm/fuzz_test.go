@@ -15,9 +15,8 @@ import (
 	"github.com/drover-dev/drover/internal/plan"
 )
 
-// FuzzReadStatus reads what a provider says of a VM, whatever that is, with the
-// binding of the local cloud. A VM is given up only when its provider says something
-// that can be read.
+// FuzzReadStatus reads any status of a VM with the binding of the local cloud. Only a status that
+// can be parsed may end a VM.
 func FuzzReadStatus(f *testing.F) {
 	b := bindingOf(f, "../../../apis/machine/compositions/machine-local.yaml")
 	for _, s := range []string{
@@ -36,7 +35,7 @@ func FuzzReadStatus(f *testing.F) {
 	f.Fuzz(func(t *testing.T, status []byte, remembered string) {
 		var said any
 		if json.Unmarshal(status, &said) != nil || !utf8.Valid(status) {
-			return // No API server has it.
+			return // The API server has no such object.
 		}
 		vm := plan.Object{Unstructured: &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "local.drover.dev/v1alpha1", "kind": "VirtualMachine", "metadata": map[string]any{"name": "vm"}, "status": said,
@@ -72,7 +71,7 @@ func FuzzReadStatus(f *testing.F) {
 	})
 }
 
-// bindingOf a Composition's file.
+// bindingOf returns the binding in a Composition's file.
 func bindingOf(t testing.TB, file string) *Binding {
 	t.Helper()
 	data, err := os.ReadFile(file)

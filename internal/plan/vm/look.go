@@ -11,25 +11,28 @@ import (
 	"github.com/drover-dev/drover/internal/plan"
 )
 
-// A provider looks at a VM when it created it, and then again after its poll interval, which is 10
-// minutes at most clouds. Until then it reports neither that the VM runs nor that it was stopped.
+// A provider observes a VM when it has created it, and then again after its poll interval, which is
+// 10 minutes at most clouds. Until then it reports neither that the VM runs nor that it was
+// stopped.
 const (
-	// lookAfter is how long a VM may take to run before its provider is asked to look.
+	// lookAfter is the time that a VM may take to run before its provider is requested to observe
+	// it.
 	lookAfter = 20 * time.Second
-	// lookEvery is the time between two requests at least. Each costs a call of the cloud, so that
-	// they become as rare as the provider looks by itself: one that waits for twice as long has
-	// twice the time between them.
+	// lookEvery is the shortest interval between two requests. Each costs an API call of the cloud,
+	// so the interval grows with the time that the VM has waited, up to lookRarely, which is as
+	// rare as the provider's own polls.
 	lookEvery, lookRarely = 30 * time.Second, 10 * time.Minute
-	// retryAfter is how long a provider may take to try a creation again that was refused. upjet
-	// takes its poll interval if the creation before took longer to fail than its pause: it looks
-	// while the creation runs, and is not woken when that fails as the one before did
+	// retryAfter is the time that a provider may take to retry a refused creation. upjet waits for
+	// its poll interval if the failed creation took longer than its pause: it observes the VM while
+	// the creation runs, and a second identical failure does not requeue the VM resource
 	// (pkg/controller/external_async_tfpluginsdk.go).
 	retryAfter = time.Minute
 )
 
-// requestLook has the provider look at a VM that is created and not running, that it was refused
-// and does not ask for again, or whose Node is not Ready: it looks at each VM resource whose annotations change. It returns how long it
-// takes until the next request is due, 0 if none is.
+// requestLook requests that the provider observe a VM that was created and does not run, whose
+// creation was refused and is not retried, or whose Node is not Ready. A changed annotation of the
+// VM resource triggers the observation. It returns the time until the next request is due, 0 if
+// none is.
 func (d *Desired) requestLook(o Observed) time.Duration {
 	since := o.waitsSince(d.Word)
 	if since.IsZero() {
@@ -46,18 +49,19 @@ func (d *Desired) requestLook(o Observed) time.Duration {
 	return pause(o.Now.Sub(since))
 }
 
-// pause after a request that came so long after the first could.
+// pause returns the interval until the next request, by the time between the earliest possible
+// request and the last one.
 func pause(waited time.Duration) time.Duration { return min(max(lookEvery, waited), lookRarely) }
 
-// waitsSince is since when a look would help, zero if none would. A provider that is throttled
-// is left alone.
+// waitsSince returns the time from which a request is useful, zero if none is. A throttled provider
+// gets no requests. A provider is not asked about a VM for which an inventory has a verdict.
 func (o Observed) waitsSince(word plan.VM) time.Time {
 	created, tried := meta.GetExternalCreateSucceeded(*o.VM), meta.GetExternalCreatePending(*o.VM)
 	switch {
 	case o.Machine.Status.Phase != machinev1alpha1.MachineFailed && word.State == plan.VMCreating && word.ProviderID == "" &&
 		word.Message != "" && word.ErrorCode != string(fn.ErrorThrottled) && !tried.IsZero():
 		return tried.Add(retryAfter)
-	case o.Machine.Status.Phase == machinev1alpha1.MachineFailed || word.ProviderID == "" || word.Message != "":
+	case o.Machine.Status.Phase == machinev1alpha1.MachineFailed || word.ProviderID == "" || word.Message != "" || word.Verdict != nil:
 		return time.Time{}
 	case word.State == plan.VMCreating && !created.IsZero():
 		return created.Add(lookAfter)

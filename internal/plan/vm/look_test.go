@@ -9,6 +9,7 @@ import (
 
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/plan"
 	"github.com/drover-dev/drover/internal/workernode"
 )
 
@@ -29,13 +30,16 @@ func TestLooks(t *testing.T) {
 		state  string
 		error  string
 		phase  machinev1alpha1.MachinePhase
-		// asked is when the provider was asked last, and notReady since when the Node is not.
+		// asked is the time of the last request, and notReady the time since which the Node is not
+		// Ready.
 		asked, notReady string
-		// tried is when a creation was tried that came to nothing.
+		// tried is the time of an attempt to create the VM that failed.
 		tried       string
 		deleted     bool
 		unreachable bool
-		// want is whether it is asked now, and next after which time.
+		// missing means that an inventory reports that the cloud does not list the VM.
+		missing bool
+		// want means that a request is due now, and next is the time until the following one.
 		want bool
 		next string
 	}{
@@ -90,6 +94,9 @@ func TestLooks(t *testing.T) {
 		"ANodeThatCannotBeObserved": {
 			reason: "its cluster is down, and not each of its VMs", now: "1h", state: "on", phase: machinev1alpha1.MachineRunning, notReady: "1h", unreachable: true, next: never,
 		},
+		"AVMThatTheInventoryMisses": {
+			reason: "the Machine fails in the same pass", now: "1h", state: "on", phase: machinev1alpha1.MachineRunning, notReady: "1h", missing: true, next: never,
+		},
 		"AVMThatIsBeingDeleted": {
 			reason: "nothing can be changed of it", now: "1m", state: "starting", deleted: true, next: never,
 		},
@@ -121,6 +128,9 @@ func TestLooks(t *testing.T) {
 			}
 			if tc.unreachable {
 				o.Node.Error = "down"
+			}
+			if tc.missing {
+				o.Inventory = &plan.InventoryReport{ExternalName: "1", State: plan.InventoryMissing}
 			}
 			d := Plan(b, nil, o)
 			want := annotations[meta.AnnotationKeyReconcileRequestedAt]

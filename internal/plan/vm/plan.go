@@ -15,57 +15,58 @@ import (
 	"github.com/drover-dev/drover/internal/workernode"
 )
 
-// Observed is what the step sees.
+// Observed is the view of the step.
 type Observed struct {
 	Now     time.Time
 	Machine *machinev1alpha1.Machine
-	// RawMachine is metadata and spec of the Machine as the API server has them.
+	// RawMachine is metadata and spec of the Machine as the API server returns them.
 	RawMachine map[string]any
-	// VM is nil while there is no VM resource, or none any more.
+	// VM is nil if there is no VM resource.
 	VM *plan.Object
-	// Companions of it that are there, by their names.
+	// Companions of the VM that exist, by their names.
 	Companions map[string]plan.Object
 
-	// Node of the Machine, as its cluster has it.
+	// Node of the Machine, as last observed in its cluster.
 	Node workernode.Observation
 
-	// Bootstrap is the word of the step before, and UserData the user data itself.
+	// Bootstrap is the output of the step bootstrap, and UserData the user data itself.
 	Bootstrap plan.Bootstrap
 	UserData  string
-	// Inventory is what the cloud's inventory reports of the VM, nil if nothing.
+	// Inventory is the report of the cloud's inventory about the VM, nil if there is none.
 	Inventory *plan.InventoryReport
-	// Secrets that the user data was filled with. The guest may show them on its console.
+	// Secrets that are part of the user data. The guest may print them on its console.
 	Secrets []string
 
-	// Class of the Machine, or the problem with it, the Validator of its VM, if there is
-	// one, and those of its companions by their names. They are needed only until
+	// Class of the Machine, or the problem with it. Validator is that of its VM, nil if there is
+	// none, and Validators are those of its companions by their names. They are needed only until
 	// creation began.
 	Class        *machinev1alpha1.MachineClass
 	ClassProblem *plan.Problem
 	Validator    *Validator
 	Validators   map[string]*Validator
-	// Installation is its ID, needed as long, or the problem with it.
+	// Installation is the ID of the installation, or the problem with it. It too is needed only
+	// until creation began.
 	Installation        string
 	InstallationProblem *plan.Problem
 }
 
-// Begun says whether the VM is, or may be, there already.
+// Begun reports whether the VM exists or may exist.
 func (o Observed) Begun() bool {
 	return o.Machine.Status.ProviderID != "" || o.VM != nil && plan.CreationBegan(*o.VM)
 }
 
-// Desired is what the step wants.
+// Desired is the output of the step.
 type Desired struct {
-	// VM is nil when there shall be none yet, or none any more.
+	// VM is nil while no VM resource shall exist.
 	VM *unstructured.Unstructured
-	// Companions of it by their names.
+	// Companions of the VM by their names.
 	Companions map[string]*unstructured.Unstructured
-	// Word for the steps after this one.
+	// Word is the output for the later steps.
 	Word plan.VM
 }
 
-// Plan decides what VM a Machine has. The binding is nil if it is not valid, which
-// the problem then tells of.
+// Plan decides the VM of a Machine. If the binding is invalid, it is nil, and the problem describes
+// why.
 func Plan(b *Binding, invalid *plan.Problem, o Observed) Desired {
 	d := planVM(b, invalid, o)
 	d.keepCompanions(o)
@@ -89,8 +90,8 @@ func planVM(b *Binding, invalid *plan.Problem, o Observed) Desired {
 		d.Word.LookAgain = d.requestLook(o)
 		return d
 	}
-	// Nothing came of it yet: what has changed meanwhile, like a join token that
-	// was renewed, can still go in. What cannot be made now stays as it is.
+	// The provider has not begun the creation, so changes such as a renewed join token can still be
+	// applied. If the VM cannot be rendered now, the resource stays unchanged.
 	if made := create(b, invalid, o); made.VM != nil {
 		d.VM, d.Companions = made.VM, made.Companions
 	} else if word.Problem == nil {
@@ -102,8 +103,8 @@ func planVM(b *Binding, invalid *plan.Problem, o Observed) Desired {
 	return d
 }
 
-// isRefusingPolicies reports whether the provider refuses the management policies of a VM
-// resource. A VM that it created could not be deleted: it must have other policies by then, see pin.
+// isRefusingPolicies reports whether the provider refuses the management policies of a VM resource.
+// Such a provider could not delete the VM that it creates, because pin sets other policies by then.
 func isRefusingPolicies(vm plan.Object) bool {
 	return strings.Contains(conditionsOf(vm.Unstructured).Get(xpv2.TypeSynced).Message, policiesDisabled)
 }
@@ -114,8 +115,9 @@ func policiesProblem(vm plan.Object) *plan.Problem {
 		vm.GetKind(), vm.GroupVersionKind().Group)}
 }
 
-// keep a resource as it was requested, with the finalizer of its provider: the step
-// lifecycle knows the finalizers only of what is observed, and this may have been looked up.
+// keep a resource as it was requested, with the finalizer of its provider. The step lifecycle sees
+// finalizers only on observed resources, and this one may come from a request for required
+// resources.
 func keep(there plan.Object, m *machinev1alpha1.Machine) *unstructured.Unstructured {
 	kept := plan.AsObserved(there, m)
 	if slices.Contains(there.GetFinalizers(), plan.FinalizerManaged) {
@@ -124,7 +126,7 @@ func keep(there plan.Object, m *machinev1alpha1.Machine) *unstructured.Unstructu
 	return kept
 }
 
-// create a VM, or say why not.
+// create a VM, or return the reason why it cannot be created.
 func create(b *Binding, invalid *plan.Problem, o Observed) Desired {
 	m := o.Machine
 	d := Desired{Companions: map[string]*unstructured.Unstructured{}, Word: plan.VM{State: plan.VMAbsent, Name: names.OfMachine(m.Name, m.UID), ProviderID: m.Status.ProviderID}}
@@ -132,7 +134,7 @@ func create(b *Binding, invalid *plan.Problem, o Observed) Desired {
 	case invalid != nil:
 		d.Word.Problem = invalid
 	case m.Status.ProviderID != "":
-		// There was one. What it was is not made again under the same identity.
+		// A VM existed. It is not created again under the same identity.
 		d.Word.State = plan.VMLost
 		d.Word.Message = fmt.Sprintf("the %s of VM %s is gone", b.VM.GVK.Kind, m.Status.ProviderID)
 	case m.Status.Phase == machinev1alpha1.MachineFailed:
@@ -143,9 +145,9 @@ func create(b *Binding, invalid *plan.Problem, o Observed) Desired {
 	case o.Class.Spec.Provider != b.provider:
 		d.Word.Problem = mismatch(b, o.Class)
 	case o.Bootstrap.Problem != nil || o.Bootstrap.SecretName == "":
-		// That step says what it waits for.
+		// The output of that step has the reason.
 	default:
-		// Nothing is made for a VM that cannot be.
+		// If the VM cannot be rendered, no companion is created either.
 		var made rendering
 		if made, d.Word.Problem = render(b, o); d.Word.Problem == nil {
 			d.compose(b, o, made)
@@ -160,8 +162,8 @@ func mismatch(b *Binding, c *machinev1alpha1.MachineClass) *plan.Problem {
 		c.Spec.Provider, b.provider, c.Spec.Provider))
 }
 
-// pin a VM: its provider may look at it and delete it, and no more. Without the right to
-// delete it, crossplane-runtime would let go of it as soon as it is marked for deletion.
+// pin restricts the provider to observe and delete the VM. Without the right to delete,
+// crossplane-runtime would remove the resource without deleting the VM.
 func pin(vm *unstructured.Unstructured) {
 	spec, ok := vm.Object["spec"].(map[string]any)
 	if !ok {

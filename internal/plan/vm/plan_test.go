@@ -15,7 +15,7 @@ import (
 	"github.com/drover-dev/drover/internal/plan"
 )
 
-// single is a Machine whose user data is there, of a class without companions.
+// single returns a Machine with published user data, of a class without companions.
 func single(t *testing.T, change ...func(*fn.Infrastructure)) (*Binding, Observed) {
 	t.Helper()
 	b, err := Bind(input(change...))
@@ -125,8 +125,8 @@ func TestAVMIsMadeWhenNothingIsMissing(t *testing.T) {
 	}
 }
 
-// TestAVMThatIsThere of which its resource asked for the size "large", while its class has
-// the size "small" by now.
+// TestAVMThatIsThere plans for an existing VM resource with the size "large", while the class has
+// the size "small".
 func TestAVMThatIsThere(t *testing.T) {
 	problem := &plan.Problem{Reason: "Any", Message: "thing"}
 	const begun = "crossplane.io/external-name"
@@ -247,7 +247,7 @@ func TestAVMThatIsThere(t *testing.T) {
 func TestCompanionsOfAVMThatIsMadeAnewAreMadeAnew(t *testing.T) {
 	b, o := wanted(t)
 	o.Class.Spec.Companions["address"] = machinev1alpha1.Companion{ForProvider: &runtime.RawExtension{Raw: []byte(`{"pool": "new"}`)}}
-	// Its provider has not touched it.
+	// The provider has not begun its creation.
 	address := vm(nil, map[string]any{"id": "a-1"}, isReady)
 	address.Object["spec"] = map[string]any{"forProvider": map[string]any{"pool": "old"}}
 	o.Companions["address"] = address

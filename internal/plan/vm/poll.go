@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// minPollInterval keeps a binding from spending the requests of an account on one VM.
+// minPollInterval keeps a binding from using up the API quota of an account with one VM.
 const minPollInterval = 10 * time.Second
 
-// pollIntervalOf a VM, empty if its provider looks at it as often as at all.
+// pollIntervalOf returns the poll interval of a VM, empty for the default of its provider.
 func (b *Binding) pollIntervalOf(variables map[string]any) (string, error) {
 	if b.pollInterval == nil {
 		return "", nil

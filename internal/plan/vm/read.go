@@ -18,25 +18,25 @@ import (
 	"github.com/drover-dev/drover/internal/workernode"
 )
 
-// Words of crossplane-runtime and of the providers that Drover lifts.
+// Messages of crossplane-runtime and of the providers that Drover wraps.
 const (
-	// createIncomplete is in Synced when the runtime found a creation begun and not
-	// ended, and refuses to go on. While a creation merely runs, it is not.
+	// createIncomplete is in Synced if the runtime found a creation that began and did not end, and
+	// refuses to continue. It is not there while a creation is still running.
 	createIncomplete = "cannot determine creation result"
-	// NotExist is in Synced when what may only be observed is not there.
+	// NotExist is in Synced if a resource that may only be observed does not exist.
 	NotExist = "external resource does not exist"
-	// policiesDisabled is in Synced when the provider runs without management policies, and the
-	// resource has other policies than the default. The runtime does nothing with it then, not
-	// even delete it.
+	// policiesDisabled is in Synced if the provider runs without management policies, and the
+	// resource has policies other than the default. The runtime then does nothing with the
+	// resource, and does not even delete it.
 	policiesDisabled = "`spec.managementPolicies` is set to a non-default value but the feature is not enabled"
 )
 
-// maxMessage is as much of a provider's error as a user is shown. Some providers
-// put whole requests into theirs.
+// maxMessage is the length to which a provider's error is shortened for users. Some providers put
+// whole requests into their errors.
 const maxMessage = 1024
 
-// read sums up an observed VM. Where the binding cannot say, what the Machine
-// remembers stands in, and the error says why.
+// read returns the state of an observed VM. If the binding cannot be evaluated, values from the
+// Machine's status are used, and the error has the cause.
 func read(b *Binding, o Observed) (plan.VM, error) {
 	vm := *o.VM
 	conditions := conditionsOf(vm.Unstructured)
@@ -55,8 +55,8 @@ func read(b *Binding, o Observed) (plan.VM, error) {
 	if said.providerID != "" {
 		out.ProviderID, out.Confirmed = said.providerID, true
 	}
-	// Those of the Machine may be what its Node said of itself, and certificates are
-	// given out for these.
+	// The addresses in the Machine's status may come from its Node. They must not be used here,
+	// because certificates are approved by these addresses.
 	out.Addresses = said.addresses
 	if b != nil && b.console != nil {
 		out.Console = readConsole(said.console, o)
@@ -80,7 +80,7 @@ func read(b *Binding, o Observed) (plan.VM, error) {
 	case said.failed != "":
 		end(plan.VMFailed, b.classify(said.failed), "%s", said.failed)
 	case meta.ExternalCreateIncomplete(vm) && strings.Contains(conditions.Get(xpv2.TypeSynced).Message, createIncomplete):
-		end(plan.VMCreateUnknown, "", "the provider began to create the VM, and nobody knows whether it did")
+		end(plan.VMCreateUnknown, "", "the provider began to create the VM, and it is unknown whether the VM exists")
 	case out.ProviderID != "" && said.running:
 		out.State = plan.VMRunning
 	}
@@ -90,7 +90,7 @@ func read(b *Binding, o Observed) (plan.VM, error) {
 	return out, err
 }
 
-// verdictOf an inventory about the VM that a resource claims now.
+// verdictOf returns the verdict of an inventory about the VM that a resource claims now.
 func verdictOf(r *plan.InventoryReport, vm plan.Object) *plan.Verdict {
 	if r == nil || r.ExternalName == "" || r.ExternalName != meta.GetExternalName(vm) {
 		return nil
@@ -110,8 +110,8 @@ func verdictOf(r *plan.InventoryReport, vm plan.Object) *plan.Verdict {
 	return nil
 }
 
-// withConfig names the configuration whose credentials will not do. What the cloud says
-// does not know of it.
+// withConfig adds the name of the configuration whose credentials are insufficient. The cloud's
+// message does not contain it.
 func withConfig(message string, vm plan.Object) string {
 	kind, _, _ := unstructured.NestedString(vm.Object, "spec", "providerConfigRef", "kind")
 	name, _, _ := unstructured.NestedString(vm.Object, "spec", "providerConfigRef", "name")
@@ -121,7 +121,7 @@ func withConfig(message string, vm plan.Object) string {
 	return truncate(fmt.Sprintf("%s %q: %s", kind, name, message))
 }
 
-// facts are what a binding says of a VM.
+// facts are the values of a binding's expressions for a VM.
 type facts struct {
 	providerID    string
 	addresses     []workernode.Address
@@ -181,8 +181,8 @@ func (f *facts) evaluate(b *Binding, variables map[string]any) error {
 	return nil
 }
 
-// evalAddresses refuses what the Machine's schema would, because one address that
-// is refused there takes the whole status with it.
+// evalAddresses returns an error for addresses that the Machine's schema refuses: otherwise the API
+// server would refuse the whole status because of one address.
 func evalAddresses(e *expression, variables map[string]any) ([]workernode.Address, error) {
 	list, err := evalAs[[]any](e, variables)
 	if err != nil {
@@ -213,7 +213,7 @@ func providerError(c conditions) string {
 
 type conditions []xpv2.Condition
 
-// Get a condition, or one that says nothing if there is none of the type.
+// Get returns a condition, empty if there is none of the type.
 func (c conditions) Get(t xpv2.ConditionType) xpv2.Condition {
 	for _, condition := range c {
 		if condition.Type == t {
@@ -223,7 +223,7 @@ func (c conditions) Get(t xpv2.ConditionType) xpv2.Condition {
 	return xpv2.Condition{}
 }
 
-// conditionsOf a managed resource, of whatever kind it is.
+// conditionsOf a managed resource of any kind.
 func conditionsOf(vm *unstructured.Unstructured) conditions {
 	var out conditions
 	list, _, _ := unstructured.NestedSlice(vm.Object, "status", "conditions")
@@ -240,7 +240,7 @@ func conditionsOf(vm *unstructured.Unstructured) conditions {
 	return out
 }
 
-// whole makes sure that an expression finds what every resource has.
+// whole adds the top-level fields that expressions may expect in every resource.
 func whole(vm map[string]any) map[string]any {
 	out := map[string]any{"metadata": map[string]any{}, "spec": map[string]any{}, "status": map[string]any{}}
 	for k, v := range vm {

@@ -34,7 +34,7 @@ func vm(annotations map[string]string, status map[string]any, conditions ...map[
 	return plan.Object{Unstructured: u}
 }
 
-// deleted is a VM that is being deleted.
+// deleted returns a VM that is being deleted.
 func deleted(o plan.Object) plan.Object {
 	now := metav1.Now()
 	o.SetDeletionTimestamp(&now)
@@ -97,7 +97,7 @@ func TestRead(t *testing.T) {
 		},
 		"ACreationThatTheProviderGaveUpIsUnknown": {
 			vm:   vm(pending, nil, incomplete),
-			want: plan.VM{State: plan.VMCreateUnknown, Message: "the provider began to create the VM, and nobody knows whether it did"},
+			want: plan.VM{State: plan.VMCreateUnknown, Message: "the provider began to create the VM, and it is unknown whether the VM exists"},
 		},
 		"ACreationThatFailedIsTriedAgain": {
 			vm: vm(map[string]string{

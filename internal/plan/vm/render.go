@@ -25,15 +25,15 @@ func invalidBinding(err error) *plan.Problem {
 	return &plan.Problem{Reason: machinev1alpha1.ReasonBindingInvalid, Message: truncate(err.Error())}
 }
 
-// A rendering is all that is made of a class and a binding for one Machine.
+// A rendering has the resources that a class and a binding yield for one Machine.
 type rendering struct {
 	vm *unstructured.Unstructured
 	// companions by their names.
 	companions map[string]*unstructured.Unstructured
 }
 
-// render makes a VM and its companions from their class and what the binding places
-// into them. What refers to a companion goes by the one that is there, if one is.
+// render creates a VM and its companions from their class and the fields of the binding. A
+// reference to a companion uses the existing one, if there is one.
 func render(b *Binding, o Observed) (rendering, *plan.Problem) {
 	r := rendering{companions: map[string]*unstructured.Unstructured{}}
 	if problem := unknownCompanion(b, o.Class); problem != nil {
@@ -105,7 +105,7 @@ func render(b *Binding, o Observed) (rendering, *plan.Problem) {
 	return r, wrong.of(o.Class)
 }
 
-// userData has no value as long as none is known: no VM is made of an empty one.
+// userData lacks the value as long as it is unknown, so that no VM is created with empty user data.
 func userData(o Observed) map[string]string {
 	out := map[string]string{"secretName": o.Bootstrap.SecretName, "key": o.Bootstrap.Key}
 	if o.UserData != "" {
@@ -114,8 +114,8 @@ func userData(o Observed) map[string]string {
 	return out
 }
 
-// fill a resource with what the binding places into it, and return where it did: a field
-// that it leaves is as the class has it. Paths of the class begin with what is given.
+// fill sets the fields of the binding in a resource, and returns their paths. Each remaining field
+// keeps the value of the class. inClass is the prefix of the class's paths in messages.
 func fill(t Template, o Observed, inClass string, made *unstructured.Unstructured, variables map[string]any) (map[string]bool, *plan.Problem) {
 	paved, set := fieldpath.Pave(made.Object), map[string]bool{}
 	for _, f := range t.fields {
@@ -134,7 +134,7 @@ func fill(t Template, o Observed, inClass string, made *unstructured.Unstructure
 	return set, nil
 }
 
-// problems that API servers would have with what was made.
+// problems that the API server would have with the rendered resources.
 type problems struct{ ofBinding, ofClass []string }
 
 func (p *problems) judge(t Template, set map[string]bool, inClass string, made *unstructured.Unstructured, v *Validator) {
@@ -146,7 +146,7 @@ func (p *problems) judge(t Template, set map[string]bool, inClass string, made *
 	p.ofBinding, p.ofClass = append(p.ofBinding, ofBinding...), append(p.ofClass, ofClass...)
 }
 
-// of a class, in one.
+// of returns one problem for all, preferably of the class.
 func (p problems) of(class *machinev1alpha1.MachineClass) *plan.Problem {
 	switch {
 	case len(p.ofClass) > 0:
@@ -157,7 +157,7 @@ func (p problems) of(class *machinev1alpha1.MachineClass) *plan.Problem {
 	return nil
 }
 
-// newResource with nothing but what each has.
+// newResource returns a resource with only the fields that all resources have.
 func newResource(t Template, m *machinev1alpha1.Machine, name string, spec map[string]any) *unstructured.Unstructured {
 	made := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
 	made.SetGroupVersionKind(t.GVK)
@@ -166,7 +166,7 @@ func newResource(t Template, m *machinev1alpha1.Machine, name string, spec map[s
 	return made
 }
 
-// specOf a resource, as its class has it at a path.
+// specOf returns the spec of a resource from its class, at a path.
 func specOf(c *machinev1alpha1.MachineClass, raw *runtime.RawExtension, inClass string) (map[string]any, *plan.Problem) {
 	forProvider, err := decode(raw)
 	if err != nil {
@@ -189,7 +189,7 @@ func decode(raw *runtime.RawExtension) (map[string]any, error) {
 	return forProvider, kjson.UnmarshalCaseSensitivePreserveInts(raw.Raw, &forProvider)
 }
 
-// place a value at a path. A map is merged over the one that is there.
+// place a value at a path. A map is merged over an existing one.
 func place(paved *fieldpath.Paved, path string, value any) error {
 	if m, ok := value.(map[string]any); ok {
 		if there, err := paved.GetValue(path); err == nil {
@@ -216,8 +216,8 @@ func tags(m *machinev1alpha1.Machine, installation string) map[string]string {
 	}
 }
 
-// rawClass is the class as an expression sees it: forProvider is always there. What
-// else a class may leave out is not.
+// rawClass returns the class for expressions. forProvider is always there, but other optional
+// fields may be missing.
 func rawClass(c *machinev1alpha1.MachineClass) map[string]any {
 	m, err := runtime.DefaultUnstructuredConverter.ToUnstructured(c)
 	if err != nil {
@@ -227,7 +227,7 @@ func rawClass(c *machinev1alpha1.MachineClass) map[string]any {
 	if !ok {
 		return map[string]any{}
 	}
-	// That of the converter has other numbers.
+	// The converter's forProvider has another type of numbers.
 	spec["forProvider"], _ = decode(c.Spec.ForProvider)
 	companions := map[string]any{}
 	for name, companion := range c.Spec.Companions {
@@ -242,7 +242,7 @@ func problemOf(reason string, c *machinev1alpha1.MachineClass, message string) *
 	return &plan.Problem{Reason: reason, Message: truncate(fmt.Sprintf("%s: %s", c.Reference(), message))}
 }
 
-// some of the messages are enough to go on with.
+// some returns the first messages. They are enough for a user to continue.
 func some(messages []string) string {
 	const most = 5
 	if len(messages) <= most {

@@ -15,8 +15,8 @@ import (
 	"github.com/drover-dev/drover/internal/plan"
 )
 
-// TestAVMIsItsClassWithWhatTheBindingPlaces: an expression is placed into the spec of a VM of
-// which the class is {"size": "small", "cores": 2, "tags": {"team": "a", "name": "of the class"}}.
+// TestAVMIsItsClassWithWhatTheBindingPlaces: an expression is placed into the spec of a VM of the
+// class {"size": "small", "cores": 2, "tags": {"team": "a", "name": "of the class"}}.
 func TestAVMIsItsClassWithWhatTheBindingPlaces(t *testing.T) {
 	const uid = "00000000-0000-4000-8000-000000000000"
 	of := func(change map[string]any) map[string]any {
@@ -28,7 +28,7 @@ func TestAVMIsItsClassWithWhatTheBindingPlaces(t *testing.T) {
 		path, value   string
 		failureDomain *string
 		// without means that the class has no forProvider, and unpublished that the user data is
-		// not known.
+		// unknown.
 		without, unpublished bool
 		want                 map[string]any
 	}{
@@ -182,7 +182,7 @@ func TestACompanionIsItsPartOfTheClass(t *testing.T) {
 	}
 }
 
-// TestAVMHasItsOwnNameAfterItsCompanions: each has had the variable "name" before.
+// TestAVMHasItsOwnNameAfterItsCompanions: each companion has set the variable "name" before.
 func TestAVMHasItsOwnNameAfterItsCompanions(t *testing.T) {
 	b, o := wanted(t)
 	says("address", o, Plan(b, nil, o).Companions["address"], nil, isReady)
@@ -194,7 +194,7 @@ func TestAVMHasItsOwnNameAfterItsCompanions(t *testing.T) {
 	}
 }
 
-// kindJSON is the schema of a kind that the tests of this file make VMs and cards of.
+// kindJSON is the schema of the kind that the tests of this file use for VMs and cards.
 const kindJSON = `{"type": "object", "properties": {"spec": {"type": "object", "required": ["policy"], "properties": {
 	"policy": {"type": "string", "default": "Always"},
 	"managementPolicies": {"type": "array", "items": {"type": "string"}, "default": ["*"]},
@@ -207,7 +207,7 @@ const kindJSON = `{"type": "object", "properties": {"spec": {"type": "object", "
 	}}
 }, "x-kubernetes-validations": [{"rule": "!has(self.forProvider.zone) || has(self.forProvider.size)", "message": "a zone needs a size"}]}}}`
 
-// TestAClassOfWhichNoVMCanBeMade says which field of what is wrong.
+// TestAClassOfWhichNoVMCanBeMade checks that the problem names the invalid field.
 func TestAClassOfWhichNoVMCanBeMade(t *testing.T) {
 	place := func(path, value string) func(*fn.Infrastructure) {
 		return fields(fn.FieldBinding{Path: "spec.forProvider.name", Value: "name"}, fn.FieldBinding{Path: path, Value: value})
@@ -217,7 +217,7 @@ func TestAClassOfWhichNoVMCanBeMade(t *testing.T) {
 		forProvider string
 		binding     func(*fn.Infrastructure)
 		companions  map[string]machinev1alpha1.Companion
-		// unseen means that no schema is known.
+		// unseen means that the schema is unknown.
 		unseen       bool
 		reason, want string
 	}{

@@ -16,10 +16,10 @@ var terraformLiteral = cel.Function("terraformLiteral", cel.MemberOverload("stri
 		return types.String(asTerraformLiteral(string(text.(types.String))))
 	})))
 
-// templateEscapes of Terraform's language. A $ or % that no { follows stands for itself.
+// templateEscapes of Terraform's language. A $ or % is literal if no { follows.
 var templateEscapes = strings.NewReplacer("${", "$${", "%{", "%%{")
 
-// asTerraformLiteral is the text that Terraform evaluates to the given one. A shell script has
-// ${NAME:-default}, which Terraform refuses as a template, and prints with all that is around
-// it: the join token among it.
+// asTerraformLiteral escapes a text so that Terraform evaluates it to the given one. Terraform
+// refuses ${NAME:-default} of a shell script as an invalid template, and prints it with the text
+// around it, such as the join token.
 func asTerraformLiteral(text string) string { return templateEscapes.Replace(text) }

@@ -40,7 +40,8 @@ func TestATerraformLiteralIsEvaluatedToItsText(t *testing.T) {
 	}
 }
 
-// TestEveryShortTextSurvivesAsALiteral has all texts of up to five characters that matter.
+// TestEveryShortTextSurvivesAsALiteral has all texts of up to five characters that are special in
+// Terraform.
 func TestEveryShortTextSurvivesAsALiteral(t *testing.T) {
 	texts := []string{""}
 	for from := 0; len(texts[len(texts)-1]) < 5; {

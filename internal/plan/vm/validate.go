@@ -25,16 +25,17 @@ import (
 	"github.com/drover-dev/drover/internal/plan"
 )
 
-// A Validator says what the API server would have against the spec of a resource.
+// A Validator returns the errors that the API server would return for the spec of a resource.
 type Validator struct {
 	structural *structuralschema.Structural
 	openAPI    validation.SchemaValidator
 	rules      *schemacel.Validator
-	// managed means that the kind is one of crossplane-runtime.
+	// managed means that the kind is a managed resource of crossplane-runtime.
 	managed bool
 }
 
-// NewValidator of a kind's published OpenAPI schema. Only its spec is looked at.
+// NewValidator returns the validator for a kind's published OpenAPI schema. It uses only the schema
+// of the spec.
 func NewValidator(schema map[string]any) (*Validator, error) {
 	b, err := json.Marshal(schema)
 	if err != nil {
@@ -44,7 +45,7 @@ func NewValidator(schema map[string]any) (*Validator, error) {
 	if err := json.Unmarshal(b, published); err != nil {
 		return nil, fmt.Errorf("cannot read the schema: %w", err)
 	}
-	// The published metadata is no structural schema, and none of our business.
+	// The published metadata is not a structural schema, and it is not validated here.
 	external := &extv1.JSONSchemaProps{
 		Type:       "object",
 		Properties: map[string]extv1.JSONSchemaProps{"spec": published.Properties["spec"]},
@@ -65,8 +66,8 @@ func NewValidator(schema map[string]any) (*Validator, error) {
 	return v, nil
 }
 
-// validate goes the way of the API server: unknown fields, defaults, types, and
-// then the rules. Unlike the API server it has something against unknown fields.
+// validate follows the order of the API server: unknown fields, defaults, types, and then the
+// rules. Unlike the API server, it returns errors for unknown fields.
 func (v *Validator) validate(spec map[string]any) field.ErrorList {
 	obj := map[string]any{"spec": runtime.DeepCopyJSON(spec)}
 
@@ -77,16 +78,16 @@ func (v *Validator) validate(spec map[string]any) field.ErrorList {
 	defaulting.Default(obj, v.structural)
 	invalid := validation.ValidateCustomResource(nil, obj, v.openAPI)
 	if len(invalid) == 0 {
-		// A schema without rules has no validator of them, which finds nothing.
+		// For a schema without rules the validator is nil, and returns no errors.
 		invalid, _ = v.rules.Validate(context.Background(), nil, v.structural, obj, nil, math.MaxInt64)
 	}
 	return append(errs, invalid...)
 }
 
-// finalize gives a managed resource the finalizer that its controller would add with a
-// write of its own. If the binding asks for management policies, the controller may refuse
-// them, and would neither delete the resource nor remove the finalizer: it adds the finalizer
-// itself as soon as it accepts them.
+// finalize adds the finalizer to a managed resource, which saves its controller a write. If the
+// binding sets management policies, the controller may refuse them. It would then neither delete
+// the resource nor remove the finalizer. So such a resource gets its finalizer from the controller,
+// once that accepts the policies.
 func (v *Validator) finalize(made *unstructured.Unstructured) {
 	_, probes, _ := unstructured.NestedFieldNoCopy(made.Object, "spec", "managementPolicies")
 	if v != nil && v.managed && !probes {
@@ -94,8 +95,8 @@ func (v *Validator) finalize(made *unstructured.Unstructured) {
 	}
 }
 
-// placed are the paths that the binding has set, by which an error is the binding's
-// and not the class's.
+// placed returns the binding's field that set the path of an error. It is false if the error is one
+// of the class.
 func (t Template) placed(set map[string]bool, path string) (string, bool) {
 	for i, f := range t.fields {
 		if !set[f.path] {
@@ -108,9 +109,9 @@ func (t Template) placed(set map[string]bool, path string) (string, bool) {
 	return "", false
 }
 
-// explain errors in the words of who has to mend them: those of fields that the
-// binding sets, without their values, of which one is the user data, and those of
-// the class, by their paths in it, which begin with what is given.
+// explain separates errors by the party that must fix them. Errors of fields that the binding sets
+// omit the values, because one of them is the user data. Errors of the class name their path in it,
+// with the given prefix.
 func (t Template) explain(set map[string]bool, inClass string, errs field.ErrorList) (ofBinding, ofClass []string) {
 	binding, class := map[string]bool{}, map[string]bool{}
 	for _, e := range errs {
@@ -121,7 +122,7 @@ func (t Template) explain(set map[string]bool, inClass string, errs field.ErrorL
 			continue
 		}
 		if e.Field == "spec" {
-			// A rule of the whole spec, whose message says what it is about.
+			// The message of a rule for the whole spec names the fields.
 			whole := e.Detail
 			if inClass != "" {
 				whole = strings.TrimSuffix(inClass, ".") + ": " + whole

@@ -19,15 +19,15 @@ import (
 )
 
 const (
-	// fieldManager owns what a configuration names.
+	// fieldManager owns the fields that a configuration names.
 	fieldManager = "terraform-provider-drover"
-	// fieldManagerOfReleased owns what a configuration named before, and must keep its value.
+	// fieldManagerOfReleased owns the fields that a configuration named before, and whose value must stay.
 	fieldManagerOfReleased = "terraform-provider-drover-released"
 	// pollInterval of an object that is waited for.
 	pollInterval = 2 * time.Second
 )
 
-// wanted object, of a plan.
+// wanted returns the object of a plan.
 func (r *object) wanted(m objectModel) (*unstructured.Unstructured, error) {
 	if m.Name.IsUnknown() || m.Namespace.IsUnknown() {
 		return nil, errUnknown
@@ -55,7 +55,7 @@ func (r *object) wanted(m objectModel) (*unstructured.Unstructured, error) {
 	return u, nil
 }
 
-// apply an object. It then is as the API server has it, unless it is a dry run.
+// apply applies an object, which then is as the API server returned it, unless it is a dry run.
 func (r *object) apply(ctx context.Context, u *unstructured.Unstructured, dryRun bool) error {
 	return r.applyAs(ctx, u, fieldManager, dryRun)
 }
@@ -65,7 +65,7 @@ func (r *object) applyAs(ctx context.Context, u *unstructured.Unstructured, mana
 	if err != nil {
 		return err
 	}
-	// A plan has shown what somebody else wrote into a field that the configuration names.
+	// A plan has shown the changes of other clients in fields that the configuration names.
 	opts := metav1.PatchOptions{FieldManager: manager, Force: ptr.To(true), FieldValidation: metav1.FieldValidationStrict}
 	if dryRun {
 		opts.DryRun = []string{metav1.DryRunAll}
@@ -77,8 +77,8 @@ func (r *object) applyAs(ctx context.Context, u *unstructured.Unstructured, mana
 	return err
 }
 
-// letGo of spec.replicas, if the configuration no longer names it: the number that there is stays for
-// whoever scales from now on. The API server would set the default otherwise, which is 1.
+// letGo releases spec.replicas, if the configuration no longer names it: the current number stays for the user
+// or autoscaler that scales from now on. Otherwise the API server would set the default, which is 1.
 func (r *object) letGo(ctx context.Context, before objectModel, want *unstructured.Unstructured) error {
 	had, err := toAny(before.Spec)
 	if err != nil {
@@ -104,7 +104,7 @@ func (r *object) letGo(ctx context.Context, before objectModel, want *unstructur
 	return r.applyAs(ctx, released, fieldManagerOfReleased, false)
 }
 
-// get an object, nil if there is none.
+// get returns an object, nil if there is none.
 func (r *object) get(ctx context.Context, namespace, name string) (*unstructured.Unstructured, error) {
 	u, err := r.kind.of(r.client, namespace).Get(ctx, name, metav1.GetOptions{})
 	if kerrors.IsNotFound(err) {
@@ -113,7 +113,7 @@ func (r *object) get(ctx context.Context, namespace, name string) (*unstructured
 	return u, err
 }
 
-// refused by the API server: a diagnostic for each field that it names.
+// refused adds a diagnostic for each field that the API server refuses.
 func (r *object) refused(diags *diag.Diagnostics, u *unstructured.Unstructured, err error) {
 	title := "The API server refuses " + r.kind.title(u.GetNamespace(), u.GetName())
 	var status *kerrors.StatusError
@@ -130,7 +130,7 @@ func (r *object) refused(diags *diag.Diagnostics, u *unstructured.Unstructured, 
 	diags.AddError(title, err.Error())
 }
 
-// wait until all is as the plan wants it.
+// wait waits until all is as the plan desires it.
 func (r *object) wait(ctx context.Context, plan objectModel, timeout time.Duration, diags *diag.Diagnostics) {
 	if r.kind.isSettled || !plan.Wait.ValueBool() {
 		return
@@ -141,7 +141,7 @@ func (r *object) wait(ctx context.Context, plan objectModel, timeout time.Durati
 		u, err := r.get(ctx, plan.Namespace.ValueString(), plan.Name.ValueString())
 		switch {
 		case err != nil:
-			// The API server may be away for a while.
+			// The API server may be unavailable for a while.
 			last = err.Error()
 			return false, nil
 		case u == nil:
@@ -163,7 +163,7 @@ func (r *object) wait(ctx context.Context, plan objectModel, timeout time.Durati
 	}
 }
 
-// remove an object, and wait until it is gone.
+// remove deletes an object, and waits until it is gone.
 func (r *object) remove(ctx context.Context, state objectModel, timeout time.Duration) error {
 	namespace, name := state.Namespace.ValueString(), state.Name.ValueString()
 	opts := metav1.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationBackground)}
@@ -172,7 +172,7 @@ func (r *object) remove(ctx context.Context, state objectModel, timeout time.Dur
 	}
 	err := r.kind.of(r.client, namespace).Delete(ctx, name, opts)
 	if kerrors.IsNotFound(err) || kerrors.IsConflict(err) {
-		// It is gone, and perhaps there is another one of its name.
+		// It is gone, and there may be another object of its name.
 		return nil
 	}
 	if err != nil {

@@ -1,7 +1,7 @@
 // Package drover is a Terraform provider for NodePools, MachineDeployments and classes.
 //
-// A resource owns the fields of spec that its configuration names, by server-side apply, and no
-// others: what the API server defaults, and what Crossplane or an autoscaler writes, is no drift.
-// Each plan asks the API server by a dry run whether it takes the change. Each apply waits until
-// the change has happened, or ends with the reason that the object itself gives.
+// A resource owns the fields of spec that its configuration names, by server-side apply, and no other fields:
+// defaults of the API server, and writes of Crossplane or an autoscaler, are no drift. Each plan checks the
+// change by a dry run at the API server. Each apply waits until the change is complete, or fails with the
+// reason that the object itself reports.
 package drover

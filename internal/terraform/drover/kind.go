@@ -14,9 +14,9 @@ type kind struct {
 	name   string
 	gvk    schema.GroupVersionKind
 	plural string
-	// isImmutable means that another spec is another object.
+	// isImmutable means that a change of the spec replaces the object.
 	isImmutable bool
-	// isSettled at once: nothing is made of such an object by itself.
+	// isSettled means that an apply need not wait: nothing is created for such an object by itself.
 	isSettled   bool
 	description string
 }
@@ -41,12 +41,12 @@ func (k kind) gvr() schema.GroupVersionResource {
 	return k.gvk.GroupVersion().WithResource(k.plural)
 }
 
-// of the objects of the kind in a namespace.
+// of returns a client for the objects of the kind in a namespace.
 func (k kind) of(c dynamic.Interface, namespace string) dynamic.ResourceInterface {
 	return c.Resource(k.gvr()).Namespace(namespace)
 }
 
-// object of the kind, without a spec.
+// object returns an object of the kind, without a spec.
 func (k kind) object(namespace, name string) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(k.gvk)

@@ -21,7 +21,7 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// Times that an operation may take when the timeouts block does not say.
+// Default timeouts of operations, if the timeouts block has none.
 const (
 	defaultCreateTimeout = 30 * time.Minute
 	defaultUpdateTimeout = 2 * time.Hour
@@ -109,7 +109,7 @@ func clientOf(data any, diags *diag.Diagnostics) dynamic.Interface {
 	return c
 }
 
-// ModifyPlan asks the API server whether it takes the change.
+// ModifyPlan checks by a dry run whether the API server accepts the change.
 func (r *object) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	if req.Plan.Raw.IsNull() {
 		return
@@ -142,11 +142,11 @@ func (r *object) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest,
 		resp.Diagnostics.AddAttributeError(path.Root("spec"), "Cannot read spec", err.Error())
 		return
 	case r.client == nil:
-		resp.Diagnostics.AddWarning("The plan is not checked", "The cluster is not known before the apply, so that the API server cannot say whether it takes "+r.kind.title(want.GetNamespace(), want.GetName())+".")
+		resp.Diagnostics.AddWarning("The plan is not checked", "The cluster is not known before the apply, so that the API server cannot validate "+r.kind.title(want.GetNamespace(), want.GetName())+".")
 		return
 	}
 	if isNew && r.kind.isImmutable && !state.Name.IsNull() && state.Name.Equal(plan.Name) && state.Namespace.Equal(plan.Namespace) {
-		// The one of before is in the way of a dry run.
+		// The existing object prevents a dry run.
 		return
 	}
 	if err := r.apply(ctx, want, true); err != nil {
@@ -185,7 +185,7 @@ func (r *object) Create(ctx context.Context, req resource.CreateRequest, resp *r
 		return
 	}
 	plan.UID = types.StringValue(string(want.GetUID()))
-	// Terraform must know of it whatever comes of it.
+	// Terraform must know of the object whatever happens next.
 	resp.Diagnostics.Append(resp.State.Set(ctx, plan)...)
 	r.wait(ctx, plan, timeout, &resp.Diagnostics)
 }
@@ -219,7 +219,7 @@ func (r *object) Update(ctx context.Context, req resource.UpdateRequest, resp *r
 	r.wait(ctx, plan, timeout, &resp.Diagnostics)
 }
 
-// ready to apply: what the plan wants.
+// ready returns the desired object, if it can be applied.
 func (r *object) ready(plan objectModel, diags *diag.Diagnostics) (*unstructured.Unstructured, bool) {
 	if r.client == nil {
 		diags.AddError("The cluster is not known", "The settings of the provider depend on what is not there yet. Apply that first, with -target.")
@@ -273,8 +273,8 @@ func (r *object) Delete(ctx context.Context, req resource.DeleteRequest, resp *r
 	}
 }
 
-// ImportState of namespace/name, or of a name in the namespace default. The fields of spec that
-// Terraform owns then are those that clients applied; if none did, all that are there.
+// ImportState imports namespace/name, or a name in the namespace default. Terraform then owns the fields of
+// spec that clients applied; if none did, all existing ones.
 func (r *object) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
 	namespace, name, found := strings.Cut(req.ID, "/")
 	if !found {

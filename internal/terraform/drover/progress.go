@@ -14,16 +14,16 @@ import (
 
 // Progress of a change that was applied to an object.
 type progress struct {
-	// done means that all is as the spec wants it.
+	// done means that all is as the spec desires it.
 	done bool
-	// stalled is why nothing goes on before a user changes something, "" if it does.
+	// stalled is why a user has to change something first, "" if that is not needed.
 	stalled string
-	// waits is what the object waits for while it is neither.
+	// waits is the reason for waiting if it is neither done nor stalled.
 	waits string
 }
 
-// progressOf an object whose status has conditions. Nothing that the status says counts before it is
-// about the generation of the spec.
+// progressOf returns the progress of an object whose status has conditions. The status does not count before it
+// is about the generation of the spec.
 func progressOf(u *unstructured.Unstructured) progress {
 	observed, _, _ := unstructured.NestedInt64(u.Object, "status", "observedGeneration")
 	if observed < u.GetGeneration() {
@@ -48,7 +48,7 @@ func progressOf(u *unstructured.Unstructured) progress {
 	return progress{done: true}
 }
 
-// missing replicas of a MachineDeployment, "" if none are.
+// missing returns which replicas of a MachineDeployment are missing, "" if none are.
 func missing(u *unstructured.Unstructured) string {
 	if u.GetKind() != machinev1alpha1.MachineDeploymentGroupVersionKind.Kind {
 		return ""
@@ -56,7 +56,7 @@ func missing(u *unstructured.Unstructured) string {
 	wanted, _, _ := unstructured.NestedInt64(u.Object, "spec", "replicas")
 	fields := []string{"replicas", "updatedReplicas", "availableReplicas"}
 	if kind, _, _ := unstructured.NestedString(u.Object, "spec", "strategy", "type"); kind == string(machinev1alpha1.OnDelete) {
-		// A user deletes Machines of the old template, whenever that may be.
+		// A user deletes Machines of the old template, at any time.
 		fields = []string{"replicas", "availableReplicas"}
 	}
 	for _, field := range fields {
@@ -90,7 +90,7 @@ func textOf(c metav1.Condition) string {
 	return c.Reason + ": " + c.Message
 }
 
-// deletion of an object that is being deleted: what it waits for.
+// deletion returns the reason why an object that is being deleted still exists.
 func deletion(u *unstructured.Unstructured) string {
 	conditions := conditionsOf(u)
 	for _, name := range []string{machinev1alpha1.ConditionStalled, machinev1alpha1.ConditionReconciling, machinev1alpha1.ConditionReady} {

@@ -25,7 +25,7 @@ const Address = "registry.terraform.io/drover-dev/drover"
 
 type droverProvider struct{ version string }
 
-// New makes the provider. Version is what it tells Terraform of itself.
+// New returns the provider. Version is the one that it reports to Terraform.
 func New(version string) provider.Provider { return &droverProvider{version: version} }
 
 type providerModel struct {
@@ -71,7 +71,7 @@ func (p *droverProvider) Configure(ctx context.Context, req provider.ConfigureRe
 	}
 	for _, v := range []types.String{m.ConfigPath, m.ConfigContext, m.Host, m.Token, m.ClusterCACertificate} {
 		if v.IsUnknown() {
-			// The cluster is made in the same apply. Plans do without it, and say so.
+			// The cluster is created in the same apply. Plans warn, and continue without it.
 			return
 		}
 	}
@@ -102,7 +102,7 @@ func (m providerModel) restConfig() (*rest.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A plan of many pools asks for each.
+	// A plan of many pools sends requests for each.
 	config.QPS, config.Burst = 50, 100
 	config.UserAgent = "terraform-provider-drover"
 	return config, nil
@@ -124,7 +124,7 @@ func (p *droverProvider) DataSources(context.Context) []func() datasource.DataSo
 	return out
 }
 
-// errorOf diagnostics, nil if there is none.
+// errorOf returns the first error of diagnostics, nil if there is none.
 func errorOf(diags diag.Diagnostics) error {
 	for _, d := range diags.Errors() {
 		return fmt.Errorf("%s: %s", d.Summary(), d.Detail())

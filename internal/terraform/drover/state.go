@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// read what is of an object into the state, as far as the state names it.
+// read reads an object into the state, as far as the state names its fields.
 func (m *objectModel) read(ctx context.Context, is *unstructured.Unstructured) error {
 	m.UID = types.StringValue(string(is.GetUID()))
 	for _, of := range []struct {
@@ -46,7 +46,7 @@ func (m *objectModel) read(ctx context.Context, is *unstructured.Unstructured) e
 	}
 	has := project(wanted, spec)
 	if equal(has, wanted) && !m.Spec.IsNull() {
-		// Terraform tells apart what JSON does not, such as a list and a tuple.
+		// Terraform distinguishes types that JSON does not, such as a list and a tuple.
 		return nil
 	}
 	v, err := fromAny(has)
@@ -57,7 +57,7 @@ func (m *objectModel) read(ctx context.Context, is *unstructured.Unstructured) e
 	return nil
 }
 
-// equal documents are of the same JSON.
+// equal reports whether two documents have the same JSON.
 func equal(a, b any) bool {
 	x, err := json.Marshal(a)
 	if err != nil {
@@ -67,8 +67,8 @@ func equal(a, b any) bool {
 	return err == nil && string(x) == string(y)
 }
 
-// appliedOf an object, the fields of spec that this provider applied before, or else those that
-// others applied or wrote who are not its controllers. Crossplane's own are left out.
+// appliedOf returns the fields of spec that this provider applied before, or else those that clients other than
+// the object's controllers applied or wrote. Crossplane's own fields are left out.
 func appliedOf(is *unstructured.Unstructured) any {
 	entries := slices.DeleteFunc(is.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
 		return e.Subresource != "" || e.FieldsV1 == nil
@@ -97,7 +97,7 @@ func appliedOf(is *unstructured.Unstructured) any {
 	return out
 }
 
-// named fields of a set of fields, as metadata.managedFields has it. A list is taken as a whole.
+// named returns the fields in a set of fields of metadata.managedFields. A list is taken as a whole.
 func named(owned map[string]any) map[string]any {
 	out := map[string]any{}
 	for key, below := range owned {

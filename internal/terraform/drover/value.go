@@ -9,8 +9,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
-// toAny returns what a value of Terraform is in JSON: integers are int64, as API machinery has
-// them. Attributes that are null are absent. It fails for a value that is not known yet.
+// toAny converts a value of Terraform to JSON: integers are int64, as in API machinery. Attributes that are
+// null are absent. It fails for a value that is not known yet.
 func toAny(v attr.Value) (any, error) {
 	if v == nil || v.IsNull() {
 		return nil, nil
@@ -41,7 +41,7 @@ func toAny(v attr.Value) (any, error) {
 	return nil, fmt.Errorf("cannot use a value of the type %T", v)
 }
 
-// errUnknown is of a value that Terraform knows only after it has applied something else.
+// errUnknown is for a value that Terraform knows only after it has applied another change.
 var errUnknown = fmt.Errorf("the value is not known yet")
 
 func number(f *big.Float) any {
@@ -78,8 +78,8 @@ func sliceOf(in []attr.Value) (any, error) {
 	return out, nil
 }
 
-// fromAny returns the value of Terraform that a value in JSON is: an object for a map, and a
-// tuple for a list, as Terraform reads them in a configuration.
+// fromAny converts a value in JSON to one of Terraform: an object for a map, and a tuple for a list, as
+// Terraform reads them in a configuration.
 func fromAny(a any) (attr.Value, error) {
 	switch a := a.(type) {
 	case nil:
@@ -119,8 +119,8 @@ func fromAny(a any) (attr.Value, error) {
 	return nil, fmt.Errorf("cannot use a value of the type %T", a)
 }
 
-// project returns what is of an object, as far as wanted names it: fields that wanted does not
-// have are left out, and those that are gone too. Items of a list are compared by their place.
+// project returns the fields of an object that wanted names: any other field is left out, and so are missing
+// ones. Items of a list are compared by their index.
 func project(wanted, is any) any {
 	switch wanted := wanted.(type) {
 	case map[string]any:

@@ -143,7 +143,7 @@ func TestTerraform(t *testing.T) {
 		id := w.vm().ID
 		w.ok(tf.StateRm(ctx, address))
 		w.ok(tf.Import(ctx, address, id))
-		// The cloud does not tell the user data, so it is taken over once.
+		// The cloud does not return the user data, so it is taken over once.
 		w.plan("update")
 		w.ok(w.apply())
 		w.noDiff()
@@ -198,7 +198,7 @@ func TestTerraform(t *testing.T) {
 	w.ok(tf.Destroy(ctx))
 }
 
-// world is what a step acts on.
+// world is the environment of a step.
 type world struct {
 	t     *testing.T
 	tf    *tfexec.Terraform

@@ -1,3 +1,3 @@
-// Package localcloud is the Terraform provider of the local cloud. Terraform runs
-// it as a plugin; Crossplane runs it in process, lifted by upjet.
+// Package localcloud is the Terraform provider of the local cloud. Terraform runs it as a plugin; Crossplane
+// runs it in process, through upjet.
 package localcloud

@@ -8,12 +8,12 @@ import (
 	api "github.com/drover-dev/drover/internal/localcloud"
 )
 
-// CodeCreationUnknown is the code of a creation of which nobody knows whether it
-// made a VM: the request may have reached the cloud, and no answer came back.
+// CodeCreationUnknown is the code of a creation with an unknown result: the request may have reached the cloud,
+// and no response came back.
 const CodeCreationUnknown = "CreationResultUnknown"
 
-// errorText is the text of a diagnostic: "Code: message" for what the cloud
-// answered, so that who reads it can tell the codes apart.
+// errorText returns the text of a diagnostic: "Code: message" for an error of the cloud, so that its readers
+// can distinguish the codes.
 func errorText(err error) string {
 	var e *api.Error
 	if errors.As(err, &e) && e.Code != "" {
@@ -32,11 +32,11 @@ func createErrorText(err error) string {
 	return errorText(err)
 }
 
-// creationUnknown says whether a creation that ended with err may have made a VM.
+// creationUnknown reports whether a creation that ended with err may have created a VM.
 func creationUnknown(err error) bool {
 	var e *api.Error
 	if errors.As(err, &e) {
-		// Without a code something between us and the cloud answered.
+		// Without a code, a server in between returned the error.
 		return e.Code == "" && e.StatusCode >= 500
 	}
 	var op *net.OpError

@@ -37,8 +37,8 @@ var (
 	errorTypes  = map[string]attr.Type{"code": types.StringType, "message": types.StringType}
 )
 
-// observe takes over what the cloud says of the VM. User data stays as it was, the
-// cloud never returns it.
+// observe takes over the state of the VM from the cloud. User data stays as it was, since the cloud never
+// returns it.
 func (m *vmModel) observe(ctx context.Context, vm *api.VM) diag.Diagnostics {
 	var diags diag.Diagnostics
 	m.ID = types.StringValue(vm.ID)

@@ -8,11 +8,11 @@ import (
 	api "github.com/drover-dev/drover/internal/localcloud"
 )
 
-// pollInterval is how often a VM is looked at while something is awaited.
+// pollInterval is the interval of the reads of a VM that is waited for.
 const pollInterval = 300 * time.Millisecond
 
-// patiently makes a call again as long as the cloud answers that it did nothing
-// and when to come back, and the context has time for that.
+// patiently repeats a call while the cloud responds that it did nothing and when to retry, and the context has
+// time for that.
 func patiently[T any](ctx context.Context, call func() (T, error)) (T, error) {
 	for {
 		v, err := call()

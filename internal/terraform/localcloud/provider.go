@@ -29,7 +29,7 @@ const (
 
 type cloudProvider struct{ version string }
 
-// New makes the provider. Version is what it tells Terraform of itself.
+// New returns the provider. Version is the one that it reports to Terraform.
 func New(version string) provider.Provider { return &cloudProvider{version: version} }
 
 type providerModel struct {
@@ -38,7 +38,7 @@ type providerModel struct {
 	Wait     types.Bool   `tfsdk:"wait"`
 }
 
-// settings is what the resources get of the provider's configuration.
+// settings is the part of the provider's configuration that resources need.
 type settings struct {
 	client *api.Client
 	wait   bool
@@ -63,7 +63,7 @@ func (p *cloudProvider) Schema(_ context.Context, _ provider.SchemaRequest, resp
 			},
 			"wait": schema.BoolAttribute{
 				Optional: true,
-				MarkdownDescription: "Whether creation waits until the VM runs, deletion until it is gone, and every call as long as the cloud says " +
+				MarkdownDescription: "Whether creation waits until the VM runs, deletion until it is gone, and every call as long as the cloud demands " +
 					"when it is busy. Default `true`. Set it to `false` if what calls the provider looks again by itself, as Crossplane does.",
 			},
 		},

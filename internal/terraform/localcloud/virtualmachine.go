@@ -16,7 +16,7 @@ import (
 	api "github.com/drover-dev/drover/internal/localcloud"
 )
 
-// Times that an operation may take when the timeouts block does not say.
+// Default timeouts of operations, if the timeouts block has none.
 const (
 	defaultCreateTimeout = 20 * time.Minute
 	defaultUpdateTimeout = 5 * time.Minute
@@ -24,7 +24,7 @@ const (
 	readTimeout          = 2 * time.Minute
 )
 
-// importedKey marks, in the private state, a VM whose user data nobody knows.
+// importedKey marks, in the private state, a VM whose user data is unknown.
 const importedKey = "imported"
 
 type virtualMachine struct{ settings }
@@ -147,7 +147,7 @@ func (r *virtualMachine) Create(ctx context.Context, req resource.CreateRequest,
 		resp.Diagnostics.AddError("Cannot create virtual machine", createErrorText(err))
 		return
 	}
-	// The state has the id from here on, whatever comes.
+	// The state has the id from here on, whatever happens next.
 	resp.Diagnostics.Append(m.observe(ctx, vm)...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 	if !r.wait || resp.Diagnostics.HasError() {
@@ -170,7 +170,7 @@ func (r *virtualMachine) Read(ctx context.Context, req resource.ReadRequest, res
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	if m.ID.ValueString() == "" { // Not created yet, as upjet asks for it.
+	if m.ID.ValueString() == "" { // Not created yet, as upjet requests it.
 		resp.State.RemoveResource(ctx)
 		return
 	}
@@ -244,8 +244,8 @@ func (r *virtualMachine) ImportState(ctx context.Context, req resource.ImportSta
 	resp.Diagnostics.Append(resp.Private.SetKey(ctx, importedKey, []byte("true"))...)
 }
 
-// replaceUnlessImported: user data that is configured for an imported VM is taken
-// to be what the VM was created with, since nobody can know better.
+// replaceUnlessImported: user data that is configured for an imported VM counts as the user data that the VM
+// was created with, since the cloud does not return it.
 func replaceUnlessImported(ctx context.Context, req planmodifier.StringRequest, resp *stringplanmodifier.RequiresReplaceIfFuncResponse) {
 	imported, d := req.Private.GetKey(ctx, importedKey)
 	resp.Diagnostics.Append(d...)
@@ -266,7 +266,7 @@ func (r *virtualMachine) awaitBoot(ctx context.Context, vm *api.VM) (*api.VM, er
 	return vm, nil
 }
 
-// awaitGone returns when the cloud no longer knows the VM.
+// awaitGone returns once the cloud no longer has the VM.
 func (r *virtualMachine) awaitGone(ctx context.Context, id string) error {
 	for {
 		_, err := called(ctx, r.settings, func() (*api.VM, error) { return r.client.GetVM(ctx, id) })
@@ -282,7 +282,7 @@ func (r *virtualMachine) awaitGone(ctx context.Context, id string) error {
 	}
 }
 
-// called makes a call, patiently if the provider waits.
+// called makes a call, and retries it if the provider waits.
 func called(ctx context.Context, s settings, call func() (*api.VM, error)) (*api.VM, error) {
 	if s.wait {
 		return patiently(ctx, call)

@@ -14,8 +14,8 @@ import (
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 )
 
-// Config makes a configuration from arguments as JSON has them. An argument that is missing is
-// null. Errors name the arguments by their paths, all that are wrong.
+// Config returns a configuration from arguments in JSON. A missing argument is null. Errors name all invalid
+// arguments by their paths.
 func (b *Block) Config(arguments map[string]any) (cty.Value, error) { return b.config("", arguments) }
 
 func (b *Block) config(path string, arguments map[string]any) (cty.Value, error) {
@@ -99,7 +99,7 @@ func fromJSON(v any, t cty.Type) (cty.Value, error) {
 	return convert.Convert(got, t)
 }
 
-// pathOf an error below the argument that it is of.
+// pathOf returns the path of an error below its argument.
 func pathOf(err error) string {
 	var at cty.PathError
 	if !errors.As(err, &at) {
@@ -123,7 +123,7 @@ func pathOf(err error) string {
 	return out
 }
 
-// config of a block: a list of objects, or one object for a block that there is once.
+// config returns a block: a list of objects, or one object for a block that may occur once.
 func (n *NestedBlock) config(path string, v any) (cty.Value, error) {
 	if v == nil {
 		if n.Min > 0 {
@@ -149,7 +149,7 @@ func (n *NestedBlock) bounds() string {
 	return fmt.Sprintf("%d to %d", n.Min, n.Max)
 }
 
-// empty is the value of a block that is not there.
+// empty returns the value of an absent block.
 func (n *NestedBlock) empty() (cty.Value, error) {
 	t := n.ImpliedType()
 	switch n.Nesting {
@@ -250,9 +250,8 @@ func mapConfig(path string, v any, b *Block, dynamic bool) (cty.Value, error) {
 	}
 }
 
-// proposed is the state that Terraform proposes to a provider for a resource that does not
-// exist: what the provider computes is unknown unless it is configured, and write-only arguments
-// are in no state.
+// proposed returns the state that Terraform proposes to a provider for a resource that does not exist: computed
+// arguments are unknown unless they are configured, and write-only arguments are in no state.
 func (b *Block) proposed(config cty.Value) cty.Value {
 	if config.IsNull() || !config.IsKnown() {
 		return config

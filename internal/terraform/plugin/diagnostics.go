@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// severityError is Diagnostic.ERROR. Warnings are for people who wait at a terminal.
+// severityError is Diagnostic.ERROR. Warnings are for users at a terminal.
 const severityError = 1
 
 // A Diagnostic is an error of a provider.

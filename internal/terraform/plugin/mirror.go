@@ -36,7 +36,7 @@ var (
 // mirror` fills the packed form of it.
 type Mirror string
 
-// find the program of a provider, and its digest, which the source must have.
+// find returns the program of a provider, and its digest, which the source must have.
 func (m Mirror) find(s Source) (program string, digest []byte, err error) {
 	parts := addressPattern.FindStringSubmatch(s.Address)
 	if parts == nil {

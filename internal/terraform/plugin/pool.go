@@ -11,15 +11,14 @@ import (
 )
 
 const (
-	// idleTimeout is how long a process stays that nobody uses. A provider that is looked at
-	// each minute stays.
+	// idleTimeout is how long an unused process stays. A provider that is called each minute stays.
 	idleTimeout = 10 * time.Minute
 	reapEvery   = time.Minute
 	closeEvery  = 100 * time.Millisecond
-	// retryAfter is how long the error of a start stands for all that want the same process:
-	// many VMs must not start a program again and again that cannot be configured.
+	// retryAfter is how long the error of a start is returned to all callers of the same process: many VMs must
+	// not start a program that cannot be configured again and again.
 	retryAfter = 5 * time.Second
-	// configureTimeout is for the schema, the check of the configuration and a login.
+	// configureTimeout bounds the schema, the check of the configuration and a login.
 	configureTimeout = 2 * time.Minute
 )
 
@@ -41,25 +40,25 @@ type Pool struct {
 	entries map[[sha256.Size]byte]*entry
 }
 
-// An entry is a process that is used, or is being started. The mutex of the pool guards it.
+// An entry is a running or starting process. The mutex of the pool guards it.
 type entry struct {
 	// ready is closed when the start has ended, with process or err.
 	ready   chan struct{}
 	process *process
 	err     error
 	users   int
-	// used is when it was used last, or when the start began that failed.
+	// used is when it was used last, or when a failed start began.
 	used time.Time
 }
 
-// NewPool of the providers of a mirror.
+// NewPool returns a pool of the providers of a mirror.
 func NewPool(m Mirror, now func() time.Time) *Pool {
 	p := &Pool{mirror: m, now: now, entries: map[[sha256.Size]byte]*entry{}}
 	p.launch = p.start
 	return p
 }
 
-// Get a provider that is configured. Release must be called when it is no longer used.
+// Get returns a configured provider. Release must be called when it is no longer used.
 func (p *Pool) Get(ctx context.Context, s Settings) (provider *Provider, release func(), err error) {
 	b, err := json.Marshal(s)
 	if err != nil {
@@ -72,7 +71,7 @@ func (p *Pool) Get(ctx context.Context, s Settings) (provider *Provider, release
 	}
 	release = sync.OnceFunc(func() { p.release(e) })
 	if isNew {
-		// It is for all that wait, and goes on if the first of them does not.
+		// All callers share the start, so it continues even if the first of them does not.
 		go func() {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), configureTimeout)
 			defer cancel()
@@ -96,8 +95,8 @@ func (p *Pool) Get(ctx context.Context, s Settings) (provider *Provider, release
 	return e.process.provider, release, nil
 }
 
-// entry of a key, used once more. A process that ended, or could not be started some time ago,
-// is replaced.
+// entry returns the entry of a key, with one more user. A process that ended, or whose start failed some time
+// ago, is replaced.
 func (p *Pool) entry(key [sha256.Size]byte) (e *entry, isNew bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -116,7 +115,7 @@ func (p *Pool) entry(key [sha256.Size]byte) (e *entry, isNew bool, err error) {
 	return e, isNew, nil
 }
 
-// isOver reports whether an entry is of no use any more.
+// isOver reports whether an entry is no longer usable.
 func (e *entry) isOver(now time.Time) bool {
 	select {
 	case <-e.ready:
@@ -164,9 +163,8 @@ func (p *process) stop() {
 	}
 }
 
-// Start reaps processes until ctx is done, and then ends each when it is no longer used: a
-// creation under way is not interrupted. It is a Runnable of controller-runtime, whose grace period
-// bounds it.
+// Start ends idle processes until ctx is done, and then ends each process when it is no longer used: a running
+// creation is not interrupted. It is a Runnable of controller-runtime, whose grace period bounds it.
 func (p *Pool) Start(ctx context.Context) error {
 	t := time.NewTicker(reapEvery)
 	defer t.Stop()
@@ -184,7 +182,7 @@ func (p *Pool) Start(ctx context.Context) error {
 	return nil
 }
 
-// Close ends all processes that are not used, and lets none be started.
+// Close ends all unused processes, and refuses new ones.
 func (p *Pool) Close() {
 	p.mu.Lock()
 	p.closed = true
@@ -192,7 +190,7 @@ func (p *Pool) Close() {
 	p.reap(0)
 }
 
-// reap ends processes that nobody used for so long.
+// reap ends processes that were not used for the given time.
 func (p *Pool) reap(idle time.Duration) {
 	p.mu.Lock()
 	var over []*entry

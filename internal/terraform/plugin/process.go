@@ -16,18 +16,18 @@ import (
 	"google.golang.org/grpc"
 )
 
-// startTimeout is for a program to serve its protocol. The largest take 10 seconds when many
-// processes want the CPU.
+// startTimeout bounds the start of a program until it serves its protocol. The largest take 10 seconds if many
+// processes compete for the CPU.
 const startTimeout = time.Minute
 
-// handshake is what a provider of Terraform checks, so that people do not start it themselves.
+// handshake is checked by providers of Terraform, so that users do not start them directly.
 var handshake = goplugin.HandshakeConfig{
 	MagicCookieKey:   "TF_PLUGIN_MAGIC_COOKIE",
 	MagicCookieValue: "d602bf8f470bc67ca7faa0386276bbdd4330efaf76d1a219cb4d6991ca9872b2",
 }
 
-// environment variables that a provider inherits: how it reaches the network, and where it may
-// write. All others belong to the controller, the token of its pod among them.
+// environment variables that a provider inherits: for access to the network, and for writable folders. All
+// other ones belong to the controller, including the token of its pod.
 var inherited = []string{
 	"PATH", "HOME", "TMPDIR", "TZ", "SSL_CERT_FILE", "SSL_CERT_DIR",
 	"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy",
@@ -53,7 +53,7 @@ type process struct {
 	provider *Provider
 }
 
-// start the program of a provider, if it has the digest at the moment that it is started.
+// start starts the program of a provider, if it has the digest at the moment that it is started.
 func start(program string, digest []byte) (*process, error) {
 	cmd := exec.Command(program) //nolint:gosec // Operators allow it by its digest.
 	cmd.Env = environment(os.Environ())
@@ -70,7 +70,7 @@ func start(program string, digest []byte) (*process, error) {
 		AutoMTLS:         true,
 		SkipHostEnv:      true,
 		StartTimeout:     startTimeout,
-		// What a provider logs may have credentials and user data.
+		// The log of a provider may have credentials and user data.
 		Logger:     hclog.NewNullLogger(),
 		SyncStdout: io.Discard,
 		SyncStderr: io.Discard,

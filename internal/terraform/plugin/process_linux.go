@@ -5,5 +5,5 @@ import (
 	"syscall"
 )
 
-// endWithParent has a provider killed if the controller is: nobody would end it.
+// endWithParent has a provider killed if the controller is killed: no other process would end it.
 func endWithParent(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc"
 )
 
-// terraformVersion is what providers are told. Some refuse versions before 0.12.
+// terraformVersion is the version that providers receive. Some refuse versions before 0.12.
 const terraformVersion = "1.9.0"
 
 // names of the calls in version 5 of the protocol, where they differ from those of version 6.
@@ -41,7 +41,7 @@ type State struct {
 // Exists reports whether there is a resource.
 func (s State) Exists() bool { return s.Value != cty.NilVal && !s.Value.IsNull() }
 
-// A Plan is what a provider will create.
+// A Plan is the planned creation of a resource.
 type Plan struct {
 	config, planned []byte
 	private         []byte
@@ -50,7 +50,7 @@ type Plan struct {
 // ErrNoType is the error for a resource type that a provider does not have.
 var ErrNoType = errors.New("the provider has no such resource type")
 
-// call a procedure.
+// call calls a procedure.
 func (p *Provider) call(ctx context.Context, name string, req message) (message, error) {
 	if old, ok := names5[name]; ok && p.version == 5 {
 		name = old
@@ -63,8 +63,8 @@ func (p *Provider) call(ctx context.Context, name string, req message) (message,
 	return resp, nil
 }
 
-// A CallError means that a provider did not answer: its process ended, or the time was up. What
-// it was asked to do may have happened.
+// A CallError means that a provider did not respond: its process ended, or the timeout expired. The call may
+// have had an effect.
 type CallError struct {
 	Call string
 	Err  error
@@ -89,7 +89,7 @@ func (p *Provider) loadSchema(ctx context.Context) error {
 	return err
 }
 
-// configure the provider, after its own check of the configuration.
+// configure configures the provider, after its own check of the configuration.
 func (p *Provider) configure(ctx context.Context, configuration map[string]any) error {
 	block := p.schema.Provider.Block
 	v, err := block.Config(configuration)
@@ -125,7 +125,7 @@ func (p *Provider) configure(ctx context.Context, configuration map[string]any) 
 	return err
 }
 
-// An answer is what responses have in common.
+// An answer has the common parts of responses.
 type answer struct {
 	value   dynamicValue
 	private []byte
@@ -153,7 +153,7 @@ func (p *Provider) answer(resp message, value, diagnostics int32, private ...int
 	return a, diagnosticError(errs)
 }
 
-// schemaOf a resource type.
+// schemaOf returns the schema of a resource type.
 func (p *Provider) schemaOf(typ string) (*Schema, error) {
 	if s := p.schema.Resources[typ]; s != nil {
 		return s, nil
@@ -161,7 +161,7 @@ func (p *Provider) schemaOf(typ string) (*Schema, error) {
 	return nil, fmt.Errorf("%q: %w", typ, ErrNoType)
 }
 
-// decode a value of a resource type. What is unknown after all is null.
+// decode decodes a value of a resource type. Values that are still unknown are null.
 func (s *Schema) decode(v dynamicValue) (cty.Value, error) {
 	t := s.Block.ImpliedType()
 	switch {
@@ -240,8 +240,8 @@ func (p *Provider) plan(ctx context.Context, typ string, s *Schema, v cty.Value,
 	return &Plan{config: config, planned: a.value.msgpack, private: a.private}, nil
 }
 
-// ApplyCreate creates what was planned. With an error there may be a state all the same: of a
-// resource that was created, but not as it was planned.
+// ApplyCreate carries out a plan. Even with an error there may be a state, namely of a resource that was
+// created, but not as it was planned.
 func (p *Provider) ApplyCreate(ctx context.Context, typ string, plan *Plan) (State, error) {
 	s, err := p.schemaOf(typ)
 	if err != nil {
@@ -268,7 +268,7 @@ func (p *Provider) apply(ctx context.Context, typ string, s *Schema, prior []byt
 	return p.state(resp, s, 1, 3, 2)
 }
 
-// state of a response, also of one with an error.
+// state returns the state of a response, also of one with an error.
 func (p *Provider) state(resp message, s *Schema, value, diagnostics, private int32) (State, error) {
 	a, failed := p.answer(resp, value, diagnostics, private)
 	v, err := s.decode(a.value)
@@ -278,7 +278,7 @@ func (p *Provider) state(resp message, s *Schema, value, diagnostics, private in
 	return State{Value: v, Private: a.private}, failed
 }
 
-// Read returns the state of a resource as it is now. It does not exist if it is lost.
+// Read returns the current state of a resource. It does not exist if the resource is lost.
 func (p *Provider) Read(ctx context.Context, typ string, state State) (State, error) {
 	s, err := p.schemaOf(typ)
 	if err != nil {
@@ -304,7 +304,7 @@ func (p *Provider) Read(ctx context.Context, typ string, state State) (State, er
 	return got, nil
 }
 
-// Destroy deletes a resource. With an error there is still something.
+// Destroy deletes a resource. With an error, a part of it still exists.
 func (p *Provider) Destroy(ctx context.Context, typ string, state State) error {
 	s, err := p.schemaOf(typ)
 	if err != nil {
@@ -341,8 +341,7 @@ func (p *Provider) Destroy(ctx context.Context, typ string, state State) error {
 	return err
 }
 
-// Import finds a resource by the ID that the provider imports it by. It may not exist: only Read
-// tells.
+// Import finds a resource by the ID that the provider imports it by. It may not exist: only Read shows that.
 func (p *Provider) Import(ctx context.Context, typ, id string) (State, error) {
 	s, err := p.schemaOf(typ)
 	if err != nil {
@@ -408,7 +407,7 @@ type SavedState struct {
 	Private       []byte          `json:"private,omitempty"`
 }
 
-// Save a state, under the version of the schema that the provider has now.
+// Save encodes a state, under the current version of the provider's schema.
 func (p *Provider) Save(typ string, state State) (SavedState, error) {
 	s, err := p.schemaOf(typ)
 	if err != nil {
@@ -421,7 +420,7 @@ func (p *Provider) Save(typ string, state State) (SavedState, error) {
 	return SavedState{SchemaVersion: s.Version, Value: b, Private: state.Private}, nil
 }
 
-// Upgrade a state that was saved, maybe by another version of the provider.
+// Upgrade decodes a saved state, possibly of another version of the provider.
 func (p *Provider) Upgrade(ctx context.Context, typ string, saved SavedState) (State, error) {
 	s, err := p.schemaOf(typ)
 	if err != nil {
@@ -444,7 +443,7 @@ func (p *Provider) Upgrade(ctx context.Context, typ string, saved SavedState) (S
 	return got, err
 }
 
-// JSON is the state as its attributes have it.
+// JSON returns the attributes of the state.
 func (s State) JSON() (map[string]any, error) {
 	b, err := ctyjson.Marshal(s.Value, s.Value.Type())
 	if err != nil {

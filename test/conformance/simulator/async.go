@@ -17,12 +17,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// operations that run, as upjet remembers them: by UID, and only as long as the process
-// lives.
+// operations are the operations of one process. Like upjet, it keeps them by UID, and loses them
+// when the process ends.
 type operations struct {
 	client *kindClient
 	events *handler.EventHandler
-	// life of the process that runs them.
+	// life is the context of the process that runs them.
 	life context.Context //nolint:containedctx // They outlive the reconcile that begins them.
 	all  *sync.WaitGroup
 
@@ -30,16 +30,16 @@ type operations struct {
 	of map[types.UID]*operation
 }
 
-// An operation of one resource, the last that there was.
+// An operation is the last one of a resource.
 type operation struct {
 	running bool
-	// created is the external name of what was created, until it is written down.
+	// created is the external name of the created resource, which the next observation records.
 	created string
 	err     error
 }
 
-// An async client does as upjet's does: what it begins goes on in the background, says by
-// conditions how it ended, and while it runs all is said to be well.
+// An async client behaves like that of upjet: an operation continues in the background, and reports
+// its result by conditions. While it runs, the resource counts as existing and up to date.
 type async struct {
 	*external
 	*operations
@@ -54,7 +54,7 @@ func (o *operations) last(uid types.UID) *operation {
 	return o.of[uid]
 }
 
-// begin an operation. It returns the error of the one before, which upjet returns too.
+// begin starts an operation. Like upjet, it returns the error of the operation before.
 func (o *operations) begin(m *managedResource, do func(context.Context) (created string, err error)) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -68,7 +68,7 @@ func (o *operations) begin(m *managedResource, do func(context.Context) (created
 		created, err := do(o.life)
 		o.mu.Lock()
 		if errors.Is(err, errDied) {
-			// Nothing remembers what ran in it, nor how it ended.
+			// A dead process keeps neither the operation nor its result.
 			delete(o.of, m.GetUID())
 			o.mu.Unlock()
 			return
@@ -83,7 +83,7 @@ func (o *operations) begin(m *managedResource, do func(context.Context) (created
 	return before
 }
 
-// report how an operation ended.
+// report writes the result of an operation to the conditions of its resource.
 func (o *operations) report(m *managedResource, ended error, request bool) {
 	key := client.ObjectKeyFromObject(m)
 	_ = retry.RetryOnConflict(retry.DefaultRetry, func() error {
@@ -137,6 +137,6 @@ func (a *async) Create(_ context.Context, mg xpresource.Managed) (managed.Extern
 func (a *async) Delete(_ context.Context, mg xpresource.Managed) (managed.ExternalDelete, error) {
 	m := &managedResource{Unstructured: *mg.(*managedResource).DeepCopy()}
 	return managed.ExternalDelete{}, a.begin(m, func(ctx context.Context) (string, error) {
-		return "", tferrors.NewAsyncDeleteFailed(a.external.delete(ctx, meta.GetExternalName(m)))
+		return "", tferrors.NewAsyncDeleteFailed(a.external.delete(ctx, m))
 	})
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/drover-dev/drover/test/kit/terraformcli"
 )
 
-// A cloud has what providers created. It keeps it in memory.
+// A cloud has the VMs and companions that providers created. It keeps them in memory.
 type cloud struct {
 	*Description
 	host   *guest.Host
@@ -32,45 +32,50 @@ type cloud struct {
 	mu sync.Mutex
 	// things by kind and external name.
 	things map[string]*thing
-	// made counts the things that ever were.
+	// made is the number of all things that were ever created.
 	made int
-	// refused VMs by the key of their Machine.
+	// refused is the error class with which a VM is refused, by the key of its Machine.
 	refused map[types.NamespacedName]fn.ErrorCode
-	// torn are things that were to be deleted while the VM of their Machine was there, by
-	// the namespace of that.
+	// torn describes the attempts to delete a thing while the VM of its Machine used it, by the
+	// namespace of the Machine.
 	torn map[string][]string
-	// failing are the keys of the Machines whose VMs are accepted, and cannot be placed.
+	// failing are the keys of the Machines whose VMs the cloud accepts and cannot place.
 	failing map[types.NamespacedName]bool
-	// asked is how often a VM was asked for, by the key of its Machine.
+	// asked is how often the creation of a VM was requested, by the key of its Machine.
 	asked map[types.NamespacedName]int
-	// slow are the namespaces whose VMs take long to start, and how long.
+	// slow is how long VMs take to start, by namespace, for the namespaces with slow VMs.
 	slow map[string]time.Duration
-	// passwords that the cloud takes, by the name of the ProviderConfig.
+	// passwords that the cloud accepts, by the name of the ProviderConfig.
 	passwords map[string]string
 }
 
-// A thing is what one managed resource is at the cloud.
+// A thing is the counterpart of one managed resource at the cloud.
 type thing struct {
 	kind    *Resource
 	machine types.NamespacedName
-	// facts are what templates are made of.
+	// facts are the values that templates may use.
 	facts map[string]any
+	// place is the part of the cloud that has the thing: see [Resource.Place].
+	place string
 	tags  map[string]string
 	// userData as the VM reads it.
 	userData []byte
 	guest    *guest.Guest
-	// waits is why it does not come to run, nil if it does.
+	// waits is the refusal that keeps a created VM from running, nil if there is none.
 	waits *Refusal
-	// startsUntil is when the VM runs.
+	// startsUntil is the time from which the VM runs.
 	startsUntil time.Time
+	createdAt   time.Time
 	lost        bool
 	interrupted bool
+	// failed means that the VM was accepted, could not be placed, and stays.
+	failed bool
 }
 
 // addresses that templates may name.
 var addresses = []string{"ip", "secondIP", "ipv6"}
 
-// hasNoAddress, as a VM that never runs.
+// hasNoAddress sets all addresses to "", as for a VM that never runs.
 func (t *thing) hasNoAddress() {
 	for _, key := range addresses {
 		t.facts[key] = ""
@@ -87,8 +92,34 @@ type CloudVM struct {
 	UserData []byte
 	// ForProvider is the spec.forProvider that the VM was made from.
 	ForProvider map[string]any
-	// Interrupted means that the cloud stopped the VM.
-	Interrupted bool
+	State       State
+	CreatedAt   time.Time
+}
+
+// A State of a VM at the cloud, which its provider may hide.
+type State string
+
+// States of VMs.
+const (
+	// Starting is a VM that is created and does not run yet.
+	Starting State = "Starting"
+	// Waiting is a VM that is created, and for which there is no room yet.
+	Waiting State = "Waiting"
+	Running State = "Running"
+	// Interrupted is a spot VM that the cloud stopped.
+	Interrupted State = "Interrupted"
+	// Failed is a VM that could not be placed, and stays.
+	Failed State = "Failed"
+)
+
+// A Companion is a resource beside the VMs, such as a network interface.
+type Companion struct {
+	Kind, Name string
+	// ForProvider is the spec.forProvider that it was made from.
+	ForProvider map[string]any
+	// Machine is the Machine that it was made for. UsedBy is the name of the VM of that Machine, ""
+	// if the cloud has none.
+	Machine, UsedBy string
 }
 
 func newCloud(d *Description, host *guest.Host, c client.Client) *cloud {
@@ -99,12 +130,12 @@ func newCloud(d *Description, host *guest.Host, c client.Client) *cloud {
 	}
 }
 
-// machineOf a managed resource that Drover composed.
+// machineOf returns the key of the Machine of a managed resource that Drover composed.
 func machineOf(m *managedResource) types.NamespacedName {
 	return types.NamespacedName{Namespace: m.GetNamespace(), Name: m.GetLabels()[machinev1alpha1.LabelMachine]}
 }
 
-// create what a managed resource asks for, and return its external name.
+// create creates the thing that a managed resource describes, and returns its external name.
 func (c *cloud) create(ctx context.Context, kind *Resource, m *managedResource) (string, error) {
 	m, err := c.applied(ctx, m)
 	if err != nil {
@@ -123,6 +154,9 @@ func (c *cloud) create(ctx context.Context, kind *Resource, m *managedResource) 
 	}
 	id, err := c.nameThing(kind, m, t.facts)
 	if err != nil {
+		return "", err
+	}
+	if t.place, err = placeOf(kind, m); err != nil {
 		return "", err
 	}
 	if kind.VM != nil {
@@ -148,14 +182,15 @@ func (c *cloud) create(ctx context.Context, kind *Resource, m *managedResource) 
 func (c *cloud) add(t *thing) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	t.createdAt = time.Now()
 	c.things[key(t.kind, t.facts["id"].(string))] = t
 }
 
-// startTime is how long a VM takes to run at most clouds, here: longer than a provider needs
-// to look at it for the first time.
+// startTime is the shortest time that a VM takes to start. It is longer than a provider needs to
+// observe the VM for the first time, as at most clouds.
 const startTime = 2 * time.Second
 
-// awaitStart as Terraform's providers do.
+// awaitStart waits until the VM runs, as most Terraform providers do.
 func (c *cloud) awaitStart(ctx context.Context, t *thing) error {
 	timer := time.NewTimer(time.Until(t.startsUntil))
 	defer timer.Stop()
@@ -167,7 +202,7 @@ func (c *cloud) awaitStart(ctx context.Context, t *thing) error {
 	}
 }
 
-// applied is the managed resource as the provider hands it to the cloud.
+// applied returns the managed resource as the provider passes it to the cloud.
 func (c *cloud) applied(ctx context.Context, m *managedResource) (*managedResource, error) {
 	if c.Runtime != TerraformCLI {
 		return m, nil
@@ -188,7 +223,8 @@ func (c *cloud) applied(ctx context.Context, m *managedResource) (*managedResour
 	return out, unstructured.SetNestedMap(out.Object, arguments, "spec", "forProvider")
 }
 
-// terraform of this machine, nil if there is none: then its parser evaluates.
+// terraform finds the Terraform CLI in PATH. It returns nil if there is none: then Terraform's
+// parser evaluates the fields.
 var terraform = sync.OnceValue(terraformcli.Find)
 
 // HasTerraform reports whether the real Terraform evaluates the fields of providers that run it.
@@ -206,7 +242,8 @@ func (c *cloud) newFacts(m *managedResource) map[string]any {
 	}
 }
 
-// nameThing as the cloud does.
+// nameThing sets the external name and the host name of a thing as the cloud does, and returns the
+// external name.
 func (c *cloud) nameThing(kind *Resource, m *managedResource, facts map[string]any) (string, error) {
 	id, err := m.GetName(), error(nil)
 	if kind.ExternalName != "" {
@@ -223,7 +260,16 @@ func (c *cloud) nameThing(kind *Resource, m *managedResource, facts map[string]a
 	return id, nil
 }
 
-// refusal of a VM, if it is refused.
+// placeOf returns the place that a managed resource names.
+func placeOf(kind *Resource, m *managedResource) (string, error) {
+	place, err := text(kind.Place, map[string]any{"vm": m.Object})
+	if err != nil {
+		return "", fmt.Errorf("place: %w", err)
+	}
+	return place, nil
+}
+
+// refusal returns the refusal of a VM, nil if it is not refused.
 func (c *cloud) refusal(t *thing) *Refusal {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -235,7 +281,7 @@ func (c *cloud) refusal(t *thing) *Refusal {
 	return &r
 }
 
-// readVM reads tags and user data of a managed resource, where the cloud does.
+// readVM reads tags and user data from the fields of a managed resource that the cloud reads.
 func (c *cloud) readVM(ctx context.Context, t *thing, m *managedResource) error {
 	var err error
 	if t.tags, err = readTags(t.kind.VM.Tags, m); err != nil {
@@ -314,7 +360,7 @@ func (c *cloud) boot(ctx context.Context, t *thing) error {
 	return nil
 }
 
-// metadata service of a VM.
+// metadata returns the metadata service of a VM.
 func metadata(answers []Answer, facts map[string]any) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		i := slices.IndexFunc(answers, func(a Answer) bool {
@@ -348,11 +394,12 @@ func method(a Answer) string {
 	return a.Method
 }
 
-// observe what a provider tells of a thing. It is nil when the cloud has it no more.
-func (c *cloud) observe(kind *Resource, id string) (map[string]any, error) {
+// observe returns the status.atProvider that a provider reports of a thing, nil if the cloud does
+// not have the thing at the place.
+func (c *cloud) observe(kind *Resource, id, place string) (map[string]any, error) {
 	c.mu.Lock()
 	t, ok := c.things[key(kind, id)]
-	if !ok {
+	if !ok || t.place != place {
 		c.mu.Unlock()
 		return nil, nil
 	}
@@ -378,7 +425,8 @@ func (c *cloud) observe(kind *Resource, id string) (map[string]any, error) {
 	return out, err
 }
 
-// factsOf a thing. What belongs to a VM, such as its network interface, has its address.
+// factsOf returns the facts of a thing. A companion, such as a network interface, has the addresses
+// of its VM.
 func (c *cloud) factsOf(t *thing) map[string]any {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -399,7 +447,7 @@ func (c *cloud) factsOf(t *thing) map[string]any {
 	return out
 }
 
-// userOf what belongs to a VM: the VM, as long as it is there.
+// userOf returns the name of the VM that uses a companion, "" if the cloud does not have the VM.
 func (c *cloud) userOf(t *thing) string {
 	for _, other := range c.things {
 		if t.kind.VM == nil && other.kind.VM != nil && !other.lost && other.machine == t.machine {
@@ -417,10 +465,14 @@ func expandMap(m, facts map[string]any) (map[string]any, error) {
 	return out.(map[string]any), nil
 }
 
-// remove a thing as its provider asks for. No cloud deletes what a VM has.
-func (c *cloud) remove(ctx context.Context, kind *Resource, id string) error {
+// remove deletes a thing on request of its provider. No cloud deletes a companion that a VM uses.
+func (c *cloud) remove(ctx context.Context, kind *Resource, id, place string) error {
 	c.mu.Lock()
 	t, ok := c.things[key(kind, id)]
+	if ok && t.place != place {
+		c.mu.Unlock()
+		return nil
+	}
 	if ok {
 		if vm := c.userOf(t); vm != "" {
 			why := fmt.Sprintf("%s %s is in use by VM %s", kind.Kind, id, vm)
@@ -437,7 +489,7 @@ func (c *cloud) remove(ctx context.Context, kind *Resource, id string) error {
 	return t.guest.Stop(ctx)
 }
 
-// lose a VM that somebody deletes at the cloud.
+// lose deletes a VM without its provider, as a user may.
 func (c *cloud) lose(ctx context.Context, id string) error {
 	kind := c.VM()
 	c.mu.Lock()
@@ -458,8 +510,8 @@ func (c *cloud) lose(ctx context.Context, id string) error {
 	return t.guest.DeleteNode(ctx)
 }
 
-// pass over a VM that somebody deletes at the cloud, as a provider does that shows it as it was.
-// Its Node stays.
+// pass deletes a VM without its provider, which then passes over it: it still shows the old state.
+// The Node of the VM stays.
 func (c *cloud) pass(ctx context.Context, id string) error {
 	c.mu.Lock()
 	t, ok := c.things[key(c.VM(), id)]
@@ -473,7 +525,7 @@ func (c *cloud) pass(ctx context.Context, id string) error {
 	return t.guest.Stop(ctx)
 }
 
-// addVM that no provider created, and return its external name. It never boots.
+// addVM adds a VM that no provider created, and returns its external name. The VM never boots.
 func (c *cloud) addVM(namespace, name string, tags map[string]string, forProvider map[string]any) (string, error) {
 	m := &managedResource{Unstructured: unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"forProvider": forProvider}}}}
 	m.SetName(name)
@@ -482,12 +534,15 @@ func (c *cloud) addVM(namespace, name string, tags map[string]string, forProvide
 	if err != nil {
 		return "", err
 	}
+	if t.place, err = placeOf(t.kind, m); err != nil {
+		return "", err
+	}
 	t.hasNoAddress()
 	c.add(t)
 	return id, nil
 }
 
-// interrupt a spot VM.
+// interrupt stops a spot VM.
 func (c *cloud) interrupt(ctx context.Context, id string) error {
 	kind := c.VM()
 	c.mu.Lock()
@@ -503,26 +558,60 @@ func (c *cloud) interrupt(ctx context.Context, id string) error {
 	return t.guest.Stop(ctx)
 }
 
-// vms that the cloud has for the Machines of a namespace.
+// vms returns the VMs that the cloud has for the Machines of a namespace.
 func (c *cloud) vms(namespace string) []CloudVM {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var out []CloudVM
 	for _, t := range c.things {
 		if t.kind.VM != nil && t.machine.Namespace == namespace && !t.lost {
-			vm, _ := t.facts["vm"].(map[string]any)
-			forProvider, _, _ := unstructured.NestedMap(vm, "spec", "forProvider")
 			out = append(out, CloudVM{
 				ID: t.facts["id"].(string), Name: t.facts["name"].(string), Tags: t.tags, UserData: t.userData,
-				ForProvider: forProvider, Interrupted: t.interrupted,
+				ForProvider: t.forProvider(), State: t.state(time.Now()), CreatedAt: t.createdAt,
 			})
 		}
 	}
 	return out
 }
 
-// beside VMs are the things that are none, for the Machines of a namespace, and which of
-// them were to be deleted too soon.
+func (t *thing) forProvider() map[string]any {
+	vm, _ := t.facts["vm"].(map[string]any)
+	forProvider, _, _ := unstructured.NestedMap(vm, "spec", "forProvider")
+	return forProvider
+}
+
+func (t *thing) state(now time.Time) State {
+	switch {
+	case t.failed:
+		return Failed
+	case t.interrupted:
+		return Interrupted
+	case t.waits != nil:
+		return Waiting
+	case t.isStarting(now):
+		return Starting
+	}
+	return Running
+}
+
+// companions returns the companions of the VMs of a namespace.
+func (c *cloud) companions(namespace string) []Companion {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var out []Companion
+	for _, t := range c.things {
+		if t.kind.VM == nil && t.machine.Namespace == namespace {
+			out = append(out, Companion{
+				Kind: t.kind.Kind, Name: t.facts["name"].(string), ForProvider: t.forProvider(),
+				Machine: t.machine.Name, UsedBy: c.userOf(t),
+			})
+		}
+	}
+	return out
+}
+
+// beside returns the companions of the Machines of a namespace, and a description of each attempt
+// to delete one too early.
 func (c *cloud) beside(namespace string) (things, torn []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -544,7 +633,7 @@ func (c *cloud) refuse(machine types.NamespacedName, code fn.ErrorCode) error {
 	return nil
 }
 
-// accept what was refused. A VM that waits for room starts.
+// accept ends the refusal or the failing allocation of a VM. A VM that waits for room starts.
 func (c *cloud) accept(ctx context.Context, machine types.NamespacedName) error {
 	c.mu.Lock()
 	delete(c.refused, machine)
@@ -567,7 +656,7 @@ func (c *cloud) accept(ctx context.Context, machine types.NamespacedName) error 
 	return nil
 }
 
-// admit an account by a password, and by no other.
+// admit sets the only password that the cloud accepts from a ProviderConfig.
 func (c *cloud) admit(config, password string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -13,54 +13,53 @@ import (
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 )
 
-// A Description says all that is to be known of a cloud besides its Composition. Paths of
-// files are from the root of the repository. Texts marked as templates are Go templates
-// of
+// A Description has all facts that the simulator needs of a cloud besides its Composition. Paths of
+// files are relative to the root of the repository. Texts marked as templates are Go templates of
 //
 //	.vm      the managed resource: .vm.metadata.name, .vm.spec.forProvider.region
 //	.id      its external name, once there is one
 //	.name    the host name of the VM
 //	.number  a number that no other VM of the cloud has
 //	.hex     the same in 17 hexadecimal digits
-//	.ip      the private address of the VM, once it is there; of what belongs to one,
-//	         such as its network interface, "" before
+//	.ip      the private address of the VM, once it has one; for a companion, such as a network
+//	         interface, that of its VM, "" if there is none yet
 //	.secondIP  the second private address of a VM, and .ipv6 its IPv6 address, with .ip
 //	.publicIP  its public one
 type Description struct {
-	// Provider is the one of the classes.
+	// Provider is spec.provider of the classes.
 	Provider string `json:"provider"`
-	// Runtime of the provider. The default takes the fields of a resource as they are.
+	// Runtime of the provider. The default passes the fields of a resource to the cloud unchanged.
 	Runtime Runtime `json:"runtime,omitempty"`
-	// Poll is how the provider looks again at what exists. The default is every 10 minutes, as
-	// with crossplane-runtime before v2.3.
+	// Poll is how the provider observes a resource again that exists. The default is every 10
+	// minutes, as in crossplane-runtime before v2.3.
 	Poll Poll `json:"poll,omitempty"`
 	// Composition is the file of the Composition, if it is not in Drover's package.
 	Composition string `json:"composition,omitempty"`
 	// Class is the file of the MachineClass that Machines are made of.
 	Class string `json:"class"`
-	// Rights are the files with the rights that a user gives to Drover.
+	// Rights are the files with the permissions that a user grants to Drover.
 	Rights []string `json:"rights"`
-	// CRDs are the files of the kinds, and of others that a class needs.
+	// CRDs are the files with the kinds of Resources, and with other kinds that a class needs.
 	CRDs []string `json:"crds"`
 	// ProviderConfig is the kind that holds the credentials.
 	ProviderConfig ProviderConfig `json:"providerConfig"`
-	// Resources are the kinds that the Composition makes.
+	// Resources are the kinds of managed resources that the Composition creates.
 	Resources []Resource `json:"resources"`
-	// Refusals are how the cloud says that it creates no VM, by the class of the error.
+	// Refusals are the errors or states of a VM that the cloud refuses, by error class.
 	Refusals map[fn.ErrorCode]Refusal `json:"refusals"`
-	// FailedAllocation is how the cloud fails to place a VM that it has accepted. Left out, it
-	// refuses a VM for which it has no room.
+	// FailedAllocation is how the cloud fails to place a VM that it has accepted. Left out, the
+	// cloud refuses a VM for which it has no room.
 	FailedAllocation *FailedAllocation `json:"failedAllocation,omitempty"`
-	// Cannot says of cases of the suite that the provider cannot have why.
+	// Cannot are the cases of the suite that the provider cannot have, by name, with the reason.
 	Cannot map[string]string `json:"cannot,omitempty"`
 }
 
-// A Poll is how a provider looks again at what exists.
+// A Poll is how a provider observes a resource again that exists.
 type Poll struct {
-	// HonoursAnnotation means that the provider has crossplane-runtime v2.3 or later, which goes by
-	// the annotation crossplane.io/poll-interval.
+	// HonoursAnnotation means that the provider has crossplane-runtime v2.3 or later, which
+	// respects the annotation crossplane.io/poll-interval.
 	HonoursAnnotation bool `json:"honoursAnnotation,omitempty"`
-	// UntilReady is the interval for a resource that is not Ready, as of provider-kubernetes. Such
+	// UntilReady is the interval for a resource that is not Ready, as in provider-kubernetes. Such
 	// a resource is Ready at once unless spec.readiness.policy is DeriveFromCelQuery.
 	UntilReady *metav1.Duration `json:"untilReady,omitempty"`
 }
@@ -74,23 +73,23 @@ type FailedAllocation struct {
 	Stays bool `json:"stays,omitempty"`
 }
 
-// A Runtime is how a provider brings the fields of a resource to its cloud.
+// A Runtime is how a provider passes the fields of a resource to its cloud.
 type Runtime string
 
 // TerraformCLI writes the fields into a main.tf.json, where each string is a template. The
 // provider's configuration in Go has WithIncludeList, and its main has NewWorkspaceStore.
 const TerraformCLI Runtime = "TerraformCLI"
 
-// A ProviderConfig is a kind that the simulator installs by itself: a cluster-scoped one
-// whose spec.credentials.secretRef names the Secret with the credentials.
+// A ProviderConfig is a kind that the simulator installs itself. It is cluster-scoped, and its
+// spec.credentials.secretRef names the Secret with the credentials.
 type ProviderConfig struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
-	// Missing is what the provider says when there is none of the name, SecretMissing when
-	// there is no Secret: templates of .kind, .name and .namespace.
+	// Missing is the error of the provider if no configuration has the name, SecretMissing if there
+	// is no Secret. Both are templates of .kind, .name and .namespace.
 	Missing       string `json:"missing"`
 	SecretMissing string `json:"secretMissing"`
-	// Refused is what the cloud says to wrong credentials.
+	// Refused is the error of the cloud for wrong credentials.
 	Refused string `json:"refused"`
 }
 
@@ -98,96 +97,99 @@ type ProviderConfig struct {
 type Resource struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
-	// Async is for providers that upjet makes: they report by LastAsyncOperation.
+	// Async is for providers that upjet generates: they report by the condition LastAsyncOperation.
 	Async bool `json:"async,omitempty"`
-	// ExternalName is a template of what the cloud calls it. Empty is for providers that
-	// call it by its name, and know that before they create it.
+	// ExternalName is a template of the name that the cloud gives to the resource. Left out, the
+	// provider uses the name of the managed resource, which it knows before the creation.
 	ExternalName string `json:"externalName,omitempty"`
-	// AtProvider is what the provider tells of it in status.atProvider. Its texts are
-	// templates.
+	// Place is a template of .vm with all values, such as the resource group, by which the provider
+	// finds the resource besides its external name. A resource that names another place finds
+	// nothing.
+	Place string `json:"place,omitempty"`
+	// AtProvider is the status.atProvider that the provider reports. Its texts are templates.
 	AtProvider map[string]any `json:"atProvider,omitempty"`
-	// Starting is what the provider tells in addition of a VM that is created and does not run yet.
+	// Starting has the fields of status.atProvider that differ while a created VM does not run yet.
 	// Left out, a creation ends only when the VM runs: most Terraform providers wait for that.
 	Starting map[string]any `json:"starting,omitempty"`
-	// LateInitialized are the fields of spec.forProvider that the provider fills in from the cloud,
-	// if they are not there, as soon as it has seen the resource.
+	// LateInitialized are the fields of spec.forProvider that the provider sets from the cloud if
+	// they are missing, as soon as it has observed the resource.
 	LateInitialized map[string]any `json:"lateInitialized,omitempty"`
-	// TagsItself means that the provider adds tags of its own to the field of the tags, as upjet's
-	// TagInitializer does.
+	// TagsItself means that the provider adds tags of its own to the field with the tags, as
+	// upjet's TagInitializer does.
 	TagsItself bool `json:"tagsItself,omitempty"`
-	// Gone is what the provider tells in addition of one that somebody deleted at the
-	// cloud. Left out, the provider sees it no more: then the cloud-controller-manager
-	// deletes its Node.
+	// Gone has the fields of status.atProvider that differ once the VM was deleted at the cloud.
+	// Left out, the provider no longer finds the VM, and the cloud-controller-manager deletes its
+	// Node.
 	Gone map[string]any `json:"gone,omitempty"`
-	// Interrupted is what the provider tells in addition of a spot VM that the cloud stopped.
-	// Left out, the cloud stops none.
+	// Interrupted has the fields of status.atProvider that differ once the cloud stopped the spot
+	// VM. Left out, the cloud stops none.
 	Interrupted map[string]any `json:"interrupted,omitempty"`
-	// VM is left out of what is none, such as a network interface.
+	// VM is left out for a companion, such as a network interface.
 	VM *VM `json:"vm,omitempty"`
 }
 
-// GroupVersionKind of the resource.
+// GroupVersionKind returns the kind of the resource.
 func (r Resource) GroupVersionKind() schema.GroupVersionKind {
 	return schema.FromAPIVersionAndKind(r.APIVersion, r.Kind)
 }
 
-// A VM is what a cloud makes of a resource.
+// A VM is how a cloud creates a VM from a resource.
 type VM struct {
 	// Name is a template of the host name. The default is the resource's name.
 	Name string `json:"name,omitempty"`
-	// UserData is where the cloud finds it.
+	// UserData is the field with the user data.
 	UserData UserData `json:"userData"`
-	// Tags is where the cloud finds them.
+	// Tags is the field with the tags.
 	Tags Tags `json:"tags"`
-	// Metadata is what the metadata service answers.
+	// Metadata are the answers of the metadata service.
 	Metadata []Answer `json:"metadata,omitempty"`
-	// ProviderID is a template of what the cloud-controller-manager writes on the Node of
-	// a kubelet that registers none.
+	// ProviderID is a template of the providerID that the cloud-controller-manager writes to a Node
+	// whose kubelet registers none.
 	ProviderID string `json:"providerID,omitempty"`
 }
 
-// UserData in a resource.
+// UserData is the field of a resource with the user data.
 type UserData struct {
-	// Path of the field, of which the last [*] stands for any element of a list. It holds
-	// the user data, or the name of a Secret.
+	// Path of the field. Its last [*] stands for any element of a list. The field holds the user
+	// data, or the name of a Secret.
 	Path string `json:"path"`
 	// SecretKey is the key in the Secret that the field names.
 	SecretKey string `json:"secretKey,omitempty"`
-	// Base64 is how the user data is encoded there.
+	// Base64 means that the user data is encoded in Base64.
 	Base64 bool `json:"base64,omitempty"`
 }
 
-// Tags in a resource.
+// Tags is the field of a resource with the tags.
 type Tags struct {
-	// Path of the field: a map, or a list of words.
+	// Path of the field, which is a map or a list of words.
 	Path string `json:"path"`
 	// Separator of key and value in a word.
 	Separator string `json:"separator,omitempty"`
-	// OfAccount means that a tag is an object of the account, which outlives the VMs that have
-	// it: a VM has only tags that many have, and is found by its name.
+	// OfAccount means that a tag is an object of the account and outlives the VMs that have it. So
+	// a VM has only tags that it shares with many VMs, and is found by its name.
 	OfAccount bool `json:"ofAccount,omitempty"`
 }
 
 // An Answer of a metadata service.
 type Answer struct {
-	// URL that is asked for, by Method with the Headers.
+	// URL of the request.
 	URL string `json:"url"`
 	// Method is GET by default.
 	Method string `json:"method,omitempty"`
-	// Headers that must be there, with values that are templates.
+	// Headers that the request must have. Their values are templates.
 	Headers map[string]string `json:"headers,omitempty"`
-	// Text is a template of what is answered.
+	// Text is a template of the answer.
 	Text string `json:"text"`
 }
 
-// A Refusal is an error of a creation, or what the provider tells of a VM that is created
-// and does not come to run.
+// A Refusal is an error of a creation, or the status.atProvider of a VM that is created and never
+// runs.
 type Refusal struct {
 	Error      string         `json:"error,omitempty"`
 	AtProvider map[string]any `json:"atProvider,omitempty"`
 }
 
-// Read a description.
+// Read reads a description from a file, and validates it.
 func Read(file string) (*Description, error) {
 	b, err := os.ReadFile(file)
 	if err != nil {
@@ -258,7 +260,7 @@ func (d *Description) validate() field.ErrorList {
 // Codes of refusals.
 var Codes = []fn.ErrorCode{fn.ErrorCapacityExhausted, fn.ErrorQuotaExceeded, fn.ErrorInvalidRequest, fn.ErrorPermissionDenied, fn.ErrorThrottled}
 
-// VM resource of the description.
+// VM returns the resource of the description that is the VM.
 func (d *Description) VM() *Resource {
 	i := slices.IndexFunc(d.Resources, func(r Resource) bool { return r.VM != nil })
 	return &d.Resources[i]

@@ -6,7 +6,7 @@ import (
 	"text/template"
 )
 
-// expand all templates in a value.
+// expand expands all templates in a value.
 func expand(value any, data map[string]any) (any, error) {
 	switch v := value.(type) {
 	case string:
@@ -35,7 +35,7 @@ func expand(value any, data map[string]any) (any, error) {
 	return value, nil
 }
 
-// text of a template. What it names must be there.
+// text expands a template. Each name in it must have a value.
 func text(t string, data map[string]any) (string, error) {
 	if !strings.Contains(t, "{{") {
 		return t, nil

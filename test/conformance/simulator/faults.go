@@ -9,12 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// failToPlace a VM that was accepted.
+// failToPlace fails a VM that was accepted, and returns the error of its creation.
 func (c *cloud) failToPlace(ctx context.Context, t *thing) error {
 	t.hasNoAddress()
+	t.failed = c.FailedAllocation.Stays
 	c.add(t)
 	if !c.FailedAllocation.Stays {
-		// The provider sees for a moment that it is there.
+		// The VM exists at the cloud for a moment.
 		if err := c.awaitStart(ctx, &thing{startsUntil: time.Now().Add(startTime)}); err != nil {
 			return err
 		}
@@ -31,7 +32,7 @@ func (c *cloud) isFailing(t *thing) bool {
 	return c.failing[t.machine]
 }
 
-// failAllocation of the VM of a Machine.
+// failAllocation makes the cloud accept the VM of a Machine and then fail to place it.
 func (c *cloud) failAllocation(machine types.NamespacedName) error {
 	if c.FailedAllocation == nil {
 		return fmt.Errorf("the description has no failedAllocation")

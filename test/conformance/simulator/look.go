@@ -11,9 +11,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// intervalOf a managed resource, after which the provider looks at it again. Slow clouds have an old
-// provider. The interval of the managed reconciler honours the annotation, which the
-// crossplane-runtime of some providers does not.
+// intervalOf returns the interval after which the provider observes a managed resource again. The
+// managed reconciler's interval honours the annotation. The provider ignores it if it has an old
+// crossplane-runtime, as in a namespace with slow VMs.
 func (c *cloud) intervalOf(mg xpresource.Managed, interval time.Duration) time.Duration {
 	switch p := c.Poll; {
 	case p.UntilReady != nil && mg.GetCondition(xpv2.TypeReady).Status != corev1.ConditionTrue:
@@ -25,8 +25,8 @@ func (c *cloud) intervalOf(mg xpresource.Managed, interval time.Duration) time.D
 	}
 }
 
-// isReady reports whether the provider counts a thing as Ready. provider-kubernetes does so at once,
-// unless the Object asks it to look for a sign.
+// isReady reports whether the provider counts a thing as Ready. provider-kubernetes does so at
+// once, unless the readiness policy of the Object names a condition to wait for.
 func (c *cloud) isReady(kind *Resource, id string, m *managedResource) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -38,7 +38,7 @@ func (c *cloud) isReady(kind *Resource, id string, m *managedResource) bool {
 	return policy != "DeriveFromCelQuery" || t.waits == nil && !t.isStarting(time.Now())
 }
 
-// A tagger adds to the tags of a resource what upjet's does.
+// A tagger adds the tags to a resource that upjet's TagInitializer adds.
 type tagger struct {
 	kind   *Resource
 	client client.Client

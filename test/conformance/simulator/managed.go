@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// managedResource of any kind.
+// managedResource is a managed resource of any kind.
 type managedResource struct {
 	unstructured.Unstructured
 }
@@ -36,7 +36,7 @@ func (m *managedResource) get(path string, into any) bool {
 
 func (m *managedResource) set(path string, value any) {
 	if err := fieldpath.Pave(m.Object).SetValue(path, value); err != nil {
-		panic(err) // A path of ours.
+		panic(err) // Only this package and the descriptions have paths.
 	}
 }
 
@@ -87,8 +87,8 @@ func (m *managedResource) SetWriteConnectionSecretToReference(r *xpv2.LocalSecre
 	m.set("spec.writeConnectionSecretToRef", r)
 }
 
-// kindManager is a manager for a reconciler of one kind, whose objects are made without
-// knowing theirs.
+// kindManager is a manager for the reconciler of one kind, which creates objects without their
+// kind. The client sets it.
 type kindManager struct {
 	manager.Manager
 	client *kindClient

@@ -17,10 +17,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// keyOfPassword in the Secret with the credentials.
+// keyOfPassword is the key in the Secret with the credentials.
 const keyOfPassword = "credentials"
 
-// A connector reads the credentials anew for each reconcile, as providers do.
+// A connector reads the credentials at each reconcile, as providers do.
 type connector struct {
 	cloud  *cloud
 	kind   *Resource
@@ -46,7 +46,8 @@ func (c *connector) Connect(ctx context.Context, mg xpresource.Managed) (managed
 	return e, nil
 }
 
-// credentials of a managed resource: the name of its ProviderConfig, and the password.
+// credentials returns the credentials of a managed resource: the name of its ProviderConfig, and
+// the password.
 func (c *connector) credentials(ctx context.Context, m *managedResource) (config, password string, err error) {
 	pc := c.cloud.ProviderConfig
 	ref := m.GetProviderConfigReference()
@@ -77,12 +78,12 @@ func (c *connector) credentials(ctx context.Context, m *managedResource) (config
 	return ref.Name, string(s.Data[keyOfPassword]), nil
 }
 
-// An external is a provider that waits for its cloud.
+// An external is the client of a provider that waits for its cloud.
 type external struct {
 	cloud    *cloud
 	kind     *Resource
 	restarts *restarts
-	// denied is what the cloud says to the credentials, if it does not take them.
+	// denied is the error of the cloud for the credentials, nil if the cloud accepts them.
 	denied error
 }
 
@@ -95,7 +96,11 @@ func (e *external) Observe(ctx context.Context, mg xpresource.Managed) (managed.
 	if e.denied != nil {
 		return managed.ExternalObservation{}, e.denied
 	}
-	atProvider, err := e.cloud.observe(e.kind, id)
+	place, err := placeOf(e.kind, m)
+	if err != nil {
+		return managed.ExternalObservation{}, err
+	}
+	atProvider, err := e.cloud.observe(e.kind, id, place)
 	if err != nil || atProvider == nil {
 		return managed.ExternalObservation{}, err
 	}
@@ -108,7 +113,8 @@ func (e *external) Observe(ctx context.Context, mg xpresource.Managed) (managed.
 	return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true, ResourceLateInitialized: e.lateInitialize(m)}, nil
 }
 
-// lateInitialize fills fields in from the cloud, as upjet does, and reports whether one was missing.
+// lateInitialize sets missing fields from the cloud, as upjet does, and reports whether one was
+// missing.
 func (e *external) lateInitialize(m *managedResource) bool {
 	missing := false
 	for field, value := range e.kind.LateInitialized {
@@ -149,14 +155,18 @@ func (e *external) Update(context.Context, xpresource.Managed) (managed.External
 
 func (e *external) Delete(ctx context.Context, mg xpresource.Managed) (managed.ExternalDelete, error) {
 	mg.SetConditions(xpv2.Deleting())
-	return managed.ExternalDelete{}, e.delete(ctx, meta.GetExternalName(mg))
+	return managed.ExternalDelete{}, e.delete(ctx, mg.(*managedResource))
 }
 
-func (e *external) delete(ctx context.Context, id string) error {
+func (e *external) delete(ctx context.Context, m *managedResource) error {
 	if e.denied != nil {
 		return e.denied
 	}
-	return e.cloud.remove(ctx, e.kind, id)
+	place, err := placeOf(e.kind, m)
+	if err != nil {
+		return err
+	}
+	return e.cloud.remove(ctx, e.kind, meta.GetExternalName(m), place)
 }
 
 func (e *external) Disconnect(context.Context) error { return nil }

@@ -9,17 +9,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// downTime is how long a provider takes to start again.
+// downTime is how long a provider takes to restart.
 const downTime = 3 * time.Second
 
-// errDied is the end of a call of a process that died in it.
+// errDied is the result of a call during which the process died.
 var errDied = errors.New("the process of the provider died")
 
-// restarts of a provider, as the Machines of one namespace see them: the others have a process of
-// their own.
+// restarts are the restarts of a provider. The Machines of each namespace have a process of their
+// own, so that a restart affects no other namespace.
 type restarts struct {
 	mu sync.Mutex
-	// due are the namespaces whose next VM is the last thing that the process creates.
+	// due are the namespaces whose process dies once it has created its next VM.
 	due map[string]bool
 	// downUntil is when the process runs again, and died how often it died.
 	downUntil map[string]time.Time
@@ -32,14 +32,14 @@ func newRestarts(onDeath func(namespace string)) *restarts {
 	return &restarts{onDeath: onDeath, due: map[string]bool{}, downUntil: map[string]time.Time{}, died: map[string]int{}}
 }
 
-// at the next creation.
+// at makes the process of a namespace die at the next creation.
 func (r *restarts) at(namespace string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.due[namespace] = true
 }
 
-// die if it is time to.
+// die reports whether the process of a namespace is due to die, and makes it die if so.
 func (r *restarts) die(namespace string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -59,7 +59,7 @@ func (r *restarts) count(namespace string) int {
 	return r.died[namespace]
 }
 
-// untilUp is how long it takes until the process runs again, 0 if it runs.
+// untilUp returns the time until the process runs again, 0 if it runs.
 func (r *restarts) untilUp(namespace string) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -68,8 +68,8 @@ func (r *restarts) untilUp(namespace string) time.Duration {
 
 type processKey struct{}
 
-// reconcilerOf a process that may die: one that died writes nothing any more, and one that starts
-// again looks at all that there is.
+// reconcilerOf returns the reconciler of a process that may die. A dead process writes nothing.
+// After the restart, it reconciles all resources.
 func (r *restarts) reconcilerOf(of reconcile.Reconciler) reconcile.Reconciler {
 	return reconcile.Func(func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 		if wait := r.untilUp(req.Namespace); wait > 0 {
@@ -85,7 +85,7 @@ func (r *restarts) reconcilerOf(of reconcile.Reconciler) reconcile.Reconciler {
 	})
 }
 
-// endProcess that runs a reconcile.
+// endProcess ends the process that runs a reconcile.
 func endProcess(ctx context.Context) {
 	if end, ok := ctx.Value(processKey{}).(context.CancelFunc); ok {
 		end()

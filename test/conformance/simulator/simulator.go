@@ -34,8 +34,8 @@ import (
 	"github.com/drover-dev/drover/test/kit/guest"
 )
 
-// Times of a provider. Its cloud is near. The poll interval is the default of upjet and
-// provider-kubernetes: no test waits for it.
+// Times of a provider. The backoff is short, because its cloud is local. The poll interval is the
+// default of upjet and provider-kubernetes: no test waits for it.
 const (
 	pollInterval = 10 * time.Minute
 	minBackoff   = 200 * time.Millisecond
@@ -56,7 +56,7 @@ type Simulator struct {
 	restarts        *restarts
 }
 
-// Start to play a description on a control plane whose CRDs are installed.
+// Start starts a Simulator that plays a description, on a control plane with its CRDs.
 func Start(config *rest.Config, d *Description, host *guest.Host) (*Simulator, error) {
 	scheme := runtime.NewScheme()
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
@@ -85,7 +85,7 @@ func Start(config *rest.Config, d *Description, host *guest.Host) (*Simulator, e
 	return s, nil
 }
 
-// Stop playing. What is at the cloud stays.
+// Stop stops the Simulator. The cloud keeps its VMs and companions.
 func (s *Simulator) Stop() {
 	s.stop()
 	s.done.Wait()
@@ -102,7 +102,7 @@ func (s *Simulator) play(life context.Context, m manager.Manager, kind *Resource
 	}
 	options := []managed.ReconcilerOption{
 		managed.WithExternalConnector(c), managed.WithPollInterval(pollInterval), managed.WithPollIntervalHook(s.cloud.intervalOf),
-		// The cloud knows at once of what it created.
+		// The cloud finds a resource as soon as it has created it.
 		managed.WithCreationGracePeriod(0),
 	}
 	var initializers []managed.Initializer
@@ -125,7 +125,7 @@ func (s *Simulator) play(life context.Context, m manager.Manager, kind *Resource
 	watched.SetGroupVersionKind(gvk)
 	return ctrl.NewControllerManagedBy(m).
 		Named(strings.ToLower(s.cloud.Provider+"-"+kind.Kind)).
-		// As providers do: what they write to a status does not wake them.
+		// As in real providers, a write to a status enqueues no reconcile.
 		WithEventFilter(xpresource.DesiredStateChanged()).
 		Watches(watched, events).
 		WithOptions(controller.Options{
@@ -136,65 +136,71 @@ func (s *Simulator) play(life context.Context, m manager.Manager, kind *Resource
 		Complete(r)
 }
 
-// VMs that the cloud has for the Machines of a namespace.
+// VMs returns the VMs that the cloud has for the Machines of a namespace.
 func (s *Simulator) VMs(namespace string) []CloudVM { return s.cloud.vms(namespace) }
 
-// Beside VMs are the things that are none, such as network interfaces, for the Machines of
-// a namespace, and which of them were to be deleted while their VM was there.
+// Beside returns the companions of the Machines of a namespace, and a description of each attempt
+// to delete one while its VM used it.
 func (s *Simulator) Beside(namespace string) (things, torn []string) {
 	return s.cloud.beside(namespace)
 }
 
-// Refuse to create the VM of a Machine, until Accept.
+// Companions returns the companions of the Machines of a namespace, as the cloud has them.
+func (s *Simulator) Companions(namespace string) []Companion { return s.cloud.companions(namespace) }
+
+// Refuse makes the cloud refuse the VM of a Machine, until Accept.
 func (s *Simulator) Refuse(machine types.NamespacedName, code fn.ErrorCode) error {
 	return s.cloud.refuse(machine, code)
 }
 
-// Accept what was refused. The provider tries again by itself.
+// Accept ends the refusal or the failing allocation of the VM of a Machine. The provider retries by
+// itself.
 func (s *Simulator) Accept(ctx context.Context, machine types.NamespacedName) error {
 	return s.cloud.accept(ctx, machine)
 }
 
-// Lose a VM: somebody deletes it at the cloud. The provider is not told.
+// Lose deletes a VM at the cloud without the provider, which gets no notification.
 func (s *Simulator) Lose(ctx context.Context, id string) error { return s.cloud.lose(ctx, id) }
 
-// Interrupt a spot VM: the cloud stops it, and shows that to a provider that looks. Its Node
-// stays.
+// Interrupt makes the cloud stop a spot VM. A provider that observes the VM then shows that. The
+// Node stays.
 func (s *Simulator) Interrupt(ctx context.Context, id string) error {
 	return s.cloud.interrupt(ctx, id)
 }
 
-// PassOver a VM that somebody deletes at the cloud: its provider shows it as it was, and its Node
-// stays.
+// PassOver deletes a VM at the cloud without the provider, which still shows the old state. The
+// Node stays.
 func (s *Simulator) PassOver(ctx context.Context, id string) error { return s.cloud.pass(ctx, id) }
 
-// AddVM that no provider created, for the Machines of a namespace. It returns its external name.
+// AddVM adds a VM that no provider created, for the Machines of a namespace. It returns its
+// external name.
 func (s *Simulator) AddVM(namespace, name string, tags map[string]string, forProvider map[string]any) (string, error) {
 	return s.cloud.addVM(namespace, name, tags, forProvider)
 }
 
-// FailAllocation of the VM of a Machine, until Accept.
+// FailAllocation makes the cloud accept the VM of a Machine and then fail to place it, until
+// Accept.
 func (s *Simulator) FailAllocation(machine types.NamespacedName) error {
 	return s.cloud.failAllocation(machine)
 }
 
-// AskedFor is how often the cloud was asked to create the VM of a Machine.
+// AskedFor returns how often the provider requested the VM of a Machine.
 func (s *Simulator) AskedFor(machine types.NamespacedName) int { return s.cloud.askedFor(machine) }
 
-// SlowDown has the VMs of a namespace take so long to start, and its provider ignore the annotation
-// poll-interval as one with an older crossplane-runtime does.
+// SlowDown makes the VMs of a namespace take this long to start. Their provider then ignores the
+// annotation poll-interval, as one with an older crossplane-runtime does.
 func (s *Simulator) SlowDown(namespace string, start time.Duration) {
 	s.cloud.slowDown(namespace, start)
 }
 
-// DieAtCreation has the provider of a namespace die when the cloud created its next VM, before
-// the provider could record that, and start again.
+// DieAtCreation makes the provider of a namespace die when the cloud has created its next VM and
+// the provider has not recorded it yet. The provider then restarts.
 func (s *Simulator) DieAtCreation(namespace string) { s.restarts.at(namespace) }
 
-// Died is how often the provider of a namespace died.
+// Died returns how often the provider of a namespace died.
 func (s *Simulator) Died(namespace string) int { return s.restarts.count(namespace) }
 
-// RunWithPolicies starts the provider of a namespace again, with management policies or without.
+// RunWithPolicies restarts the provider of a namespace, with management policies or without.
 func (s *Simulator) RunWithPolicies(ctx context.Context, namespace string, enabled bool) error {
 	if enabled {
 		s.withoutPolicies.Delete(namespace)
@@ -204,10 +210,11 @@ func (s *Simulator) RunWithPolicies(ctx context.Context, namespace string, enabl
 	return s.poke(ctx, namespace)
 }
 
-// Admit the account of a ProviderConfig by a password, and by no other.
+// Admit sets the only password that the cloud accepts from a ProviderConfig.
 func (s *Simulator) Admit(config, password string) { s.cloud.admit(config, password) }
 
-// startAgain after a death: a process that starts looks at all that there is.
+// startAgain restarts the provider of a namespace after its death: a process that starts reconciles
+// all resources.
 func (s *Simulator) startAgain(life context.Context, namespace string) {
 	s.done.Go(func() {
 		select {
@@ -218,7 +225,7 @@ func (s *Simulator) startAgain(life context.Context, namespace string) {
 	})
 }
 
-// poke the provider to look now.
+// poke enqueues a reconcile of all resources of a namespace.
 func (s *Simulator) poke(ctx context.Context, namespace string, options ...client.ListOption) error {
 	for gvk, events := range s.events {
 		l := &unstructured.UnstructuredList{}
@@ -233,8 +240,8 @@ func (s *Simulator) poke(ctx context.Context, namespace string, options ...clien
 	return nil
 }
 
-// Objects that Crossplane would make when the provider's package is installed: the kind
-// of its configurations, and the right of Crossplane to compose its resources.
+// Objects returns the objects that Crossplane would create for the provider's package: the kind of
+// its configurations, and the right of Crossplane to compose its resources.
 func (d *Description) Objects() []client.Object {
 	gvk := schema.FromAPIVersionAndKind(d.ProviderConfig.APIVersion, d.ProviderConfig.Kind)
 	plural := strings.ToLower(gvk.Kind) + "s"

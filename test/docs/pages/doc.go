@@ -1,3 +1,3 @@
-// Package pages checks the Markdown of the repository without running anything: links lead to files and
-// headings that exist, and diagrams are of a form that Mermaid reads.
+// Package pages checks the Markdown of the repository without running its commands: links lead to
+// files and headings that exist, and Mermaid can parse the diagrams.
 package pages

@@ -79,8 +79,8 @@ func anchor(text string) string {
 	return strings.ReplaceAll(noAnchor.ReplaceAllString(strings.ToLower(text), ""), " ", "-")
 }
 
-// DeadLinks returns an error for each link that leads nowhere. Pages has the text of each page by its
-// path in the repository; exists reports whether there is another file or folder.
+// DeadLinks returns an error for each link without a target. Pages has the text of each page by
+// its path in the repository; exists reports whether the repository has another file or folder.
 func DeadLinks(pages map[string]string, exists func(path string) bool) []string {
 	anchors := map[string]map[string]bool{}
 	for name, text := range pages {

@@ -44,8 +44,8 @@ var (
 	node        = regexp.MustCompile(`^\w+(?:[\[({].*)?$`)
 )
 
-// Problems returns the lines of a diagram that Mermaid would not read, or would not read as meant. It
-// knows flowcharts, sequences and states, as far as the docs use them.
+// Problems returns the lines of a diagram that Mermaid cannot parse, or would parse differently
+// than meant. It supports the parts of flowcharts, sequence and state diagrams that the docs use.
 func (d Diagram) Problems() []string {
 	var out []string
 	problem := func(i int, format string, args ...any) {
@@ -91,7 +91,7 @@ func (d Diagram) Problems() []string {
 	return out
 }
 
-// ofSequence is why a line of a sequence is wrong, empty if it is not.
+// ofSequence returns why a line of a sequence diagram is wrong, empty if it is correct.
 func ofSequence(line string, known map[string]bool, open int) string {
 	var named []string
 	switch {
@@ -121,7 +121,7 @@ func ofSequence(line string, known map[string]bool, open int) string {
 	return ""
 }
 
-// ofFlowchart is why a line of a flowchart is wrong, empty if it is not.
+// ofFlowchart returns why a line of a flowchart is wrong, empty if it is correct.
 func ofFlowchart(line string) string {
 	if strings.Count(line, `"`)%2 != 0 {
 		return "a quotation mark is missing"

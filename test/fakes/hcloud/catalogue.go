@@ -36,7 +36,7 @@ const (
 
 var catalogued = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// images that suit the architecture that is asked for.
+// images of the requested architecture.
 func (c *call) images() []schema.Image {
 	ubuntu := "ubuntu-24.04"
 	all := []schema.Image{

@@ -10,7 +10,7 @@ import (
 	"github.com/drover-dev/drover/test/fakes"
 )
 
-// A Booted server is what a hook is told.
+// A Booted server is passed to the hooks.
 type Booted struct {
 	ID       int64
 	Name     string
@@ -19,22 +19,22 @@ type Booted struct {
 	IPv4     string
 }
 
-// Options of a cloud. The zero value has nothing but the catalogue.
+// Options of a cloud. The zero value has only the catalogue.
 type Options struct {
-	// Projects by their tokens: all that read and write.
+	// Projects by their tokens that may read and write.
 	Projects map[string]string
 	// ReadOnly are projects by tokens that may only read.
 	ReadOnly map[string]string
-	// Step is how long an action takes: a server runs after two. Default 0.
+	// Step is the duration of an action: a server runs after two. Default 0.
 	Step time.Duration
-	// ServerLimit of each project. Default 0: none.
+	// ServerLimit is the maximum number of servers per project. Default 0: no limit.
 	ServerLimit int
-	// RateLimit of each project: calls that may be made at once, of which one comes back
-	// every Refill. Default 0: no limit.
+	// RateLimit is the number of calls that a project may make at once. It regains one per Refill.
+	// Default 0: no limit.
 	RateLimit int
 	Refill    time.Duration
-	// Boot is called when a server begins to run, before the call that asked for it is
-	// answered, and Stop when it is deleted. They may be called at the same time, for
+	// Boot is called when a server starts to run, before the call that requested the server is
+	// answered. Stop is called when it is deleted. The hooks may run at the same time, for
 	// different servers.
 	Boot func(Booted)
 	Stop func(Booted)
@@ -70,8 +70,8 @@ type server struct {
 	userData  string
 	privateIP string
 	booted    bool
-	// startsAt and runsAt are when it is created and when it is started; goneAt is set
-	// when it is deleted.
+	// startsAt and runsAt are the end of its creation and of its start. goneAt is the end of its
+	// deletion, zero if no deletion was requested.
 	startsAt, runsAt, goneAt time.Time
 	off                      bool
 }
@@ -116,14 +116,14 @@ func (c *Cloud) Revoke(value string) {
 	delete(c.tokens, value)
 }
 
-// SellOut a server type at a location.
+// SellOut makes a server type unavailable at a location.
 func (c *Cloud) SellOut(serverType, location string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.soldOut[serverType+"@"+location] = true
 }
 
-// Servers of a project that are there, by name.
+// Servers of a project that exist, by name.
 func (c *Cloud) Servers(name string) map[string]schema.Server {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -136,7 +136,7 @@ func (c *Cloud) Servers(name string) map[string]schema.Server {
 	return out
 }
 
-// UserData that a server was made with.
+// UserData returns the user data that a server was created with.
 func (c *Cloud) UserData(id int64) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -156,7 +156,7 @@ func (c *Cloud) find(id int64) (*project, *server) {
 	return nil, nil
 }
 
-// SetPrivateIP that a server has in the network it is attached to.
+// SetPrivateIP sets the IP of a server in the network it is attached to.
 func (c *Cloud) SetPrivateIP(id int64, ip string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -168,7 +168,7 @@ func (c *Cloud) SetPrivateIP(id int64, ip string) {
 	}
 }
 
-// Create a server as its project's owner does, and return its ID.
+// Create a server like the owner of its project, and return its ID.
 func (c *Cloud) Create(project, name string, labels map[string]string) int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -178,7 +178,7 @@ func (c *Cloud) Create(project, name string, labels map[string]string) int64 {
 	return s.ID
 }
 
-// Lose a server, as if somebody had deleted it.
+// Lose deletes a server behind the provider's back.
 func (c *Cloud) Lose(id int64) {
 	c.mu.Lock()
 	p, gone := c.find(id)
@@ -202,10 +202,10 @@ func (c *Cloud) PowerOff(id int64) {
 
 func (c *Cloud) id() int64 { c.lastID++; return c.lastID }
 
-// there says whether a server is not yet gone.
+// there reports whether a server still exists.
 func (s *server) there(now time.Time) bool { return s.goneAt.IsZero() || now.Before(s.goneAt) }
 
-// view of a server as it is now.
+// view of a server as the API shows it now.
 func (s *server) view(now time.Time) schema.Server {
 	out := s.Server
 	switch {
@@ -265,7 +265,7 @@ func (a *action) view(now time.Time) schema.Action {
 	return out
 }
 
-// address is the nth of a range.
+// address is the nth address of a range.
 func address(prefix string, n int64) string {
 	a := netip.MustParsePrefix(prefix).Addr().As4()
 	a[2], a[3] = byte(n>>8), byte(n)

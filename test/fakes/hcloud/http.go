@@ -43,11 +43,11 @@ type call struct {
 	now     time.Time
 	query   url.Values
 	body    func(any) *failure
-	// after is done when the state is free again.
+	// after is called once the state is unlocked.
 	after []func()
 }
 
-// ServeHTTP answers a call of the API.
+// ServeHTTP answers an API call.
 func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name := callOf(r.Method, r.URL.Path)
 	body, err := io.ReadAll(r.Body)
@@ -152,7 +152,7 @@ func (c *call) route(h http.Header, r *http.Request, name string) (int, any, *fa
 	return 0, nil, fail(http.StatusNotFound, "not_found", "no such endpoint: %s", name)
 }
 
-// one resource by its ID, or those of the name that is asked for.
+// one returns the resource with the ID, or those with the requested name.
 func one[T any](c *call, id int64, kind string, all []T, of func(T) (int64, string)) (int, any, *failure) {
 	if id != 0 {
 		for _, t := range all {
@@ -171,7 +171,7 @@ func one[T any](c *call, id int64, kind string, all []T, of func(T) (int64, stri
 	return page(c, kind+"s", found)
 }
 
-// page of a list, with what the API tells of all pages.
+// page of a list, with the API's metadata about all pages.
 func page[T any](c *call, kind string, all []T) (int, any, *failure) {
 	at, per := 1, 25
 	if n, err := strconv.Atoi(c.query.Get("page")); err == nil {

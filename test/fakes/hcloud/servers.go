@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// maxUserData is the most that a server's user data may have, in bytes.
+// maxUserData is the maximum size of a server's user data, in bytes.
 const maxUserData = 32 << 10
 
 var (
@@ -49,7 +49,7 @@ func (c *call) createServer() (int, any, *failure) {
 	return http.StatusCreated, out, nil
 }
 
-// check a request as the API does.
+// check a request like the API.
 func (c *call) check(r schema.ServerCreateRequest) *failure {
 	there := 0
 	for _, s := range c.project.servers {

@@ -9,10 +9,10 @@ import (
 	"github.com/drover-dev/drover/test/fakes"
 )
 
-// A Fault is what goes wrong with calls.
+// A Fault makes calls fail.
 type Fault = fakes.Fault
 
-// A Booted server is what a hook is told.
+// A Booted server is passed to the hooks.
 type Booted struct {
 	ID, Name string
 	UserData string
@@ -21,28 +21,28 @@ type Booted struct {
 
 // Options of a cloud.
 type Options struct {
-	// URL that the cloud is reached by, for the catalogue of services.
+	// URL of the cloud, for the catalogue of services.
 	URL string
-	// Projects by the IDs of application credentials. The secret of one is "secret-of-"
+	// Projects by the IDs of application credentials. The secret of a credential is "secret-of-"
 	// and its ID.
 	Projects map[string]string
-	// Step is how long it takes to build a server, and to delete one. Default 0.
+	// Step is the time to build a server, and to delete one. Default 0.
 	Step time.Duration
-	// ServerLimit of each project. Default 0: none.
+	// ServerLimit is the maximum number of servers per project. Default 0: no limit.
 	ServerLimit int
-	// RateLimit of each project: calls that may be made at once, of which one comes back
-	// every Refill. Default 0: no limit.
+	// RateLimit is the number of calls that a project may make at once. It regains one per Refill.
+	// Default 0: no limit.
 	RateLimit int
 	Refill    time.Duration
-	// TokenLife is how long a token counts. Default 0: for ever.
+	// TokenLife is the lifetime of a token. Default 0: tokens do not expire.
 	TokenLife time.Duration
-	// Boot is called when a server is built, before the call that asked for it is
-	// answered, and Stop when it is deleted.
+	// Boot is called when a server is built, before the call that requested the server is
+	// answered. Stop is called when it is deleted.
 	Boot func(Booted)
 	Stop func(Booted)
 }
 
-// Names and IDs of what there is.
+// Names and IDs of the cloud's resources.
 const (
 	Flavor    = "m1.large"
 	FlavorID  = "11111111-0000-4000-8000-000000000001"
@@ -75,7 +75,7 @@ type token struct {
 type project struct {
 	servers map[string]*server
 	bucket  fakes.Bucket
-	// full means that no host has room for its servers.
+	// full means that no host has room for more servers of the project.
 	full bool
 }
 
@@ -118,14 +118,14 @@ func (c *Cloud) Revoke(id string) {
 	c.tokens = map[string]token{}
 }
 
-// SetFull says whether no host has room: servers that are asked for then fail.
+// SetFull sets whether all hosts are full: requested servers then fail.
 func (c *Cloud) SetFull(full bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.full = full
 }
 
-// SetProjectFull says whether no host has room for servers of a project.
+// SetProjectFull sets whether all hosts are full for the servers of a project.
 func (c *Cloud) SetProjectFull(name string, full bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -136,11 +136,11 @@ func (c *Cloud) SetProjectFull(name string, full bool) {
 type Server struct {
 	ID, Name, Status, Zone, IP, UserData string
 	Metadata                             map[string]string
-	// Deleting: it was asked to go.
+	// Deleting means that its deletion was requested.
 	Deleting bool
 }
 
-// Servers of a project that are there, by name.
+// Servers of a project that exist, by name.
 func (c *Cloud) Servers(name string) map[string]Server {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -162,7 +162,7 @@ func (c *Cloud) find(id string) *server {
 	return nil
 }
 
-// Lose a server, as if somebody had deleted it.
+// Lose deletes a server behind the provider's back.
 func (c *Cloud) Lose(id string) {
 	c.mu.Lock()
 	s := c.find(id)
@@ -184,7 +184,7 @@ func (c *Cloud) PowerOff(id string) {
 	}
 }
 
-// SetConsole of a server: what it has written.
+// SetConsole sets the console output of a server.
 func (c *Cloud) SetConsole(id, text string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -193,7 +193,7 @@ func (c *Cloud) SetConsole(id, text string) {
 	}
 }
 
-// ConsoleReads is how often the console of a server was requested.
+// ConsoleReads is the number of requests for a server's console.
 func (c *Cloud) ConsoleReads(id string) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -221,7 +221,7 @@ func (c *Cloud) SetIPv6(id, ip string) {
 	}
 }
 
-// Create a server as its project's owner does, and return its ID.
+// Create a server like the owner of its project, and return its ID.
 func (c *Cloud) Create(name, called string, metadata map[string]string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -34,7 +34,7 @@ type call struct {
 	body    []byte
 	id      string
 	header  http.Header
-	// after is done when the state is free again.
+	// after is called once the state is unlocked.
 	after []func()
 }
 

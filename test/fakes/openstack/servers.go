@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// maxUserData is the most that a server's user data may have, in bytes of base64, and
-// maxMetadata the most characters of a key or value of metadata.
+// maxUserData is the maximum size of a server's user data, in bytes of base64, and maxMetadata
+// the maximum length of a key or value of metadata, in characters.
 const (
 	maxUserData = 65535
 	maxMetadata = 255
 )
 
-// pageSize is how many servers are listed at once.
+// pageSize is the number of servers per page.
 const pageSize = 20
 
 func (c *call) view(s *server) map[string]any {
@@ -65,7 +65,7 @@ func (c *call) getServer() (int, any, *failure) {
 	return http.StatusOK, map[string]any{"server": c.view(s)}, nil
 }
 
-// listServers by pages: the next begins after the marker.
+// listServers by pages: the next page begins after the marker.
 func (c *call) listServers() (int, any, *failure) {
 	found := []any{}
 	var last string
@@ -83,7 +83,7 @@ func (c *call) listServers() (int, any, *failure) {
 	return http.StatusOK, map[string]any{"servers": found}, nil
 }
 
-// request for a server. Networks are a list, or a word.
+// request for a server. Networks are a list or a keyword.
 type request struct {
 	Name           string            `json:"name"`
 	ImageRef       string            `json:"imageRef"`
@@ -136,7 +136,7 @@ func (c *call) createServer() (int, any, *failure) {
 	return http.StatusAccepted, map[string]any{"server": map[string]any{"id": s.id, "links": []any{}, "OS-DCF:diskConfig": "MANUAL", "security_groups": []any{}}}, nil
 }
 
-// check a request as Nova does.
+// check a request like Nova.
 func (c *call) check(r request) *failure {
 	there := 0
 	for _, s := range c.project.servers {
@@ -176,7 +176,7 @@ func (c *call) deleteServer() (int, any, *failure) {
 	return http.StatusNoContent, nil, nil
 }
 
-// act on a server. Of the actions there is the one that shows its console.
+// act on a server. The only supported action shows its console.
 func (c *call) act() (int, any, *failure) {
 	var in struct {
 		Console *struct {

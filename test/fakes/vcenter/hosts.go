@@ -11,11 +11,11 @@ import (
 
 // running is a VM that its host runs.
 type running struct {
-	// off is closed when the VM shall run no more, and ended when it does not.
+	// off is closed when the VM shall stop, and ended once it has stopped.
 	off, ended chan struct{}
 }
 
-// runVMs that are powered on, until ctx is done.
+// runVMs runs the powered-on VMs until ctx is done.
 func (v *VCenter) runVMs(ctx context.Context) {
 	t := time.NewTicker(interval)
 	defer t.Stop()
@@ -29,7 +29,7 @@ func (v *VCenter) runVMs(ctx context.Context) {
 	}
 }
 
-// look at which VMs are powered on, and boot and stop guests accordingly.
+// look for changes of the power states, and boot and stop guests accordingly.
 func (v *VCenter) look(ctx context.Context) {
 	vms := v.vms()
 	v.mu.Lock()
@@ -50,7 +50,7 @@ func (v *VCenter) look(ctx context.Context) {
 		if !on[id] && !closed(r.off) {
 			close(r.off)
 		}
-		// A VM may be powered on again.
+		// Forget an ended VM, so that it can be powered on again.
 		if closed(r.ended) {
 			delete(v.running, id)
 		}
@@ -81,7 +81,8 @@ func (v *VCenter) run(ctx context.Context, vm Booted, r *running) {
 	}
 }
 
-// report what the tools in the guest do, by the keys that the simulator has for it.
+// report the address of a guest like its tools, by the keys that the simulator has for this
+// purpose.
 func (v *VCenter) report(ctx context.Context, vm Booted, ip string) error {
 	o := object.NewVirtualMachine(v.admin.Client, types.ManagedObjectReference{Type: "VirtualMachine", Value: vm.ID})
 	err := done(ctx)(o.Reconfigure(ctx, types.VirtualMachineConfigSpec{ExtraConfig: []types.BaseOptionValue{

@@ -13,15 +13,15 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// What there is in the datacenter DC0.
+// Inventory of the datacenter DC0.
 const (
 	template = "ubuntu-24.04"
 	folder   = "/DC0/vm/kubernetes"
 	pool     = "/DC0/host/cluster-a/Resources/kubernetes"
 )
 
-// furnish makes what examples/vsphere/machineclass.yaml names of what the simulator's model
-// has.
+// furnish creates the objects that examples/vsphere/machineclass.yaml names, from those of the
+// simulator's model.
 func (v *VCenter) furnish(ctx context.Context) error {
 	f, err := v.finder(ctx)
 	if err != nil {
@@ -94,7 +94,7 @@ func (v *VCenter) makeNetwork(ctx context.Context, f *find.Finder) error {
 	return done(ctx)(object.NewCommon(v.admin.Client, n.Reference()).Rename(ctx, "k8s-nodes"))
 }
 
-// makeDatastoreCluster of a datastore that has nothing of the template.
+// makeDatastoreCluster from a datastore that has no files of the template.
 func (v *VCenter) makeDatastoreCluster(ctx context.Context, f *find.Finder) error {
 	stores, err := f.Folder(ctx, "/DC0/datastore")
 	if err != nil {
@@ -144,7 +144,7 @@ func (v *VCenter) CreateFolder(ctx context.Context, name string) (string, error)
 	return folder + "/" + name, err
 }
 
-// done waits for the task that a call began.
+// done waits for the task that a call started.
 func done(ctx context.Context) func(*object.Task, error) error {
 	return func(t *object.Task, err error) error {
 		if err != nil {

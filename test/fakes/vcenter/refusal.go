@@ -11,16 +11,16 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// A Refusal of clones.
+// A Refusal makes clones fail.
 type Refusal struct {
-	// Match says which, by the names of the folder and of the VM that is to be.
+	// Match selects clones by the names of the folder and of the new VM.
 	Match func(folder, name string) bool
 	Fault types.BaseMethodFault
-	// ByTask says that the clone begins, and fails.
+	// ByTask means that the clone starts, and its task fails.
 	ByTask bool
 }
 
-// Refuse clones. What it returns ends it.
+// Refuse adds a refusal of clones. The returned function removes it.
 func (v *VCenter) Refuse(r Refusal) (mend func()) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -32,9 +32,9 @@ func (v *VCenter) Refuse(r Refusal) (mend func()) {
 	}
 }
 
-// Handle is a Handler of the simulator, which calls it before each method. A fault that it
-// returns is the answer: to the destruction of a clone that is being made. The simulator
-// shows it before it is done with it, and would panic; a vCenter refuses.
+// Handle is a Handler of the simulator, which calls it before each method and answers with the
+// returned fault. Handle refuses to destroy a VM that is being cloned, as a vCenter does. The
+// simulator lists this VM before the clone is complete, and would panic.
 func Handle(ctx *simulator.Context, m *simulator.Method) (mo.Reference, types.BaseMethodFault) {
 	if m.Name == "Destroy_Task" && cloning(ctx) {
 		return nil, &types.TaskInProgress{}
@@ -42,7 +42,7 @@ func Handle(ctx *simulator.Context, m *simulator.Method) (mo.Reference, types.Ba
 	return nil, nil
 }
 
-// cloning says whether a clone is being made.
+// cloning reports whether a clone is in progress.
 func cloning(ctx *simulator.Context) bool {
 	return slices.ContainsFunc(ctx.Map.AllReference("Task"), func(ref mo.Reference) (running bool) {
 		if t, ok := ref.(*simulator.Task); ok {
@@ -55,13 +55,13 @@ func cloning(ctx *simulator.Context) bool {
 	})
 }
 
-// A refusable template is cloned unless that is refused.
+// A refusable template is cloned unless a Refusal matches.
 type refusable struct {
 	*simulator.VirtualMachine
 	refusal func(ctx *simulator.Context, clone *types.CloneVM_Task) *Refusal
 }
 
-// CloneVMTask is called by its name.
+// CloneVMTask is called by the simulator, which finds it by its name.
 func (vm *refusable) CloneVMTask(ctx *simulator.Context, req *types.CloneVM_Task) soap.HasFault {
 	r := vm.refusal(ctx, req)
 	switch {

@@ -17,12 +17,12 @@ import (
 // root is the user of the tests themselves.
 var root = url.UserPassword("root", "root")
 
-// A Booted VM is what a hook is told.
+// A Booted VM is passed to the hooks.
 type Booted struct {
 	// ID is the managed object ID.
 	ID   string
 	Name string
-	// BIOSUUID is what the guest reads of its hardware.
+	// BIOSUUID is the UUID that the guest reads from its hardware.
 	BIOSUUID string
 	// UserData in plain text.
 	UserData []byte
@@ -30,16 +30,16 @@ type Booted struct {
 
 // Options of a vCenter.
 type Options struct {
-	// Boot is called when a VM begins to run, and returns its address, "" for none. Stop
-	// is called after Boot returned, when the VM runs no more. They may be called at the
-	// same time, for different VMs.
+	// Boot is called when a VM starts to run, and returns its address, empty for none. When the VM
+	// no longer runs and Boot has returned, Stop is called. The hooks may run at the same time,
+	// for different VMs.
 	Boot func(Booted) (ip string)
 	Stop func(Booted)
-	// Failed is told what went wrong when nobody waits for it. Optional.
+	// Failed gets the errors that no caller waits for. Optional.
 	Failed func(error)
 }
 
-// A VCenter listens on 127.0.0.1.
+// A VCenter is a fake vCenter that listens on 127.0.0.1.
 type VCenter struct {
 	opts   Options
 	model  *simulator.Model
@@ -54,7 +54,7 @@ type VCenter struct {
 	running   map[string]*running
 }
 
-// New makes a vCenter with the inventory. Close ends it.
+// New creates a vCenter with the inventory. Close stops it.
 func New(ctx context.Context, o Options) (*VCenter, error) {
 	v := &VCenter{opts: o, model: simulator.VPX(), passwords: map[string]string{}, running: map[string]*running{}}
 	v.model.Autostart, v.model.Host, v.model.ClusterHost, v.model.Machine, v.model.Datastore = false, 0, 1, 1, 2
@@ -81,7 +81,7 @@ func New(ctx context.Context, o Options) (*VCenter, error) {
 	return v, nil
 }
 
-// Close ends it, and calls no hook for VMs that run.
+// Close stops the vCenter. It calls no hook for the VMs that still run.
 func (v *VCenter) Close() {
 	v.end()
 	v.hosts.Wait()
@@ -92,12 +92,12 @@ func (v *VCenter) Close() {
 // Server is the host and port of its API.
 func (v *VCenter) Server() string { return v.server.URL.Host }
 
-// CA is the PEM bundle that its certificate is checked with.
+// CA is the PEM bundle that verifies its certificate.
 func (v *VCenter) CA() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: v.server.Certificate().Raw})
 }
 
-// SetPassword of an account. The simulator knows no rights: an account may do everything.
+// SetPassword of an account. The simulator has no permissions: each account may do everything.
 func (v *VCenter) SetPassword(user, password string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -113,7 +113,8 @@ func (v *VCenter) validLogin(l *types.Login) bool {
 
 func (v *VCenter) registry() *simulator.Registry { return v.model.Map() }
 
-// locks are taken on behalf of a context: one of its own for each that reads objects.
+// context returns a new context. The simulator locks objects by context, so concurrent readers
+// need a context each.
 func (v *VCenter) context() *simulator.Context {
 	return &simulator.Context{Context: context.Background(), Map: v.registry()}
 }
@@ -124,5 +125,5 @@ func (v *VCenter) failed(err error) {
 	}
 }
 
-// interval of looks at the VMs. They are in memory.
+// interval at which the VMs are polled. They are in memory.
 const interval = 100 * time.Millisecond

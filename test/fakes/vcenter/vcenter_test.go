@@ -19,7 +19,7 @@ import (
 	"github.com/drover-dev/drover/test/fakes/vcenter"
 )
 
-// patience with what is done in memory.
+// patience is the timeout for operations in memory.
 const patience = 2 * time.Minute
 
 func must(t *testing.T, err error) {

@@ -26,7 +26,7 @@ type VM struct {
 	runs   bool
 }
 
-// VMs of a folder, by its name. A VM that is being cloned is one of them.
+// VMs of a folder, by the folder's name. A VM that is being cloned is one of them.
 func (v *VCenter) VMs(folder string) []VM {
 	var out []VM
 	for _, vm := range v.vms() {
@@ -37,7 +37,7 @@ func (v *VCenter) VMs(folder string) []VM {
 	return out
 }
 
-// vms that there are, without the template.
+// vms that exist, without the template.
 func (v *VCenter) vms() []VM {
 	ctx := v.context()
 	names := v.attributeNames(ctx)
@@ -87,7 +87,7 @@ func (v *VCenter) attributeNames(ctx *simulator.Context) map[int32]string {
 	return out
 }
 
-// userData as cloud-init reads it. What it cannot read stays as it is.
+// userData as cloud-init reads it. Data that cannot be decoded is returned unchanged.
 func userData(config []types.BaseOptionValue) []byte {
 	kv := map[string]string{}
 	for _, o := range config {
@@ -108,8 +108,8 @@ func userData(config []types.BaseOptionValue) []byte {
 	return plain
 }
 
-// Create a VM in a folder, past the provider. It returns its instance UUID. It does not
-// run.
+// Create a VM in a folder without the provider, and return its instance UUID. The VM is not
+// powered on.
 func (v *VCenter) Create(ctx context.Context, path, name string, attributes map[string]string) (string, error) {
 	id := string(uuid.NewUUID())
 	f, err := v.finder(ctx)
@@ -170,8 +170,8 @@ func (v *VCenter) setAttributes(ctx context.Context, vm types.ManagedObjectRefer
 	return nil
 }
 
-// Lose a VM: somebody powers it off and deletes it. It waits until its guest has ended, and
-// returns the VM as it was.
+// Lose powers off and deletes a VM behind the provider's back. It waits until the guest has
+// ended, and returns the VM as it was.
 func (v *VCenter) Lose(ctx context.Context, instanceUUID string) (VM, error) {
 	for _, vm := range v.vms() {
 		if vm.InstanceUUID != instanceUUID {

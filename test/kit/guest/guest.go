@@ -19,35 +19,36 @@ import (
 	"github.com/drover-dev/drover/internal/localcloud"
 )
 
-// poll is how often the local cloud and the cluster are asked. Both are near.
+// poll is the interval of polling. The local cloud and the cluster are on the same computer.
 const poll = 200 * time.Millisecond
 
-// tag of a VM of the local cloud that is a guest. It carries no other, so that nobody
-// takes it for a VM that Drover made there.
+// tag of a VM of the local cloud that is a guest. The VM has no other tag, so that no component
+// mistakes it for a VM that Drover created there.
 const tag = "guest"
 
-// A Host boots guests at the local cloud. Its Nodes are those of one cluster.
+// A Host boots guests in the local cloud. Their Nodes are in one cluster.
 type Host struct {
 	Cloud *localcloud.Client
-	// Nodes of the cluster that guests join, for what a cloud-controller-manager does.
+	// Nodes is a client of the cluster that guests join, with the rights of a
+	// cloud-controller-manager.
 	Nodes client.Client
-	// Failed is told what went wrong when nobody waits for it.
+	// Failed gets the errors that no caller waits for.
 	Failed func(error)
 }
 
 // A Request for a guest.
 type Request struct {
-	// ID of the VM at its cloud. No two guests of a Host may have the same.
+	// ID of the VM in its cloud, unique per Host.
 	ID string
-	// Name of the VM, by which its Node is called.
+	// Name of the VM and of its Node.
 	Name string
-	// UserData as the cloud gives it to the VM: plain or gzip.
+	// UserData as the cloud passes it to the VM: plain or gzip.
 	UserData []byte
-	// Metadata is the cloud's metadata service as this VM sees it. It answers for every
-	// host that the VM asks by plain HTTP. Nil answers nothing.
+	// Metadata is the cloud's metadata service for this VM. It answers each plain HTTP request of
+	// the VM, to any host. Nil means that there is no service.
 	Metadata http.Handler
-	// ProviderID is what the cloud-controller-manager writes on the Node, if the kubelet
-	// has registered none. Empty stands for a cluster that has none.
+	// ProviderID is the ID that the cloud-controller-manager writes to the Node if the kubelet
+	// registers none. Empty means that the cluster has no cloud-controller-manager.
 	ProviderID string
 }
 
@@ -61,20 +62,19 @@ type Guest struct {
 	stop context.CancelFunc
 }
 
-// Boot a guest, and wait until it has its addresses. Its operating system comes up
-// after that.
+// Boot a guest, and wait until it has its addresses. Its operating system starts after that.
 func (h *Host) Boot(ctx context.Context, r Request) (*Guest, error) {
 	userData, err := plain(r.UserData)
 	if err != nil {
 		return nil, fmt.Errorf("user data of %s: %w", r.ID, err)
 	}
-	// What a real VM runs at its first boot.
+	// A real VM would run this script at its first boot.
 	userData, err = runProviderID(ctx, userData, r)
 	if err != nil {
 		return nil, fmt.Errorf("user data of %s: %w", r.ID, err)
 	}
 	tags := map[string]string{tag: r.ID}
-	// The local cloud would give every Node a providerID of its own.
+	// Otherwise the local cloud would give every Node its own kind of providerID.
 	if _, err := h.Cloud.CreateFault(ctx, localcloud.Fault{Kind: localcloud.FaultNoProviderID, Match: localcloud.FaultMatch{Tags: tags}}); err != nil {
 		return nil, err
 	}
@@ -110,7 +110,7 @@ func (g *Guest) IP() string {
 	return ""
 }
 
-// SecondOf the addresses of a guest is one that no other guest has, "" if it has none.
+// SecondOf returns a second address of the guest with this IP, unique per guest, or "".
 func SecondOf(ip string) string {
 	a, err := netip.ParseAddr(ip)
 	if err != nil || !a.Is4() {
@@ -120,7 +120,7 @@ func SecondOf(ip string) string {
 	return fmt.Sprintf("10.%d.%d.%d", (b[1]+50)%250, b[2], b[3])
 }
 
-// IPv6Of a guest is an address that no other guest has, "" if it has none.
+// IPv6Of returns an IPv6 address of the guest with this IP, unique per guest, or "".
 func IPv6Of(ip string) string {
 	a, err := netip.ParseAddr(ip)
 	if err != nil || !a.Is4() {
@@ -130,7 +130,7 @@ func IPv6Of(ip string) string {
 	return fmt.Sprintf("2001:db8::%x:%x", int(b[0])<<8|int(b[1]), int(b[2])<<8|int(b[3]))
 }
 
-// Stop pulls the plug. The guest is gone, and its Node is not.
+// Stop the guest as if its power failed. The VM is deleted, and its Node stays.
 func (g *Guest) Stop(ctx context.Context) error {
 	g.stop()
 	if err := g.host.Cloud.DeleteVM(ctx, g.VM.ID); err != nil && !localcloud.IsNotFound(err) {
@@ -139,13 +139,14 @@ func (g *Guest) Stop(ctx context.Context) error {
 	return nil
 }
 
-// DeleteNode is what a cloud-controller-manager does when its cloud has the VM no more.
+// DeleteNode deletes the Node as a cloud-controller-manager does after the VM is deleted at its
+// cloud.
 func (g *Guest) DeleteNode(ctx context.Context) error {
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: g.Name}}
 	return client.IgnoreNotFound(g.host.Nodes.Delete(ctx, n))
 }
 
-// initializeNode writes the providerID of the cloud-controller-manager.
+// initializeNode writes the providerID like a cloud-controller-manager.
 func (g *Guest) initializeNode(ctx context.Context) {
 	n := &corev1.Node{}
 	err := wait.PollUntilContextCancel(ctx, poll, true, func(ctx context.Context) (bool, error) {
@@ -168,7 +169,7 @@ func (g *Guest) initializeNode(ctx context.Context) {
 	}
 }
 
-// plain user data. cloud-init unpacks gzip.
+// plain returns the user data without gzip, as cloud-init does.
 func plain(userData []byte) ([]byte, error) {
 	if !bytes.HasPrefix(userData, []byte{0x1f, 0x8b}) {
 		return userData, nil

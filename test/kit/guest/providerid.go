@@ -17,18 +17,17 @@ import (
 const (
 	// header of cloud-init's documents.
 	header = "#cloud-config\n"
-	// script of Drover's user data that asks the cloud for the VM's providerID, and adds
-	// it to the file that a variable of its environment names.
+	// script of Drover's user data that requests the VM's providerID from the cloud, and adds it
+	// to the file that a variable of its environment names.
 	script         = "-provider-id"
 	configVariable = "KUBELET_CONFIG"
 	// environment is the end of the name of the file with the variables of all scripts.
 	environment = ".env"
 )
 
-// runProviderID runs the script of the user data that writes the providerID into the
-// kubelet's configuration, if there is one, against the cloud's metadata service. What it
-// wrote stands in the user data that comes back: the guests of the local cloud run no
-// shell.
+// runProviderID runs the script of the user data that adds the providerID to the kubelet's
+// configuration, if there is one, with the cloud's metadata service. It returns the user data
+// with the resulting configuration, because the guests of the local cloud run no shell.
 func runProviderID(ctx context.Context, userData []byte, r Request) ([]byte, error) {
 	if !bytes.HasPrefix(userData, []byte(header)) {
 		return userData, nil
@@ -50,7 +49,7 @@ func runProviderID(ctx context.Context, userData []byte, r Request) ([]byte, err
 	return append([]byte(header), out...), err
 }
 
-// call finds the script and the kubelet's configuration among the files.
+// call finds the script and the kubelet's configuration in the files.
 func call(doc map[string]any) (command, config map[string]any) {
 	files := map[string]map[string]any{}
 	configPath := ""
@@ -77,8 +76,8 @@ func call(doc map[string]any) (command, config map[string]any) {
 	return command, files[configPath]
 }
 
-// run the script as the VM does: its host name is the VM's, and all that it asks by HTTP
-// is answered by the metadata service.
+// run the script like the VM: the host name is the VM's, and the metadata service answers all
+// HTTP requests.
 func run(ctx context.Context, command, config string, r Request) (string, error) {
 	if _, err := exec.LookPath("curl"); err != nil {
 		return "", fmt.Errorf("VMs ask their cloud with curl: %w", err)
@@ -106,7 +105,7 @@ func run(ctx context.Context, command, config string, r Request) (string, error)
 	}))
 	defer service.Close()
 	cmd := exec.CommandContext(ctx, "sh", "-c", command)
-	// A try is enough: what the service does not know now it will never know.
+	// One try is enough: the answers of the service do not change.
 	cmd.Env = []string{"PATH=" + dir + ":" + os.Getenv("PATH"), "http_proxy=" + service.URL, "PAUSE=0", configVariable + "=" + file}
 	out, err := cmd.CombinedOutput()
 	if err != nil {
@@ -116,7 +115,7 @@ func run(ctx context.Context, command, config string, r Request) (string, error)
 	return string(written), err
 }
 
-// compact leaves out what comes again.
+// compact removes repeated requests.
 func compact(asked []string) []string {
 	seen := map[string]bool{}
 	var out []string

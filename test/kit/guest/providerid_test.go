@@ -10,7 +10,7 @@ import (
 	"github.com/drover-dev/drover/internal/userdata"
 )
 
-// userData as Drover renders it for a cloud.
+// userData as Drover renders it for a cloud with a command.
 func userData(t *testing.T, command string) []byte {
 	t.Helper()
 	d, err := userdata.New(userdata.Input{

@@ -12,14 +12,15 @@ import (
 	"sync"
 )
 
-// A CLI evaluates arguments with the real Terraform, as upjet's CLI runtime has it run: it writes a
-// main.tf.json and applies that (upjet pkg/terraform/files.go and workspace.go). The resource is
-// terraform_data, which Terraform has built in, so that no provider is downloaded.
+// A CLI evaluates arguments with the real Terraform, run like upjet's CLI runtime does: it writes
+// a main.tf.json and applies it (upjet pkg/terraform/files.go and workspace.go). The resource is
+// terraform_data of Terraform's built-in provider, so no provider is downloaded.
 type CLI struct {
 	binary string
-	// turn lets one Terraform run at a time: each takes half a second of a processor.
+	// turn serializes the runs of Terraform: each takes half a second of CPU time.
 	turn sync.Mutex
-	// seen are answers by the arguments: a provider that is refused applies the same again.
+	// seen has the answers by arguments: after an error, a provider applies the same arguments
+	// again.
 	seen map[string]answer
 }
 
@@ -28,7 +29,7 @@ type answer struct {
 	err       error
 }
 
-// Find Terraform in PATH. Without one it returns nil.
+// Find Terraform in PATH. It returns nil if Terraform is not installed.
 func Find() *CLI {
 	binary, err := exec.LookPath("terraform")
 	if err != nil {
@@ -37,7 +38,7 @@ func Find() *CLI {
 	return &CLI{binary: binary, seen: map[string]answer{}}
 }
 
-// Apply the arguments of a resource, and return them as Terraform hands them to its provider.
+// Apply the arguments of a resource, and return them as Terraform passes them to its provider.
 func (c *CLI) Apply(ctx context.Context, arguments map[string]any) (map[string]any, error) {
 	key, err := json.Marshal(arguments)
 	if err != nil {
@@ -56,7 +57,7 @@ func (c *CLI) Apply(ctx context.Context, arguments map[string]any) (map[string]a
 	return copied(c.seen[string(key)])
 }
 
-// copied answer: who asked may change it.
+// copied returns a copy of the answer, which the caller may change.
 func copied(a answer) (map[string]any, error) {
 	if a.err != nil {
 		return nil, a.err
@@ -88,7 +89,7 @@ func (c *CLI) apply(ctx context.Context, arguments map[string]any) (map[string]a
 	if _, err := c.run(ctx, dir, "init", "-input=false", "-backend=false"); err != nil {
 		return nil, fmt.Errorf("terraform init failed: %w", err)
 	}
-	// With -json it reports each error as a line.
+	// With -json, Terraform prints each error as a line.
 	lines, err := c.run(ctx, dir, "apply", "-auto-approve", "-input=false", "-lock=false", "-json")
 	if err != nil {
 		return nil, applyError(lines, err)
@@ -107,7 +108,7 @@ func (c *CLI) run(ctx context.Context, dir string, args ...string) ([]byte, erro
 	return cmd.Output()
 }
 
-// applyError has the words of upjet for what Terraform logged (upjet pkg/terraform/errors).
+// applyError returns the error that upjet makes of Terraform's log (upjet pkg/terraform/errors).
 func applyError(lines []byte, failed error) error {
 	var messages []string
 	for line := range bytes.Lines(lines) {

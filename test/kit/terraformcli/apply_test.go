@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestTheCLIAppliesAsTheParserEvaluates holds the two ways of the conformance suite against each
-// other: with Terraform in PATH, and without.
+// TestTheCLIAppliesAsTheParserEvaluates compares the two methods of the conformance suite: with
+// Terraform in PATH, and without.
 func TestTheCLIAppliesAsTheParserEvaluates(t *testing.T) {
 	c := Find()
 	if c == nil {

@@ -1,6 +1,6 @@
-// Package terraformcli evaluates strings as the Terraform CLI does. Some Crossplane providers
-// do not call the code of their Terraform provider: they write a main.tf.json and run the CLI,
-// for which each string in that file is a template.
+// Package terraformcli evaluates strings like the Terraform CLI. Some Crossplane providers do not
+// call the code of their Terraform provider. They write a main.tf.json and run the CLI, which
+// evaluates each string in that file as a template.
 package terraformcli
 
 import (
@@ -13,8 +13,8 @@ import (
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 )
 
-// Evaluate the arguments of a resource as the CLI does when a main.tf.json has them. The parser
-// is Terraform's own. The error is the one that the CLI prints, without the source.
+// Evaluate the arguments of a resource as the CLI does if a main.tf.json has them. The parser is
+// Terraform's own. The error is the CLI's, without the source.
 func Evaluate(arguments map[string]any) (map[string]any, error) {
 	source, err := json.Marshal(map[string]any{"arguments": arguments})
 	if err != nil {
@@ -28,7 +28,7 @@ func Evaluate(arguments map[string]any) (map[string]any, error) {
 	if problems.HasErrors() {
 		return nil, problems
 	}
-	// Without variables and functions: a main.tf.json of a provider has none.
+	// The main.tf.json of a provider has no variables and functions.
 	value, problems := attributes["arguments"].Expr.Value(&hcl.EvalContext{})
 	if problems.HasErrors() {
 		return nil, fmt.Errorf("apply failed: %s: %s", problems[0].Summary, problems[0].Detail)

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// texts and what the CLI makes of them. One without a result is refused.
+// texts with the results of the CLI. A text with refused is an error.
 var texts = map[string]struct {
 	text    string
 	want    string
@@ -46,7 +46,7 @@ func TestEvaluate(t *testing.T) {
 	}
 }
 
-// TestTheCLIEvaluatesTheSame applies a resource that Terraform has built in.
+// TestTheCLIEvaluatesTheSame applies a resource of Terraform's built-in provider.
 func TestTheCLIEvaluatesTheSame(t *testing.T) {
 	terraform, err := exec.LookPath("terraform")
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package mutant is what the mutated files of a planner call: one build of them has all mutants,
-// and the environment variable MUTANT has the number of the one that is switched on.
+// Package mutant has the functions that the mutated files of a planner call. One build has all
+// mutants. The environment variable MUTANT has the number of the mutant that is switched on.
 package mutant
 
 import (

@@ -1,5 +1,5 @@
 // Command pause holds the namespaces of a pod, as registry.k8s.io/pause does: it waits for a
-// signal, and reaps what is left of other processes. In demos and tests it is the workload too.
+// signal, and reaps zombie processes. In demos and tests it is also the workload.
 package main
 
 import (

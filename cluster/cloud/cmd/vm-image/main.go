@@ -1,5 +1,5 @@
-// Command vm-image makes what real VMs of the local cloud need: their disk images, and what
-// their mirror serves.
+// Command vm-image creates the files for real VMs of the local cloud: their disk images, and the
+// content of their mirror.
 package main
 
 import (

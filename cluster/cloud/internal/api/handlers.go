@@ -20,7 +20,7 @@ func (s *server) createVM(r *http.Request) (int, any, error) {
 			case <-r.Context().Done():
 			}
 		}
-		panic(http.ErrAbortHandler) // The server closes the connection without an answer.
+		panic(http.ErrAbortHandler) // The server closes the connection without a response.
 	}
 	return http.StatusCreated, vm, err
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/drover-dev/drover/internal/localcloud"
 )
 
-// limiter throttles calls beyond a rate a second that may change at any time.
+// limiter throttles calls beyond a rate per second. The rate may change at any time.
 type limiter struct {
 	clock clock.Clock
 	rate  func() int

@@ -18,7 +18,7 @@ import (
 	"github.com/drover-dev/drover/cluster/cloud/internal/cloud"
 )
 
-// maxBody fits user data of the largest size in base64, and everything else.
+// maxBody is large enough for user data of the largest size in base64, and the other fields.
 const maxBody = 2 * localcloud.MaxUserDataBytes
 
 type server struct {
@@ -27,10 +27,10 @@ type server struct {
 	log   *slog.Logger
 }
 
-// handler answers a call: a status with what is to be its body, or an error.
+// handler answers a call with a status and the value of the body, or with an error.
 type handler func(r *http.Request) (status int, body any, err error)
 
-// New is the API of a cloud, for callers that have the token.
+// New returns the API of a cloud, for callers that have the token.
 func New(c *cloud.Cloud, token string, clk clock.Clock, log *slog.Logger) http.Handler {
 	s := &server{cloud: c, clock: clk, log: log}
 	limit := &limiter{clock: clk, rate: func() int { return c.Settings().RateLimit }}
@@ -48,7 +48,7 @@ func New(c *cloud.Cloud, token string, clk clock.Clock, log *slog.Logger) http.H
 	} {
 		mux.Handle(pattern, s.serve(limit.limited(h)))
 	}
-	// What steers the cloud is not throttled: a test must be able to end a fault.
+	// Calls that control the cloud are not throttled: a test must be able to end a fault.
 	for pattern, h := range map[string]handler{
 		"GET /v1/quota":          s.getQuota,
 		"PUT /v1/quota":          s.setQuota,
@@ -95,9 +95,9 @@ func (s *server) serve(h handler) http.Handler {
 func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	var e *localcloud.Error
 	if !errors.As(err, &e) {
-		// What went wrong on this computer is not the caller's business.
+		// Errors of this computer are logged, and hidden from the caller.
 		s.log.Error("call failed", "method", r.Method, "path", r.URL.Path, "err", err)
-		e = localcloud.NewError(localcloud.CodeInternal, "the cloud failed; its log says why")
+		e = localcloud.NewError(localcloud.CodeInternal, "the cloud failed; its log has the reason")
 	}
 	if e.RetryAfter > 0 {
 		seconds := (e.RetryAfter + time.Second - 1) / time.Second
@@ -118,8 +118,7 @@ func (s *server) write(w http.ResponseWriter, status int, body any) {
 	}
 }
 
-// read decodes a request's body into v. Fields that are left out stay as they
-// are in v.
+// read decodes a request's body into v. Fields that the body omits keep their values in v.
 func read(r *http.Request, v any) error {
 	d := json.NewDecoder(r.Body)
 	d.DisallowUnknownFields()

@@ -83,7 +83,7 @@ func TestEachCallOfTheSDK(t *testing.T) {
 	if !strings.Contains(console, "created VM "+vm.ID) {
 		t.Errorf("console %q", console)
 	}
-	// Its first boot is still to come.
+	// The VM has not booted for the first time yet.
 	if err := c.RebootVM(ctx, vm.ID); localcloud.CodeOf(err) != localcloud.CodeInvalidRequest {
 		t.Errorf("error %v, want InvalidRequest", err)
 	}
@@ -205,7 +205,7 @@ func TestCallsBeyondTheRateAreThrottled(t *testing.T) {
 	if throttled() || !throttled() {
 		t.Error("half a second is worth one call")
 	}
-	_, err = c.SetSettings(ctx, localcloud.Settings{}) // Itself never throttled.
+	_, err = c.SetSettings(ctx, localcloud.Settings{}) // This call itself is never throttled.
 	must(t, err)
 	if throttled() {
 		t.Error("throttled without a limit")

@@ -40,8 +40,8 @@ func (c *Cloud) SetSettings(s localcloud.Settings) error {
 	return c.putAccount(func(a *account) { a.Settings = s })
 }
 
-// AddFault makes something go wrong: at once, and then the answer's Count says
-// for how many VMs, with the next creations or lists, or until it is deleted.
+// AddFault adds a fault. Some kinds act at once, and Count of the result is the number of VMs that
+// they hit. Other kinds act on the next creations or lists, or until they are deleted.
 func (c *Cloud) AddFault(f localcloud.Fault) (localcloud.Fault, error) {
 	if err := validateFault(&f); err != nil {
 		return f, err
@@ -58,7 +58,7 @@ func (c *Cloud) AddFault(f localcloud.Fault) (localcloud.Fault, error) {
 	return f, c.putAccount(func(a *account) { a.Faults = append(slices.Clone(a.Faults), f) })
 }
 
-// strike lets a fault act on every VM that matches, and counts them.
+// strike applies a fault to every VM that matches, and returns their number.
 func (c *Cloud) strike(f localcloud.Fault) (int, error) {
 	if _, err := c.advance(); err != nil {
 		return 0, err
@@ -103,7 +103,7 @@ func (c *Cloud) DeleteFault(id string) error {
 	return c.putAccount(func(a *account) { a.Faults = slices.Delete(slices.Clone(a.Faults), i, i+1) })
 }
 
-// putAccount changes the account and keeps it.
+// putAccount changes the account, in the file first.
 func (c *Cloud) putAccount(change func(*account)) error {
 	next := c.account
 	change(&next)

@@ -9,7 +9,7 @@ import (
 	"github.com/drover-dev/drover/internal/localcloud"
 )
 
-// images that are simulated, by name, with what a Node calls each.
+// images are the simulated images by name, each with the osImage of its Nodes.
 var images = map[string]string{
 	localcloud.ImageUbuntu2404: "Ubuntu 24.04.3 LTS",
 	localcloud.ImageDebian12:   "Debian GNU/Linux 12 (bookworm)",
@@ -23,8 +23,8 @@ var sizes = map[string]size{
 	localcloud.SizeLarge:  {resource.MustParse("4"), resource.MustParse("16Gi")},
 }
 
-// Images lists what a VM can boot: first the simulated images, then the real ones that were
-// built.
+// Images lists the images that a VM can boot: first the simulated ones, then the real ones that
+// were built.
 func (c *Cloud) Images() ([]localcloud.Image, error) {
 	out := []localcloud.Image{}
 	for _, name := range slices.Sorted(maps.Keys(images)) {

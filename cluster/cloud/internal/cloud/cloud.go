@@ -26,24 +26,24 @@ import (
 	"github.com/drover-dev/drover/cluster/cloud/internal/store"
 )
 
-// Guests runs what is in simulated VMs; Start and Stop do not wait.
+// Guests runs the guests of simulated VMs. Start and Stop do not wait.
 type Guests interface {
 	Start(guest.VM, guest.Host)
 	Stop(id string)
 }
 
-// Machines runs real VMs; Start, Stop and Delete do not wait.
+// Machines runs real VMs. Start, Stop and Delete do not wait.
 type Machines interface {
 	ImageNames() ([]string, error)
 	Start(real.VM, real.Host)
 	Stop(id string)
 	// Delete stops a VM, and deletes its disk.
 	Delete(id string)
-	// Keep deletes what there is of other VMs.
+	// Keep deletes the files of all VMs except these.
 	Keep(ids []string) error
 }
 
-// account is what the cloud keeps besides its VMs.
+// account is the state of the cloud without its VMs.
 type account struct {
 	Settings localcloud.Settings `json:"settings"`
 	Quota    localcloud.Quota    `json:"quota"`
@@ -52,8 +52,8 @@ type account struct {
 
 const accountFile = "account"
 
-// Cloud is one local cloud. It is safe for concurrent use. Its errors are those
-// of the API, *localcloud.Error; any other is the computer's fault.
+// Cloud is one local cloud. It is safe for concurrent use. Errors of the API are *localcloud.Error.
+// Any other error is a failure of the computer.
 type Cloud struct {
 	clock    clock.Clock
 	guests   Guests
@@ -70,8 +70,8 @@ type Cloud struct {
 	account account
 }
 
-// Open reads the cloud that a directory holds, or makes a new one with these
-// settings. VMs that were running run on.
+// Open reads the cloud in a directory, or creates one with these settings. VMs that were running
+// continue to run.
 func Open(dir string, settings localcloud.Settings, guests Guests, machines Machines, c clock.Clock, log *slog.Logger) (*Cloud, error) {
 	if err := validateSettings(settings); err != nil {
 		return nil, err
@@ -112,7 +112,7 @@ func Open(dir string, settings localcloud.Settings, guests Guests, machines Mach
 	return cl, err
 }
 
-// Run moves VMs on in time until the context ends.
+// Run advances VMs as time passes, until the context ends.
 func (c *Cloud) Run(ctx context.Context) {
 	for {
 		next, err := c.Advance()
@@ -133,8 +133,8 @@ func (c *Cloud) Run(ctx context.Context) {
 	}
 }
 
-// Advance takes every VM to where it is now. It returns when the next has
-// something to do; zero if none has.
+// Advance moves every VM to its state at the current time. It returns the time of the next step of
+// any VM, zero if there is none.
 func (c *Cloud) Advance() (next time.Time, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -158,8 +158,8 @@ func (c *Cloud) advance() (next time.Time, err error) {
 	return next, errors.Join(errs...)
 }
 
-// put keeps a record, and then lets what is in the VM follow it. The history comes first:
-// what is created is in it, whenever the process is killed.
+// put writes a record, and then starts or stops the VM's guest accordingly. The history is written
+// first, so that it has every creation, even if the process is killed in between.
 func (c *Cloud) put(r Record) error {
 	if kind := changeOf(c.vms[r.VM.ID], &r); kind != "" {
 		if err := c.history.add(c.clock.Now(), kind, &r); err != nil {
@@ -180,7 +180,7 @@ func (c *Cloud) put(r Record) error {
 	return nil
 }
 
-// remove forgets a VM: from here on nothing of it runs.
+// remove deletes a VM, and everything that runs of it.
 func (c *Cloud) remove(id string) error {
 	if err := c.history.add(c.clock.Now(), localcloud.ChangeGone, c.vms[id]); err != nil {
 		return err
@@ -228,8 +228,8 @@ func (c *Cloud) start(r *Record, firstBoot bool) {
 	}, host{c, r.VM.ID})
 }
 
-// Create creates a VM. lose is set when the answer must not reach the caller:
-// the VM exists all the same.
+// Create creates a VM. If lose is not nil, a fault requests that the answer is lost after this
+// time: the VM exists nevertheless.
 func (c *Cloud) Create(req localcloud.CreateVMRequest) (vm localcloud.VM, lose *time.Duration, err error) {
 	if req.Zone == "" {
 		req.Zone = localcloud.DefaultZone
@@ -255,7 +255,7 @@ func (c *Cloud) Create(req localcloud.CreateVMRequest) (vm localcloud.VM, lose *
 	}
 	e, left := hit(c.account.Faults, req.Name, req.Tags)
 	if len(left) != len(c.account.Faults) || !slices.EqualFunc(left, c.account.Faults, sameFault) {
-		// First the fault, then the VM: a fault must not hit more often than asked for.
+		// Write the fault before the VM: a fault must not hit more often than requested.
 		if err := c.putAccount(func(a *account) { a.Faults = left }); err != nil {
 			return vm, nil, err
 		}
@@ -342,7 +342,7 @@ func (c *Cloud) List(o localcloud.ListVMsOptions) (localcloud.VMList, error) {
 	return withoutAZone(c.list(o)), nil
 }
 
-// withoutAZone lacks the VMs of the first one's zone.
+// withoutAZone returns the VMs without those in the zone of the first one.
 func withoutAZone(vms []localcloud.VM) localcloud.VMList {
 	zone := localcloud.DefaultZone
 	if len(vms) > 0 {
@@ -377,7 +377,7 @@ func (c *Cloud) SetTags(id string, tags map[string]string) (localcloud.VM, error
 	return show(&r), err
 }
 
-// Delete starts the deletion of a VM. What is in it ends at once.
+// Delete starts the deletion of a VM. Its guest ends at once.
 func (c *Cloud) Delete(id string) error {
 	_, err := c.change(id, func(r Record) Record {
 		return terminate(r, c.clock.Now().UTC().Add(time.Duration(c.account.Settings.ShutdownTime)))
@@ -386,7 +386,7 @@ func (c *Cloud) Delete(id string) error {
 	return err
 }
 
-// Reboot pulls the plug of a VM that runs, and boots it again. What it wrote to its disk stays.
+// Reboot powers off a running VM without a shutdown, and boots it again. Its disk is kept.
 func (c *Cloud) Reboot(id string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -403,7 +403,7 @@ func (c *Cloud) Reboot(id string) error {
 	return nil
 }
 
-// History is what happened to all VMs that there ever were, oldest first.
+// History returns the changes of all VMs, including deleted ones, oldest first.
 func (c *Cloud) History() ([]localcloud.Change, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -413,7 +413,7 @@ func (c *Cloud) History() ([]localcloud.Change, error) {
 	return c.history.read()
 }
 
-// Console is what a VM wrote to its console.
+// Console returns the end of a VM's console output.
 func (c *Cloud) Console(id string) (string, error) {
 	if _, err := c.find(id); err != nil {
 		return "", err
@@ -427,7 +427,7 @@ func (c *Cloud) find(id string) (Record, error) {
 	return c.lookUp(id)
 }
 
-// lookUp finds a VM as it is now.
+// lookUp returns a VM in its state at the current time.
 func (c *Cloud) lookUp(id string) (Record, error) {
 	if _, err := c.advance(); err != nil {
 		return Record{}, err
@@ -450,7 +450,7 @@ func (c *Cloud) change(id string, f func(Record) Record) (Record, error) {
 	return r, c.put(r)
 }
 
-// show is what the API says of a VM. It shares nothing with the record.
+// show returns a VM as the API shows it. The result shares no memory with the record.
 func show(r *Record) localcloud.VM {
 	vm := r.VM
 	vm.Tags = map[string]string{}
@@ -463,7 +463,7 @@ func show(r *Record) localcloud.VM {
 	return vm
 }
 
-// poke makes Run look again at what comes next.
+// poke makes Run compute the time of the next step again.
 func (c *Cloud) poke() {
 	select {
 	case c.wake <- struct{}{}:

@@ -19,7 +19,7 @@ import (
 	"github.com/drover-dev/drover/cluster/cloud/internal/real"
 )
 
-// guests notes what is started and stopped, and runs nothing.
+// guests records which VMs are started and stopped, and runs nothing.
 type guests struct {
 	running map[string]guest.VM
 	hosts   map[string]guest.Host
@@ -30,7 +30,7 @@ func (g *guests) Start(vm guest.VM, h guest.Host) {
 }
 func (g *guests) Stop(id string) { delete(g.running, id) }
 
-// machines notes what is started, stopped and deleted.
+// machines records which VMs are started, stopped and deleted, and runs nothing.
 type machines struct {
 	running map[string]real.VM
 	hosts   map[string]real.Host
@@ -77,7 +77,7 @@ func newBench(t *testing.T) *bench {
 	return b
 }
 
-// restart is what a kill and a new start of the daemon are: nothing was closed.
+// restart simulates a kill and a new start of the daemon: nothing is closed before.
 func (b *bench) restart() {
 	b.t.Helper()
 	b.guests = &guests{running: map[string]guest.VM{}, hosts: map[string]guest.Host{}}
@@ -162,7 +162,7 @@ func TestTheLifeOfAVM(t *testing.T) {
 	b.must(b.Delete(vm.ID))
 	check("Terminating", false)
 	b.pass(2 * time.Second)
-	b.must(b.Delete(vm.ID)) // Again: it goes no later for that.
+	b.must(b.Delete(vm.ID)) // A second deletion does not delay the first.
 	check("Terminating", false)
 	b.pass(time.Second)
 	check("gone", false)
@@ -290,10 +290,10 @@ func TestARestartCatchesUpAndForgetsNothing(t *testing.T) {
 func TestFaultsOfCreation(t *testing.T) {
 	cases := map[string]struct {
 		fault localcloud.Fault
-		// code is what the creation is answered with.
+		// code of the error that the creation returns.
 		code string
 		lose bool
-		// after a minute: what the VM is, and whether anything runs in it.
+		// state of the VM after a minute, and whether a guest runs in it.
 		state localcloud.State
 		runs  bool
 	}{
@@ -456,7 +456,7 @@ func TestFaultsOfLists(t *testing.T) {
 	if _, err := b.List(ours); localcloud.CodeOf(err) != "Internal" || !strings.Contains(err.Error(), "broken") {
 		t.Errorf("error %v, want that of the fault", err)
 	}
-	b.create("c") // No fault of a list hits it.
+	b.create("c") // A fault of a list does not hit a creation.
 	if l, err := b.List(localcloud.ListVMsOptions{Name: "none"}); err != nil || len(l.Items) != 0 || len(l.Unreachable) != 1 {
 		t.Errorf("an empty list that is not complete has %v, error %v", l, err)
 	}
@@ -477,7 +477,7 @@ func TestQuotaCountsEveryVM(t *testing.T) {
 		t.Errorf("error %v: a Terminating VM counts", err)
 	}
 	b.clock.Step(3 * time.Second)
-	b.create("c") // Nobody looked in between.
+	b.create("c") // No call advanced the VMs in between.
 	b.must(b.SetQuota(localcloud.Quota{VMs: 1}))
 	if vms, err := b.List(localcloud.ListVMsOptions{}); err != nil || len(vms.Items) != 2 {
 		t.Errorf("VMs %v, error %v: a smaller quota takes none away", vms, err)
@@ -532,7 +532,7 @@ func TestNoTwoVMsShareAnAddress(t *testing.T) {
 	}
 	b.must(b.Delete(first))
 	b.pass(time.Minute)
-	b.create("last") // It gets what the first gave back.
+	b.create("last") // It gets the network that the first VM released.
 	b.pass(time.Minute)
 	for _, vm := range b.guests.running {
 		for _, a := range []string{vm.Facts.IP, vm.Facts.PodCIDR} {

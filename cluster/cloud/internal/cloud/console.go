@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	// maxConsole is how much of the end of a console log is shown.
+	// maxConsole is the number of bytes at the end of a console log that are shown.
 	maxConsole = 64 << 10
-	// maxConsoleFile is the size at which a log is cut to what is shown.
+	// maxConsoleFile is the size at which a log is cut to its last maxConsole bytes.
 	maxConsoleFile = 1 << 20
 )
 
-// consoles are text files, one a VM.
+// consoles are text files, one per VM.
 type consoles struct{ dir string }
 
 func (c consoles) write(id string, now time.Time, format string, args ...any) error {
@@ -35,7 +35,7 @@ func (c consoles) write(id string, now time.Time, format string, args ...any) er
 	return c.cut(id)
 }
 
-// cut a log that grew long: a guest may write for ever.
+// cut shortens a log that is too long: a guest may write without end.
 func (c consoles) cut(id string) error {
 	tail, err := c.read(id)
 	if err != nil {
@@ -70,14 +70,14 @@ func (c consoles) remove(id string) error {
 
 func (c consoles) file(id string) string { return filepath.Join(c.dir, id+".log") }
 
-// A VM has its console in its record for the API from quietTime after its boot, when a healthy
-// one has joined or soon will, until its user has long given up.
+// The API shows a VM's console from quietTime to loudTime after its boot. Before quietTime, a
+// healthy VM may still join. After loudTime, a user has stopped to wait for it.
 const (
 	quietTime = 30 * time.Second
 	loudTime  = 30 * time.Minute
 )
 
-// mayExplain reports whether the console may say why a VM does not join.
+// mayExplain reports whether the console may explain why a VM does not join.
 func mayExplain(r *Record, now time.Time) bool {
 	switch r.VM.State {
 	case localcloud.StateFailed:

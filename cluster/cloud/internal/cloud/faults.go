@@ -8,24 +8,24 @@ import (
 	"github.com/drover-dev/drover/internal/localcloud"
 )
 
-// effects are what faults do to one creation.
+// effects are the effects of faults on one creation.
 type effects struct {
-	// refuse is the error that it is answered with; nothing is created then.
+	// refuse is the error that the creation returns. No VM is created then.
 	refuse error
 	// loseAnswer breaks the connection after loseAfter.
 	loseAnswer bool
 	loseAfter  time.Duration
 	neverBoots bool
 	bootLater  time.Duration
-	// noProviderID keeps it from the VM's kubelet.
+	// noProviderID hides the provider ID from the VM's kubelet.
 	noProviderID bool
-	// failure is what the VM ends with failAfter later.
+	// failure is the error of the VM, failAfter after its creation.
 	failure   *localcloud.VMError
 	failAfter time.Duration
 }
 
-// hit uses up one of every fault that matches a creation, oldest first, up to
-// one that refuses it. It returns the faults that are left.
+// hit uses up one count of every fault that matches a creation, oldest first, up to and including
+// the first that refuses it. It returns the faults that are left.
 func hit(faults []localcloud.Fault, name string, tags map[string]string) (effects, []localcloud.Fault) {
 	var e effects
 	left := []localcloud.Fault{}
@@ -44,8 +44,8 @@ func hit(faults []localcloud.Fault, name string, tags map[string]string) (effect
 
 func isOf(kinds []string, f localcloud.Fault) bool { return slices.Contains(kinds, string(f.Kind)) }
 
-// hitList uses up one of the oldest fault that matches a list call, and returns it with
-// the faults that are left.
+// hitList uses up one count of the oldest fault that matches a list call, and returns it with the
+// faults that are left.
 func hitList(faults []localcloud.Fault, o localcloud.ListVMsOptions) (*localcloud.Fault, []localcloud.Fault) {
 	for i, f := range faults {
 		if !isOf(ofLists, f) || !matches(f.Match, o.Name, o.Tags) {
@@ -84,7 +84,7 @@ func (e *effects) add(f localcloud.Fault) {
 	}
 }
 
-// withDefaults fills in what a fault leaves open.
+// withDefaults sets the defaults of empty fields of a fault.
 func withDefaults(f localcloud.Fault) localcloud.Fault {
 	if f.Count == 0 && !isOf(lasting, f) {
 		f.Count = 1

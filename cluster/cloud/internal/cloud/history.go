@@ -49,7 +49,7 @@ func (h history) read() ([]localcloud.Change, error) {
 	}
 }
 
-// changeOf a record that is worth an entry in the history, empty if it is not.
+// changeOf returns the kind of a change of a record for the history, empty if the history omits it.
 func changeOf(old, now *Record) localcloud.ChangeKind {
 	switch {
 	case old == nil:

@@ -9,14 +9,14 @@ import (
 	"github.com/drover-dev/drover/cluster/cloud/internal/kubelet"
 )
 
-// host is a VM as its guest sees it.
+// host is the interface of a VM to its guest.
 type host struct {
 	cloud *Cloud
 	id    string
 }
 
-// Save implements guest.Host. It changes nothing but the kubelet's state, so the
-// guest that calls it is not started or stopped by it.
+// Save implements guest.Host. It changes only the kubelet's state, so that it neither starts nor
+// stops the guest that calls it.
 func (h host) Save(s kubelet.State) error {
 	h.cloud.mu.Lock()
 	defer h.cloud.mu.Unlock()
@@ -33,7 +33,7 @@ func (h host) Save(s kubelet.State) error {
 	return nil
 }
 
-// Fail implements real.Host. The VM stays, as Failed, until it is deleted.
+// Fail implements real.Host. The VM remains as Failed until it is deleted.
 func (h host) Fail(message string) {
 	h.cloud.mu.Lock()
 	defer h.cloud.mu.Unlock()

@@ -8,16 +8,16 @@ import (
 
 // outcome of advance.
 type outcome struct {
-	// changed: the record is not what it was.
+	// changed means that the record differs from before.
 	changed bool
-	// gone: the VM is no more.
+	// gone means that the VM is deleted.
 	gone bool
-	// next is when something will happen by itself; zero if never.
+	// next is the time of the VM's next step, zero if there is none.
 	next time.Time
 }
 
-// advance takes a VM to where it is at a time, over as many steps as that takes:
-// a cloud that was stopped catches up.
+// advance moves a VM to its state at a time, in as many steps as needed: a cloud that was stopped
+// catches up.
 func advance(r Record, now time.Time) (Record, outcome) {
 	var o outcome
 	for {
@@ -37,8 +37,8 @@ func advance(r Record, now time.Time) (Record, outcome) {
 	}
 }
 
-// pending is the step that a VM takes next by itself, and when. The step says
-// whether it is the last.
+// pending returns the next step of a VM and its time. The step reports whether it is the last one,
+// after which the VM is deleted.
 func pending(r *Record) (step func(*Record) bool, at time.Time) {
 	switch r.VM.State {
 	case localcloud.StatePending:

@@ -6,17 +6,17 @@ import (
 	"github.com/drover-dev/drover/internal/localcloud"
 )
 
-// maxNetworks is how many VMs there are addresses for.
+// maxNetworks is the maximum number of VMs: no more addresses exist.
 const maxNetworks = 1 << 14
 
-// ip is a VM's address: one of 10.200.0.0/16 and up, beside the usual ranges of
-// services and pods.
+// ip returns a VM's address, in 10.200.0.0/16 and the following networks. They do not overlap with
+// the usual ranges of services and pods.
 func ip(network int) string {
 	n := network + 10
 	return fmt.Sprintf("10.%d.%d.%d", 200+n>>16, n>>8&255, n&255)
 }
 
-// podCIDR is where a VM's pods have their addresses: a /24 of 100.64.0.0/10.
+// podCIDR returns the range of a VM's pods: a /24 of 100.64.0.0/10.
 func podCIDR(network int) string {
 	return fmt.Sprintf("100.%d.%d.0/24", 64+network>>8, network&255)
 }
@@ -28,7 +28,7 @@ func addresses(r *Record) []localcloud.Address {
 	}
 }
 
-// freeNetwork is the lowest number that no VM has.
+// freeNetwork returns the lowest number that no VM has.
 func freeNetwork(vms map[string]*Record) (int, bool) {
 	used := make(map[int]bool, len(vms))
 	for _, r := range vms {

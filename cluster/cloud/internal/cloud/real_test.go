@@ -70,10 +70,10 @@ func TestARealVMThatEndsIsFailed(t *testing.T) {
 	if _, runs := b.machines.running[id]; runs {
 		t.Error("a Failed VM is started again")
 	}
-	host.Fail("late") // Of a VM that the cloud knows as Failed already.
+	host.Fail("late") // The cloud has the VM as Failed already.
 	b.must(b.Delete(id))
 	b.pass(3 * time.Second)
-	host.Fail("later") // Of a VM that is gone.
+	host.Fail("later") // The VM is deleted.
 	if b.state(id) != "gone" {
 		t.Error("the VM is not gone")
 	}
@@ -102,7 +102,7 @@ func TestTheMirrorFailsUntilTheFaultIsDeleted(t *testing.T) {
 	hit, other := b.bootReal("a"), b.bootReal("b")
 	f := b.fault(localcloud.Fault{Kind: localcloud.FaultMirrorFails, Match: localcloud.FaultMatch{Name: "a"}})
 	b.must(b.SetQuota(localcloud.Quota{}))
-	late := b.bootReal("a") // A creation does not use it up.
+	late := b.bootReal("a") // A creation does not use up this fault.
 	for range 2 {
 		for id, want := range map[string]bool{hit: true, late: true, other: false} {
 			if got := b.machines.hosts[id].MirrorFails(); got != want {

@@ -1,5 +1,5 @@
-// Package cloud is the local cloud: its VMs and their lives, quota, settings and
-// faults. It knows no HTTP.
+// Package cloud is the local cloud: its VMs and their life cycles, quota, settings and faults. It
+// does not depend on HTTP.
 package cloud
 
 import (
@@ -10,33 +10,33 @@ import (
 	"github.com/drover-dev/drover/cluster/cloud/internal/kubelet"
 )
 
-// Record is all that the cloud keeps of a VM.
+// Record is the stored state of a VM.
 type Record struct {
 	VM       localcloud.VM `json:"vm"`
 	UserData []byte        `json:"userData,omitempty"`
-	// Network numbers the VM's addresses; no two VMs have the same.
+	// Network is a number that the VM's addresses derive from. It is unique per VM.
 	Network int `json:"network"`
 
-	// RunAt and BootAt are when it is powered on, and when it reads its user data.
+	// RunAt is when the VM is powered on, and BootAt is when it reads its user data.
 	RunAt  time.Time `json:"runAt"`
 	BootAt time.Time `json:"bootAt"`
-	// FailAt is when its creation fails with Failure, instead of RunAt.
+	// FailAt is when the creation fails with Failure, instead of RunAt.
 	FailAt  *time.Time          `json:"failAt,omitempty"`
 	Failure *localcloud.VMError `json:"failure,omitempty"`
-	// GoneAt is when it is gone, once it is Terminating.
+	// GoneAt is when a Terminating VM is deleted.
 	GoneAt *time.Time `json:"goneAt,omitempty"`
 
-	// Real is true for a VM of an image of that kind.
+	// Real is true if the VM has a real image.
 	Real           bool `json:"real,omitempty"`
 	NeverBoots     bool `json:"neverBoots,omitempty"`
 	NoProviderID   bool `json:"noProviderID,omitempty"`
 	KubeletStopped bool `json:"kubeletStopped,omitempty"`
-	// Booted is true from the moment when it reads its user data.
+	// Booted is true from the time when the VM reads its user data.
 	Booted  bool          `json:"booted,omitempty"`
 	Kubelet kubelet.State `json:"kubelet,omitzero"`
 }
 
-// on says whether anything runs in the VM.
+// on reports whether a guest runs in the VM.
 func (r *Record) on() bool {
 	return r.VM.State == localcloud.StateRunning && r.Booted && !r.KubeletStopped
 }

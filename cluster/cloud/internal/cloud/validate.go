@@ -12,7 +12,7 @@ import (
 	"github.com/drover-dev/drover/internal/localcloud"
 )
 
-// invalid is an error about a field: its value, and what it must be.
+// invalid returns an error with a field, its value, and the values that it must have.
 func invalid(field string, value any, must string) *localcloud.Error {
 	return localcloud.NewError(localcloud.CodeInvalidRequest, "%s: invalid value %q: must be %s", field, fmt.Sprint(value), must)
 }

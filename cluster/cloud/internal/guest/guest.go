@@ -1,4 +1,4 @@
-// Package guest runs what is inside simulated VMs: the first boot, then a kubelet.
+// Package guest runs the guests of simulated VMs: the first boot, then a kubelet.
 package guest
 
 import (
@@ -12,15 +12,15 @@ import (
 	"github.com/drover-dev/drover/cluster/cloud/internal/userdata"
 )
 
-// Host is what a guest needs of its VM.
+// Host is the interface of a VM that its guest uses.
 type Host = kubelet.Host
 
-// VM is one to run.
+// VM is a simulated VM to run.
 type VM struct {
 	Facts    kubelet.Facts
 	UserData []byte
-	// FirstBoot is false when the VM was running already, and only the process
-	// that simulates it began anew.
+	// FirstBoot is false if the VM was running already, and only the process that simulates it was
+	// restarted.
 	FirstBoot bool
 	State     kubelet.State
 }
@@ -36,14 +36,14 @@ type Guests struct {
 	running map[string]context.CancelFunc
 }
 
-// New makes one that runs nothing yet.
+// New returns Guests that run no VM yet.
 func New(c clock.WithTicker) *Guests {
 	g := &Guests{clock: c, running: map[string]context.CancelFunc{}}
 	g.base, g.end = context.WithCancel(context.Background())
 	return g
 }
 
-// Start runs a VM, if it does not run already. It does not wait.
+// Start runs a VM, unless it is running already. It does not wait.
 func (g *Guests) Start(vm VM, host Host) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -55,7 +55,7 @@ func (g *Guests) Start(vm VM, host Host) {
 	g.all.Go(func() { run(ctx, vm, host, g.clock) })
 }
 
-// Stop ends a VM as pulling its plug does, if it runs. It does not wait.
+// Stop ends a running VM without a shutdown. It does not wait.
 func (g *Guests) Stop(id string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -65,8 +65,7 @@ func (g *Guests) Stop(id string) {
 	}
 }
 
-// Close ends all VMs, and waits until nothing of them runs. None can be started
-// after.
+// Close ends all VMs, and waits until they have ended. Start has no effect afterwards.
 func (g *Guests) Close() {
 	g.mu.Lock()
 	g.end()
@@ -88,7 +87,7 @@ func run(ctx context.Context, vm VM, host Host, c clock.WithTicker) {
 	}
 	say("first boot: wrote %d files", len(in.Files))
 	for _, command := range in.Commands {
-		// Only the name: arguments of other people's commands may be secrets.
+		// Print only the name: arguments of commands may be secrets.
 		say("first boot: ran %s", strings.TrimSpace(command[0]))
 	}
 	plan, err := kubelet.NewPlan(in, vm.Facts)

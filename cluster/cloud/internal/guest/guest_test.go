@@ -12,7 +12,7 @@ import (
 	"github.com/drover-dev/drover/cluster/cloud/internal/kubelet"
 )
 
-// host notes what a guest says.
+// host records the console output of a guest.
 type host struct {
 	mu  sync.Mutex
 	out strings.Builder
@@ -62,7 +62,7 @@ func TestTheConsoleTellsHowFarTheBootCame(t *testing.T) {
 				g.all.Wait()
 				want := tc.want
 				if !first {
-					want = "" // It was said when the VM booted.
+					want = "" // The first boot wrote it already.
 				}
 				if got := h.text(); got != want {
 					t.Errorf("first boot %v: console\n%s\nwant\n%s", first, got, want)

@@ -14,9 +14,9 @@ import (
 // GuardCommand is the first argument with which a program calls RunGuard.
 const GuardCommand = "guard"
 
-// A Guard is a program that calls RunGuard when its first argument is GuardCommand. It stands
-// between the daemon and each VM, so that no process of a VM outlives the daemon, however the
-// daemon ends: User Mode Linux is many processes, and those whose kernel is killed live on.
+// A Guard is a program that calls RunGuard if its first argument is GuardCommand. It runs between
+// the daemon and each VM, so that no process of a VM outlives the daemon, even if the daemon is
+// killed: User Mode Linux has many processes, and they survive the death of their kernel.
 type Guard struct{ Path string }
 
 // A Machine is a VM that was started.
@@ -27,24 +27,25 @@ type Machine struct {
 	err      error
 }
 
-// Stop ends the VM as pulling its plug does, and waits until nothing of it runs.
+// Stop ends the VM without a shutdown, and waits until all its processes have ended.
 func (m *Machine) Stop() {
 	m.stop.Do(func() { _ = m.lifeline.Close() })
 	<-m.done
 }
 
-// Done is closed when nothing of the VM runs any more.
+// Done is closed when all processes of the VM have ended.
 func (m *Machine) Done() <-chan struct{} { return m.done }
 
-// Err is how the VM ended, once Done is closed.
+// Err is the result of the VM, once Done is closed.
 func (m *Machine) Err() error { return m.err }
 
-// Start runs a command in a folder, and copies what it writes to console.
+// Start runs a command in a folder, and copies its output to console.
 func (g Guard) Start(dir string, env, argv []string, console io.Writer) (*Machine, error) {
 	cmd := exec.Command(g.Path, append([]string{GuardCommand}, argv...)...)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
 	cmd.Stdout, cmd.Stderr = console, console
-	// A session of its own: what kills the daemon's group must leave the guard to clean up.
+	// A session of its own: if the daemon's process group is killed, the guard must survive to
+	// clean up.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	lifeline, err := cmd.StdinPipe()
 	if err != nil {
@@ -61,10 +62,10 @@ func (g Guard) Start(dir string, env, argv []string, console io.Writer) (*Machin
 	return m, nil
 }
 
-// RunGuard runs a command and all that it starts until the command or the caller's end of
-// standard input ends. It returns the exit code of its process.
+// RunGuard runs a command until it ends, or until the caller closes standard input. It then kills
+// all processes that the command started. It returns the exit code for its own process.
 func RunGuard(argv []string) int {
-	// A terminal's or a supervisor's signal is meant for the daemon.
+	// Signals of a terminal or a supervisor are meant for the daemon.
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// daemonCommand makes the test's program a daemon that starts a VM, prints when it runs, and
-// waits to be killed.
+// daemonCommand makes the test binary a daemon that starts a VM, prints when it runs, and waits to
+// be killed.
 const daemonCommand = "daemon"
 
 func TestMain(m *testing.M) {
@@ -39,8 +39,8 @@ func self() Guard {
 	return Guard{Path: path}
 }
 
-// A family is a program with a child that outlives it, as User Mode Linux has. Both write
-// their process IDs to a file each.
+// family is a program with a child that outlives it, as User Mode Linux has. Each of the two writes
+// its process ID to a file.
 const family = `echo $$ >parent; sh -c 'echo $$ >child; exec sleep 600' & while [ ! -s child ]; do sleep 0.01; done; echo runs; %s`
 
 type output struct {
@@ -69,7 +69,7 @@ func eventually(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// gone waits until neither parent nor child runs.
+// gone waits until neither the parent nor the child runs.
 func gone(t *testing.T, dir string) {
 	t.Helper()
 	for _, name := range []string{"parent", "child"} {
@@ -80,7 +80,7 @@ func gone(t *testing.T, dir string) {
 		pid := strings.TrimSpace(string(b))
 		eventually(t, name+" is gone", func() bool {
 			stat, err := os.ReadFile("/proc/" + pid + "/stat")
-			// A zombie waits for its parent only.
+			// A zombie has ended, and only waits for its parent.
 			return err != nil || strings.Contains(string(stat), ") Z ")
 		})
 	}
@@ -95,7 +95,7 @@ func TestStopEndsAllProcesses(t *testing.T) {
 	eventually(t, "the VM runs", func() bool { return strings.Contains(out.String(), "runs") })
 	m.Stop()
 	gone(t, dir)
-	m.Stop() // Twice is once.
+	m.Stop() // A second Stop has no effect.
 }
 
 func TestEndOfTheKernelEndsItsProcesses(t *testing.T) {
@@ -115,7 +115,7 @@ func TestDeathOfTheDaemonEndsAllProcesses(t *testing.T) {
 	dir, out := t.TempDir(), &output{}
 	daemon := exec.Command(self().Path, daemonCommand, "sh", "-c", fmt.Sprintf(family, "wait"))
 	daemon.Dir, daemon.Stdout = dir, out
-	// A supervisor kills the group.
+	// A supervisor kills the whole process group.
 	daemon.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := daemon.Start(); err != nil {
 		t.Fatal(err)

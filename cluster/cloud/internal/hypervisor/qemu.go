@@ -19,8 +19,8 @@ const (
 	kvmDevice  = "/dev/kvm"
 )
 
-// qemu runs the image's ordinary kernel: with KVM at native speed, and without by
-// translating each instruction, at a third of it or less.
+// qemu runs the image's ordinary kernel: with KVM at native speed, and without it by translating
+// each instruction, at a third of that speed or less.
 type qemu struct {
 	guard Guard
 	kvm   bool
@@ -60,7 +60,7 @@ func (q qemu) Start(vm VM, console io.Writer) (*Machine, error) {
 	return q.guard.Start(vm.Dir, nil, qemuCommand(vm, q.kvm), console)
 }
 
-// disk makes the VM's own file over the shared image, once.
+// disk creates the VM's own file on top of the shared image, once.
 func (qemu) disk(vm VM) error {
 	file := filepath.Join(vm.Dir, "disk.qcow2")
 	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {

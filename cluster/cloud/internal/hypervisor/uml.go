@@ -13,9 +13,9 @@ import (
 	"github.com/drover-dev/drover/cluster/cloud/internal/network"
 )
 
-// uml is User Mode Linux: a Linux kernel that is an ordinary process. It needs no right and
-// no device of the host. Its programs run at native speed, its system calls do not. It has
-// one CPU.
+// uml is User Mode Linux: a Linux kernel that is an ordinary process. It needs no privilege and no
+// device of the host. Its programs run at native speed, but its system calls are slower. It has one
+// CPU.
 type uml struct{ guard Guard }
 
 func (uml) Name() string { return "User Mode Linux" }
@@ -38,11 +38,11 @@ func (u uml) Start(vm VM, console io.Writer) (*Machine, error) {
 	return u.guard.Start(vm.Dir, umlEnvironment(vm.Image, cpuinfo()), umlCommand(vm), console)
 }
 
-// umlCommand has paths relative to the VM's folder: those of sockets have a limit of 107 bytes.
+// umlCommand uses paths relative to the VM's folder, because a socket's path has at most 107 bytes.
 func umlCommand(vm VM) []string {
 	args := []string{
 		vm.Image.UML(), "umid=uml", "uml_dir=./", fmt.Sprintf("mem=%dM", vm.MemoryMiB),
-		// The image is shared: what the VM writes goes to its own file.
+		// The image is shared. Writes of the VM go to its own file.
 		"ubd0=disk.cow," + vm.Image.Disk(), "root=/dev/ubda",
 		"con0=null,fd:1", "con=null", "ssl=null",
 	}
@@ -55,9 +55,9 @@ func umlCommand(vm VM) []string {
 	return append(args, strings.Fields(commandLine(vm))...)
 }
 
-// umlEnvironment is empty but on processors with AMX. There, the state of the floating-point
-// unit is 11 KB; User Mode Linux before 6.13 keeps less, ptrace refuses a part of it, and the
-// kernel ends at its first program. The library widens what it hands over.
+// umlEnvironment is empty except on processors with AMX. There, the state of the floating-point
+// unit is 11 KB. User Mode Linux before 6.13 reserves less, ptrace refuses a partial state, and the
+// kernel ends at its first program. The library enlarges the buffer for ptrace.
 func umlEnvironment(i Image, cpuinfo string) []string {
 	if hasAMX(cpuinfo) {
 		return []string{"LD_PRELOAD=" + i.AMX()}
@@ -82,7 +82,7 @@ func cpuinfo() string {
 	return string(b)
 }
 
-// exists reports the first file that is missing.
+// exists returns an error with the first file that is missing.
 func exists(files ...string) error {
 	for _, f := range files {
 		if _, err := os.Stat(f); errors.Is(err, fs.ErrNotExist) {

@@ -14,14 +14,14 @@ import (
 	"strings"
 )
 
-// diskSize is what the guest sees; the file holds only what is used.
+// diskSize is the size that the guest sees. The file is sparse.
 const diskSize = "8G"
 
-// tools that Build calls, and the package of Debian that has each.
+// tools are the programs that Build calls, each with its package of Debian.
 var tools = map[string]string{"mmdebstrap": "mmdebstrap", "mke2fs": "e2fsprogs", "gcc": "gcc"}
 
-// Build makes the image in a folder of its name below dir, if it is not there already.
-// Progress goes to log.
+// Build creates the image in a folder of its name below dir, unless it is there already. Progress
+// is written to log.
 func (d Definition) Build(ctx context.Context, dir string, log io.Writer) error {
 	hash, err := d.Hash()
 	if err != nil {
@@ -63,7 +63,7 @@ func (d Definition) Build(ctx context.Context, dir string, log io.Writer) error 
 	return os.Rename(partial, out)
 }
 
-// installTools installs what is missing, where that is possible.
+// installTools installs missing tools, if the host has apt-get and the rights.
 func installTools(ctx context.Context, log io.Writer) error {
 	var missing []string
 	for tool, pkg := range tools {
@@ -119,17 +119,17 @@ func (d Definition) assemble(ctx context.Context, out string, log io.Writer) err
 	return errors.Join(os.RemoveAll(overlay), os.Remove(source))
 }
 
-// addSuite is a shell command that lets apt know another suite, of which it takes only what
-// is asked for. The signature of a suite that is not released yet expires within days, and not
-// every mirror has a newer one by then.
+// addSuite returns a shell command that adds another suite to apt, from which apt installs only
+// packages that name it. The signature of an unreleased suite expires within days, and some mirrors
+// have no newer one by then, so its validity is not checked.
 func (d Definition) addSuite(root, suite string) string {
 	apt := root + "/etc/apt"
 	return `sed -n 's/^deb \(.*\) ` + d.Suite + ` /deb [check-valid-until=no] \1 ` + suite + ` /p' ` + apt + "/sources.list >" + apt + "/sources.list.d/" + suite + ".list && " +
 		`printf 'Package: *\nPin: release n=` + suite + `\nPin-Priority: 100\n' >` + apt + "/preferences.d/" + suite
 }
 
-// steps are shell commands on the new file system at root, whose result is in out. The first
-// ones still have the network of the host.
+// steps returns shell commands on the new file system at root, which write their results to out.
+// The first commands still have the network of the host.
 func (d Definition) steps(root, out string, repository []string) []string {
 	return append(addRepository(root, repository),
 		"rm -f "+root+"/etc/resolv.conf && cp -a "+out+"/overlay/. "+root,
@@ -137,18 +137,18 @@ func (d Definition) steps(root, out string, repository []string) []string {
 		"mv "+root+"/usr/bin/linux.uml "+out+"/linux.uml",
 		"cp "+root+"/boot/vmlinuz-* "+out+"/vmlinuz",
 		"cp "+root+"/boot/initrd.img-* "+out+"/initrd.img",
-		// Only an image that needs one has an initial RAM disk for User Mode Linux.
+		// Only some images need an initial RAM disk for User Mode Linux.
 		"if [ -e "+root+"/boot/initrd.uml ]; then mv "+root+"/boot/initrd.uml "+out+"/initrd.uml; fi",
-		// The bind mount leaves out what is mounted below.
+		// The bind mount excludes file systems that are mounted below root.
 		"mkdir "+out+"/root && mount --bind "+root+" "+out+"/root",
 		"mke2fs -q -t ext4 -L root -d "+out+"/root "+out+"/disk.img "+diskSize+"; code=$?; umount "+out+"/root && rmdir "+out+"/root && exit $code",
 	)
 }
 
-// repositoryDir of an image has the packages that it can install.
+// repositoryDir is the folder in an image with the packages that the image can install.
 const repositoryDir = "/srv/packages"
 
-// addRepository are shell commands that make packages the only source of apt.
+// addRepository returns shell commands that make these packages the only source of apt.
 func addRepository(root string, packages []string) []string {
 	if len(packages) == 0 {
 		return nil
@@ -164,7 +164,7 @@ func addRepository(root string, packages []string) []string {
 	}
 }
 
-// writeOverlay writes the files that are added. Scripts can be executed.
+// writeOverlay writes the added files. Scripts are made executable.
 func (d Definition) writeOverlay(dir string) error {
 	for _, from := range d.overlays() {
 		if err := fs.WalkDir(definitions, from, func(name string, e fs.DirEntry, err error) error {

@@ -14,13 +14,13 @@ import (
 	"github.com/drover-dev/drover/internal/localcloud"
 )
 
-// A Definition is what an image is made of: packages of Debian, and files that are added.
+// A Definition is the source of an image: packages of Debian, and added files.
 type Definition struct {
 	// Name of the image in the API, and of its folders.
 	Name string
-	// Suite of Debian that the packages come from. One that the list has as NAME/SUITE comes
-	// from that other suite: User Mode Linux from the oldest, because it is a program of the
-	// host and needs the host's C library to be as new as its own.
+	// Suite of Debian that the packages come from. A package that is listed as NAME/SUITE comes
+	// from that other suite. User Mode Linux comes from the oldest suite: it is a program of the
+	// host, so the host's C library must be at least as new as its own.
 	Suite string
 }
 
@@ -31,7 +31,7 @@ var Definitions = []Definition{
 	{Name: localcloud.ImageFlatcarLike, Suite: "bookworm"},
 }
 
-// DefinitionsOf images by their names; of all images if there are no names.
+// DefinitionsOf returns the images with these names, or all images if there are no names.
 func DefinitionsOf(names []string) ([]Definition, error) {
 	if len(names) == 0 {
 		return Definitions, nil
@@ -60,15 +60,15 @@ var definitions embed.FS
 //go:embed shim/amx.c
 var amxSource []byte
 
-// Packages that the image is made of, beside those that Debian's base system has.
+// Packages returns the packages of the image, beside those of Debian's base system.
 func (d Definition) Packages() ([]string, error) {
 	b, err := definitions.ReadFile(path.Join("definitions", d.Name, "packages.txt"))
 	return strings.Fields(string(b)), err
 }
 
-// Repository are the packages that the image does not have, but can install without a network:
-// apt's only source is a folder with these and what they depend on. An image without the list
-// keeps its sources.
+// Repository returns the packages that are not installed, but that the image can install without a
+// network: apt's only source is a folder with these packages and their dependencies. An image
+// without this list keeps its sources.
 func (d Definition) Repository() ([]string, error) {
 	b, err := definitions.ReadFile(path.Join("definitions", d.Name, "repository.txt"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -77,7 +77,7 @@ func (d Definition) Repository() ([]string, error) {
 	return strings.Fields(string(b)), err
 }
 
-// otherSuites of the list of packages, each once.
+// otherSuites returns the other suites in the list of packages, each once.
 func (d Definition) otherSuites(packages []string) []string {
 	var suites []string
 	known := map[string]bool{d.Suite: true}
@@ -90,13 +90,12 @@ func (d Definition) otherSuites(packages []string) []string {
 	return suites
 }
 
-// overlays are the folders of files that are added. Of two files, the later one is taken.
+// overlays returns the folders of added files. If two have the same file, the later one is used.
 func (d Definition) overlays() []string {
 	return []string{path.Join("definitions", common, "overlay"), path.Join("definitions", d.Name, "overlay")}
 }
 
-// Hash identifies what the image is built from: the suite, the list of packages, and the
-// files that are added.
+// Hash identifies the inputs of the image: the suite, the list of packages, and the added files.
 func (d Definition) Hash() (string, error) {
 	packages, err := d.Packages()
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package image builds the disk images of real VMs from packages of Debian, and finds images
+// Package image builds the disk images of real VMs from packages of Debian, and lists the images
 // that were built.
 package image
 
@@ -14,7 +14,7 @@ import (
 // hashFile marks an image that is complete. It is written last.
 const hashFile = "hash"
 
-// List finds the complete images in a folder, by name.
+// List returns the names of the complete images in a folder.
 func List(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -33,7 +33,7 @@ func List(dir string) ([]string, error) {
 	return names, nil
 }
 
-// isCurrent reports whether a folder has the image with a hash.
+// isCurrent reports whether a folder has the complete image with this hash.
 func isCurrent(dir, hash string) bool {
 	b, err := os.ReadFile(filepath.Join(dir, hashFile))
 	return err == nil && strings.TrimSpace(string(b)) == hash

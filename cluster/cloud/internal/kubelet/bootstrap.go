@@ -9,9 +9,9 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-// bootstrap gets the client certificate with the bootstrap token. The key is
-// kept before it is used, and names the request, so that a kubelet that is
-// interrupted takes up the request that it made.
+// bootstrap gets the client certificate with the bootstrap token. The key is stored before it is
+// used, and the name of the request derives from it, so that a kubelet that is interrupted
+// continues with its earlier request.
 func (k *kubelet) bootstrap(ctx context.Context) error {
 	client, err := kubernetes.NewForConfig(k.Bootstrap)
 	if err != nil {
@@ -28,7 +28,7 @@ func (k *kubelet) bootstrap(ctx context.Context) error {
 	}
 	cert, err := k.sign(ctx, client, k.clientCertificate(), k.saved().Client.Key)
 	if errors.Is(err, errNotSigned) && ctx.Err() == nil {
-		// Denied, failed or forgotten: it will never be signed.
+		// The request was denied, failed or deleted: it will never be signed.
 		return errors.Join(err, k.save(func(s *State) { s.Client.Key = nil }))
 	}
 	if err != nil {

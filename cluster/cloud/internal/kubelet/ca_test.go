@@ -1,6 +1,6 @@
 package kubelet
 
-// testCA is a certificate that nothing trusts.
+// testCA is a certificate that no client trusts.
 const testCA = `-----BEGIN CERTIFICATE-----
 MIIBdTCCARugAwIBAgIUDU9SmdfdUCEMDZ6Kit9Wlu7luxgwCgYIKoZIzj0EAwIw
 DzENMAsGA1UEAwwEdGVzdDAgFw0yNjExMjAxMjUwMzhaGA8yMTI2MTAyNzEyNTAz

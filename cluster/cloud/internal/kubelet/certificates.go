@@ -11,12 +11,12 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-// keepCertificates renews the client certificate and keeps a serving
-// certificate, as far as the kubelet is configured to. It is not client-go's
-// manager because that one, once it waits, does not end with its context.
+// keepCertificates renews the client certificate and keeps a serving certificate, as the kubelet is
+// configured. It does not use client-go's manager, which does not end with its context while it
+// waits.
 func (k *kubelet) keepCertificates(ctx context.Context, all *sync.WaitGroup) {
 	if k.RotateCertificates {
-		// New requests go out over new connections, with the new certificate.
+		// New requests must use new connections, with the new certificate.
 		all.Go(func() { k.keep(ctx, k.clientCertificate(), k.conns.close) })
 	}
 	if k.ServingCertificate {
@@ -51,9 +51,8 @@ func (k *kubelet) keep(ctx context.Context, c certificateKind, renewed func()) {
 	}
 }
 
-// renewAt is when a certificate is to be renewed: after 70 to 90 % of its life,
-// by chance from 0 to 1, so that the VMs of a cluster do not come all at once.
-// One that is missing or damaged is due.
+// renewAt returns when to renew a certificate: after 70 to 90 % of its lifetime. The random chance,
+// 0 to 1, spreads the requests of a cluster's VMs. A missing or damaged certificate is due now.
 func renewAt(p KeyPair, chance float64) time.Time {
 	pair, err := tls.X509KeyPair(p.Certificate, p.Key)
 	if err != nil {

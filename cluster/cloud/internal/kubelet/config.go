@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Defaults of a kubelet v1.35.
+// Defaults of a kubelet of v1.35.
 const (
 	defaultMaxPods      = 110
 	defaultLeaseSeconds = 40
@@ -63,7 +63,7 @@ func (p *Plan) applyConfig(flags map[string]string, files map[string]string) err
 	return err
 }
 
-// reserved is what of a VM's capacity pods cannot have.
+// reserved returns the part of a VM's capacity that pods cannot use.
 func reserved(c *kubeletv1.KubeletConfiguration) (corev1.ResourceList, error) {
 	out := corev1.ResourceList{}
 	add := func(field, name, value string) error {
@@ -86,11 +86,11 @@ func reserved(c *kubeletv1.KubeletConfiguration) (corev1.ResourceList, error) {
 			return nil, err
 		}
 	}
-	memory := "100Mi" // A kubelet's default.
+	memory := "100Mi" // The default of a kubelet.
 	if c.EvictionHard != nil {
 		memory = c.EvictionHard["memory.available"]
 	}
-	// A percentage is legal here, and of no use to a simulated VM.
+	// A percentage is valid here, but ignored for a simulated VM.
 	if _, err := resource.ParseQuantity(memory); err == nil {
 		return out, add("evictionHard", string(corev1.ResourceMemory), memory)
 	}

@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/util/connrotation"
 )
 
-// connections of one kubelet. They are its own, not client-go's shared ones, so
-// that they can be cut when the VM is gone.
+// connections are the connections of one kubelet. They are not client-go's shared ones, so that
+// they can be closed when the VM ends.
 type connections struct {
 	transport *http.Transport
 	dialer    *connrotation.Dialer
@@ -28,8 +28,8 @@ func (c *connections) close() {
 	c.transport.CloseIdleConnections()
 }
 
-// connect makes the client of the node's identity. It presents the certificate
-// that is current when it dials.
+// connect creates the client with the node's identity. It presents the certificate that is current
+// when it dials.
 func (k *kubelet) connect() (kubernetes.Interface, *connections, error) {
 	tc := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: k.Bootstrap.ServerName, InsecureSkipVerify: k.Bootstrap.Insecure}
 	if !k.Bootstrap.Insecure {
@@ -51,7 +51,7 @@ func (k *kubelet) connect() (kubernetes.Interface, *connections, error) {
 		Host:          k.Bootstrap.Host,
 		Transport:     transport,
 		UserAgent:     fmt.Sprintf("kubelet/%s (linux/%s)", k.Version, runtime.GOARCH),
-		QPS:           50, // As a kubelet's.
+		QPS:           50, // As a kubelet.
 		Burst:         100,
 		ContentConfig: rest.ContentConfig{ContentType: "application/vnd.kubernetes.protobuf", AcceptContentTypes: "application/vnd.kubernetes.protobuf,application/json"},
 	})

@@ -10,8 +10,8 @@ import (
 	"github.com/drover-dev/drover/cluster/cloud/internal/userdata"
 )
 
-// TestDroversUserDataStartsAKubelet holds the simulated VM to what Drover writes, in each
-// format: it must find the kubelet where a real VM does.
+// TestDroversUserDataStartsAKubelet checks that the simulated VM understands Drover's user data in
+// each format: it must find the kubelet where a real VM finds it.
 func TestDroversUserDataStartsAKubelet(t *testing.T) {
 	d, err := drover.New(drover.Input{Hostname: "worker-1", Version: "v1.35.4", DownloadURL: "https://dl.k8s.io/release", Labels: map[string]string{"tier": "web"}})
 	if err != nil {

@@ -1,6 +1,6 @@
 package kubelet
 
-// The flags of a kubelet v1.35: an unknown one ends it, as in life.
+// The flags of a kubelet of v1.35. An unknown flag ends it, as it ends a real one.
 var (
 	boolFlags = flagNames(`
 	anonymous-auth authentication-token-webhook cgroups-per-qos contention-profiling

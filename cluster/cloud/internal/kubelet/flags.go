@@ -9,8 +9,8 @@ import (
 
 func flagNames(s string) []string { return strings.Fields(s) }
 
-// parseFlags reads a kubelet's command line: the values by flag. The values of a
-// flag that is given several times are joined by commas.
+// parseFlags reads a kubelet's command line, and returns the values by flag. The values of a
+// repeated flag are joined by commas.
 func parseFlags(args []string) (map[string]string, error) {
 	fs := pflag.NewFlagSet("kubelet", pflag.ContinueOnError)
 	fs.Usage = func() {}

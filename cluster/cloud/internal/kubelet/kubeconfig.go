@@ -11,8 +11,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// bootstrapConfig reads --bootstrap-kubeconfig and the files it refers to, of
-// the VM and not of the computer that simulates it.
+// bootstrapConfig reads --bootstrap-kubeconfig and the files that it refers to, from the files of
+// the VM, and not from those of the computer that simulates it.
 func bootstrapConfig(flags map[string]string, files map[string]string) (*rest.Config, error) {
 	if flags["kubeconfig"] == "" {
 		return nil, fmt.Errorf("kubelet: --kubeconfig is missing: it would run without an API server")

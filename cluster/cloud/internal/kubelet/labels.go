@@ -9,8 +9,8 @@ import (
 	kubeletapis "k8s.io/kubelet/pkg/apis"
 )
 
-// parseLabels reads --node-labels, and refuses what a kubelet and the
-// NodeRestriction admission plugin refuse.
+// parseLabels reads --node-labels, and refuses labels that a kubelet or the NodeRestriction
+// admission plugin refuses.
 func parseLabels(s string) (map[string]string, error) {
 	out := map[string]string{}
 	for _, pair := range splitList(s) {

@@ -12,14 +12,14 @@ import (
 	"k8s.io/component-helpers/apimachinery/lease"
 )
 
-// renewLease is a kubelet's heartbeat: four writes a lease duration.
+// renewLease is a kubelet's heartbeat: four writes per lease duration.
 func (k *kubelet) renewLease(ctx context.Context) {
 	lease.NewController(k.clock, k.client, k.NodeName, int32(k.LeaseDuration/time.Second), nil, k.LeaseDuration/4,
 		k.NodeName, corev1.NamespaceNodeLease, k.ownLease).Run(ctx)
 }
 
-// ownLease makes the lease go away with the Node, and keeps a kubelet whose
-// Node is gone from making one.
+// ownLease makes the Node the owner of the lease, so that both are deleted together. It fails
+// without a Node, so that a kubelet whose Node was deleted does not create a lease.
 func (k *kubelet) ownLease(l *coordinationv1.Lease) error {
 	node, ok := k.nodes.current()
 	if !ok {

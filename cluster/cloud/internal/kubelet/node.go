@@ -10,9 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// node is the Node that a kubelet registers. It has what a cloud's controller
-// manager would add (provider ID, zone, size) from the start, so it carries no
-// taint that waits for one.
+// node returns the Node that a kubelet registers. From the start it has the provider ID, zone and
+// size that a cloud-controller-manager would add, so it has no taint that waits for one.
 func (p *Plan) node(now time.Time) *corev1.Node {
 	labels := maps.Clone(p.Labels)
 	for k, v := range map[string]string{
@@ -75,7 +74,7 @@ func allocatable(capacity, reserved corev1.ResourceList) corev1.ResourceList {
 	return out
 }
 
-// conditions of a kubelet that is well since a time.
+// conditions are the conditions of a kubelet that is healthy since a time.
 func conditions(now, since time.Time) []corev1.NodeCondition {
 	c := func(t corev1.NodeConditionType, s corev1.ConditionStatus, reason, message string) corev1.NodeCondition {
 		return corev1.NodeCondition{Type: t, Status: s, Reason: reason, Message: message,

@@ -12,12 +12,12 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// nodeWatch sees a kubelet's own Node, the only one it may see.
+// nodeWatch watches a kubelet's own Node, the only one that it may read.
 type nodeWatch struct {
 	name       string
 	store      cache.Store
 	controller cache.Controller
-	// changed holds at most one signal: what it is is in the store.
+	// changed holds at most one signal. The Node itself is in the store.
 	changed chan struct{}
 }
 
@@ -57,10 +57,10 @@ func (w *nodeWatch) waitForSync(ctx context.Context) bool {
 	return cache.WaitForCacheSync(ctx.Done(), w.controller.HasSynced)
 }
 
-// current is the Node as it was last seen.
+// current returns the Node as last observed.
 func (w *nodeWatch) current() (*corev1.Node, bool) { return w.Get(w.name) }
 
-// Get, GetWithNamespace and List make a nodeWatch what kwok asks for a Node.
+// Get, GetWithNamespace and List implement kwok's interface of a cache of Nodes.
 func (w *nodeWatch) Get(name string) (*corev1.Node, bool) {
 	obj, ok, err := w.store.GetByKey(name)
 	if err != nil || !ok {
@@ -70,10 +70,10 @@ func (w *nodeWatch) Get(name string) (*corev1.Node, bool) {
 	return n, ok
 }
 
-// GetWithNamespace is Get: Nodes have no namespace.
+// GetWithNamespace is Get, because Nodes have no namespace.
 func (w *nodeWatch) GetWithNamespace(name, _ string) (*corev1.Node, bool) { return w.Get(name) }
 
-// List is the Node, if there is one.
+// List returns the Node, if it exists.
 func (w *nodeWatch) List() []*corev1.Node {
 	if n, ok := w.current(); ok {
 		return []*corev1.Node{n}

@@ -1,6 +1,6 @@
-// Package kubelet is the kubelet of a simulated VM: what its files and command
-// line say (Plan), and what it does (Run): TLS bootstrap, the Node and its
-// Lease, and the pods bound to it.
+// Package kubelet is the kubelet of a simulated VM: its configuration, read from the VM's files and
+// command line (Plan), and its work (Run): TLS bootstrap, the Node and its Lease, and the pods
+// bound to it.
 package kubelet
 
 import (
@@ -21,56 +21,56 @@ import (
 	"github.com/drover-dev/drover/cluster/cloud/internal/userdata"
 )
 
-// unit of the kubelet.
+// unit is the name of the kubelet's systemd unit.
 const unit = "kubelet.service"
 
-// installer matches the script that fetches the kubelet of the version it is called
-// with, or else of the version in its environment. Without it there is no kubelet on a VM.
+// installer matches the script that downloads the kubelet, in the version of its argument or else
+// of its environment. Without the script there is no kubelet on a VM.
 var installer = regexp.MustCompile(`^([0-9]+-)?install-kubelet(\.sh)?$`)
 
 // versionVariable is the environment variable with the kubelet's version.
 const versionVariable = "KUBELET_VERSION"
 
-// Facts are what a VM knows of itself from its cloud.
+// Facts are the properties of a VM that its cloud reports to it.
 type Facts struct {
 	ID, Name, Zone, Size, ProviderID string
-	// OSImage is what the Node calls its operating system.
+	// OSImage is status.nodeInfo.osImage of the Node.
 	OSImage string
 	IP      string
-	// PodCIDR is where pods get their addresses.
+	// PodCIDR is the range of the addresses of pods.
 	PodCIDR     string
 	CPU, Memory resource.Quantity
 }
 
-// Plan is what a kubelet was told to do.
+// Plan is the configuration of a kubelet.
 type Plan struct {
 	Facts    Facts
 	NodeName string
-	// Version of the kubelet, like v1.35.4.
+	// Version of the kubelet, such as v1.35.4.
 	Version    string
 	ProviderID string
 	IP         string
-	// Labels and Taints are those that the user asked for.
+	// Labels and Taints are the ones that the user data requests.
 	Labels map[string]string
 	Taints []corev1.Taint
-	// Register says whether the kubelet makes its Node.
+	// Register means that the kubelet creates its Node.
 	Register bool
-	// Bootstrap reaches the API server with the bootstrap token.
+	// Bootstrap is how to reach the API server with the bootstrap token.
 	Bootstrap *rest.Config
 
 	MaxPods       int64
 	Reserved      corev1.ResourceList
 	LeaseDuration time.Duration
-	// StatusReport is how often the Node's status is written when nothing changes.
+	// StatusReport is the interval at which an unchanged Node status is written.
 	StatusReport time.Duration
-	// RotateCertificates renews the client certificate before it expires.
+	// RotateCertificates means that the client certificate is renewed before it expires.
 	RotateCertificates bool
-	// ServingCertificate asks the cluster for one.
+	// ServingCertificate means that the kubelet requests one from the cluster.
 	ServingCertificate bool
 }
 
-// NewPlan reads what user data made of a VM. Its errors say what of it keeps the
-// kubelet from running, as the VM's console would.
+// NewPlan reads the configuration of a kubelet from the result of the user data. Its errors name
+// the part that prevents the kubelet from running, as the VM's console would.
 func NewPlan(in *userdata.Instance, facts Facts) (*Plan, error) {
 	if !slices.ContainsFunc(in.Commands, startsKubelet) {
 		return nil, fmt.Errorf(`%s: was never started: nothing runs "systemctl enable --now kubelet"`, unit)
@@ -106,8 +106,8 @@ func startsKubelet(command []string) bool {
 	return slices.Contains(systemd.Started(command), unit)
 }
 
-// installed is the version of the kubelet that was put at the path which the unit
-// executes.
+// installed returns the version of the kubelet that was installed at the path in the unit's
+// ExecStart.
 func installed(in *userdata.Instance, executable string) (string, error) {
 	i := slices.IndexFunc(in.Commands, func(c []string) bool { return installer.MatchString(path.Base(c[0])) })
 	if i < 0 {
@@ -130,7 +130,7 @@ func installed(in *userdata.Instance, executable string) (string, error) {
 	return v, nil
 }
 
-// nodeName is the first that is set, in the form that a kubelet gives it.
+// nodeName returns the first name that is set, normalized as a kubelet does.
 func nodeName(names ...string) (string, error) {
 	var name string
 	for _, n := range names {
@@ -144,7 +144,7 @@ func nodeName(names ...string) (string, error) {
 	return name, nil
 }
 
-// applyFlags comes after the configuration file: flags win.
+// applyFlags is called after applyConfig: flags take precedence over the configuration file.
 func (p *Plan) applyFlags(flags map[string]string) error {
 	if v, ok := flags["provider-id"]; ok {
 		p.ProviderID = v

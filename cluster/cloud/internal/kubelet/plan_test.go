@@ -27,7 +27,7 @@ var facts = Facts{
 	OSImage: "Ubuntu", IP: "10.200.0.10", PodCIDR: "100.64.0.0/24", CPU: resource.MustParse("1"), Memory: resource.MustParse("2Gi"),
 }
 
-// instance is user data that joins, as cloud-init leaves it.
+// instance returns a VM that joins, in its state after cloud-init.
 func instance() *userdata.Instance {
 	return &userdata.Instance{
 		Files: map[string]string{

@@ -21,8 +21,8 @@ import (
 	"sigs.k8s.io/kwok/pkg/utils/informer"
 )
 
-// runPods lets kwok play the pods that are bound to the Node, with the node's
-// own identity: it watches no pods but its own, as a node must.
+// runPods lets kwok simulate the pods that are bound to the Node, with the node's own identity.
+// Like a node, it may only watch its own pods.
 func (k *kubelet) runPods(ctx context.Context, all *sync.WaitGroup) error {
 	lc, err := podLifecycle()
 	if err != nil {
@@ -50,8 +50,8 @@ func (k *kubelet) runPods(ctx context.Context, all *sync.WaitGroup) error {
 	return nil
 }
 
-// podWatch sends what happens to the Node's pods. It is not kwok's own informer
-// because that one would wait forever for a reader that has ended.
+// podWatch sends the changes of the Node's pods. It does not use kwok's own informer, which would
+// wait forever for a reader that has ended.
 func (k *kubelet) podWatch(ctx context.Context, events chan<- informer.Event[*corev1.Pod]) cache.Controller {
 	send := func(t informer.EventType, obj any) {
 		if unknown, ok := obj.(cache.DeletedFinalStateUnknown); ok {
@@ -79,7 +79,8 @@ func (k *kubelet) podWatch(ctx context.Context, events chan<- informer.Event[*co
 			},
 		},
 		ObjectType: &corev1.Pod{},
-		// What could not be done while the VM was cut off is told again: kwok gives up on it.
+		// Changes that failed while the VM was disconnected are sent again, because kwok does not
+		// retry them.
 		ResyncPeriod: 30 * time.Second,
 		Handler: cache.ResourceEventHandlerFuncs{
 			AddFunc:    func(obj any) { send(informer.Added, obj) },
@@ -90,8 +91,8 @@ func (k *kubelet) podWatch(ctx context.Context, events chan<- informer.Event[*co
 	return controller
 }
 
-// endingClock ends the goroutine that waits on it once the context is done: the
-// queue in kwok's controller has no other end, and a cloud outlives many VMs.
+// endingClock ends the goroutine that waits on it once the context is done. The queue in kwok's
+// controller cannot be stopped in any other way, and a cloud outlives many VMs.
 type endingClock struct {
 	clock.Clock
 	ctx context.Context

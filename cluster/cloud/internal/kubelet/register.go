@@ -10,9 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// register makes the Node, Ready from the start. A Node of this name that is
-// there already becomes this VM's, except for what a kubelet may not change:
-// its provider ID, labels and taints.
+// register creates the Node, Ready from the start. If a Node of this name exists already, it
+// becomes this VM's. A kubelet may not change the Node's provider ID, labels and taints, so they
+// stay.
 func (k *kubelet) register(ctx context.Context) error {
 	node := k.node(k.clock.Now())
 	_, err := k.client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{})
@@ -42,7 +42,7 @@ func (k *kubelet) takeOver(ctx context.Context, status corev1.NodeStatus) error 
 	return k.patchStatus(ctx, status)
 }
 
-// patchStatus merges the fields of status into the Node's.
+// patchStatus merges the fields of status into the Node's status.
 func (k *kubelet) patchStatus(ctx context.Context, status any) error {
 	patch, err := json.Marshal(map[string]any{"status": status})
 	if err != nil {

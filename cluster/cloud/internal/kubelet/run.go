@@ -11,19 +11,18 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// State is what a kubelet must not forget when the process that simulates it
-// ends.
+// State is the state of a kubelet that must survive a restart of the process that simulates it.
 type State struct {
-	// Client is its identity as system:node:NAME.
+	// Client is the kubelet's identity system:node:NAME.
 	Client KeyPair `json:"client,omitzero"`
-	// Serving is its serving certificate.
+	// Serving is the kubelet's serving certificate.
 	Serving KeyPair `json:"serving,omitzero"`
-	// Registered says that the Node was made. It is not made again when it is
-	// gone: only the boot of a VM registers a Node.
+	// Registered means that the Node was created. If the Node is deleted, it is not created again:
+	// only the boot of a VM registers a Node.
 	Registered bool `json:"registered,omitempty"`
 }
 
-// KeyPair is PEM. The certificate is empty as long as it was only requested.
+// KeyPair is PEM. The certificate is empty until the request is signed.
 type KeyPair struct {
 	Key         []byte `json:"key,omitempty"`
 	Certificate []byte `json:"certificate,omitempty"`
@@ -31,13 +30,13 @@ type KeyPair struct {
 
 // Host is the VM that a kubelet runs on.
 type Host interface {
-	// Save keeps the state. It fails when the VM is no more.
+	// Save stores the state. It fails if the VM is deleted.
 	Save(State) error
 	// Console writes a line to the VM's console.
 	Console(format string, args ...any)
 }
 
-// kubelet is one that runs.
+// kubelet is a running kubelet.
 type kubelet struct {
 	*Plan
 	host  Host
@@ -51,8 +50,8 @@ type kubelet struct {
 	nodes  *nodeWatch
 }
 
-// Run is a kubelet's life: it ends with the context, and nothing that it began
-// reaches the API server any more when it has returned.
+// Run runs a kubelet until the context ends. After it has returned, no request of the kubelet
+// reaches the API server.
 func Run(ctx context.Context, p *Plan, s State, host Host, c clock.WithTicker) {
 	k := &kubelet{Plan: p, host: host, clock: c, state: s}
 	if err := k.run(ctx); err != nil && ctx.Err() == nil {
@@ -95,7 +94,7 @@ func (k *kubelet) run(ctx context.Context) error {
 	return nil
 }
 
-// save changes the state and keeps it.
+// save changes the state, at the host first.
 func (k *kubelet) save(change func(*State)) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -114,8 +113,8 @@ func (k *kubelet) saved() State {
 	return k.state
 }
 
-// retry does it until it is done or the kubelet ends, and says on the console
-// what is in the way, once for each reason.
+// retry repeats do until it succeeds or the kubelet ends. It writes an error to the console only if
+// it differs from the previous one.
 func (k *kubelet) retry(ctx context.Context, what string, do func(context.Context) error) {
 	backoff := wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.1, Steps: 6, Cap: 30 * time.Second}
 	last := ""

@@ -20,11 +20,11 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-// signingTimeout is how long a kubelet waits for a certificate before it asks
-// again with another key.
+// signingTimeout is how long a kubelet waits for a certificate before it requests another one with
+// a new key.
 const signingTimeout = 15 * time.Minute
 
-// errNotSigned says that a request was made, and will not be signed.
+// errNotSigned means that a request exists and will never be signed.
 var errNotSigned = errors.New("was not signed")
 
 // certificateKind is one of the two certificates of a kubelet.
@@ -53,8 +53,8 @@ func (k *kubelet) servingCertificate() certificateKind {
 	}
 }
 
-// sign has a certificate for a key signed by the cluster. Asked again with the
-// same key it waits for the same request.
+// sign requests a certificate for a key from the cluster, and waits for it. A second call with the
+// same key waits for the same request.
 func (k *kubelet) sign(ctx context.Context, client kubernetes.Interface, c certificateKind, pem []byte) ([]byte, error) {
 	key, err := keyutil.ParsePrivateKeyPEM(pem)
 	if err != nil {

@@ -17,12 +17,12 @@ import (
 //go:embed pod-delete.yaml
 var podDelete string
 
-// podReadyAgain is for pods of a Node that was cut off.
+// podReadyAgain is for pods of a Node that was disconnected.
 //
 //go:embed pod-ready-again.yaml
 var podReadyAgain string
 
-// podLifecycle is one for all VMs: it is large, and the same for each.
+// podLifecycle is shared by all VMs, because it is large and the same for each.
 var podLifecycle = sync.OnceValues(func() (lifecycle.Lifecycle, error) {
 	var stages []*internalversion.Stage
 	for _, text := range []string{fast.DefaultPodReady, fast.DefaultPodComplete, podReadyAgain, podDelete} {
@@ -36,8 +36,8 @@ var podLifecycle = sync.OnceValues(func() (lifecycle.Lifecycle, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A stage compiles its expressions when it is first matched, unguarded: do it
-	// before any two VMs can.
+	// A stage compiles its expressions at the first match, without a lock. Match once here, before
+	// two VMs can do so at the same time.
 	_, err = lc.Match(context.Background(), &lifecycle.Event{Data: &corev1.Pod{}})
 	return lc, err
 })

@@ -28,7 +28,8 @@ func TestPodStages(t *testing.T) {
 	cases := map[string]struct {
 		pod   *corev1.Pod
 		stage string
-		// in is when the stage plays, give or take two seconds: times in objects are whole seconds.
+		// in is the delay of the stage, plus or minus two seconds: times in objects are whole
+		// seconds.
 		in time.Duration
 	}{
 		"APendingPodBecomesReady":              {&corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodPending}}, "pod-ready", 0},
@@ -49,7 +50,7 @@ func TestPodStages(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel() // As VMs are: the stages are shared.
+			t.Parallel() // VMs share the stages, and run in parallel.
 			event := &lifecycle.Event{Labels: tc.pod.Labels, Annotations: tc.pod.Annotations, Data: tc.pod}
 			stage, err := lc.Match(context.Background(), event)
 			if err != nil {

@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// reportStatus keeps the Node's conditions: it puts them right when somebody
-// changed them, as the node-lifecycle controller does after an outage, and
-// else writes as rarely as a kubelet.
+// reportStatus keeps the Node's conditions. If another client changed them, such as the
+// node-lifecycle controller after an outage, it corrects them at once. Otherwise it writes as
+// rarely as a kubelet.
 func (k *kubelet) reportStatus(ctx context.Context) {
 	// A restart of the cloud must not make every Node's status due at once.
 	timer := k.clock.NewTimer(wait.Jitter(k.StatusReport/2, 1))
@@ -42,15 +42,15 @@ func (k *kubelet) reportStatus(ctx context.Context) {
 		k.retry(ctx, "report status", func(ctx context.Context) error {
 			err := k.patchStatus(ctx, map[string]any{"conditions": want})
 			if apierrors.IsNotFound(err) {
-				return nil // The watch will say so.
+				return nil // The watch reports the deletion.
 			}
 			return err
 		})
 	}
 }
 
-// wantConditions are a healthy kubelet's. A condition keeps the time of its last
-// transition as long as its status stays; drifted says whether one differs.
+// wantConditions returns the conditions of a healthy kubelet. A condition whose status is unchanged
+// keeps the time of its last transition. drifted reports whether any status differs.
 func wantConditions(have []corev1.NodeCondition, now time.Time) (want []corev1.NodeCondition, drifted bool) {
 	want = conditions(now, now)
 	for i, w := range want {

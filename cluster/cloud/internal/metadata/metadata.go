@@ -8,22 +8,23 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// A VM is what its metadata tells of it.
+// A VM has the data that its metadata service serves.
 type VM struct {
 	ID       string
 	Hostname string
-	// Secret is a part of the path of the documents, which the kernel's command line alone
-	// has: user data holds a join token, and pods reach the network too.
+	// Secret is a part of the path of the documents. Only the kernel's command line has it, because
+	// user data holds a join token, and pods reach the network too.
 	Secret   string
 	UserData []byte
-	// ProviderID that the VM's kubelet registers; empty for a VM that does not learn it.
+	// ProviderID that the VM's kubelet registers, empty if the VM must not know it.
 	ProviderID string
 }
 
-// Path is below which the documents of a VM are. It ends in a slash: NoCloud appends names.
+// Path returns the path of the documents of a VM. It ends with a slash, because NoCloud appends
+// names.
 func Path(secret string) string { return "/nocloud/" + secret + "/" }
 
-// ProviderIDPath answers with the VM's provider ID, which is no secret.
+// ProviderIDPath returns the VM's provider ID, which is not secret.
 const ProviderIDPath = "/v1/provider-id"
 
 // Handler serves the metadata of one VM.

@@ -13,7 +13,7 @@ type executable struct {
 	content []byte
 }
 
-// archive is a tar with executables, plain and compressed. The same files give the same bytes.
+// archive returns a tar with executables, plain and compressed. It is deterministic.
 func archive(files []executable) (plain, packed []byte, err error) {
 	var p, z bytes.Buffer
 	t := tar.NewWriter(&p)

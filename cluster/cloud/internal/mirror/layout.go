@@ -57,8 +57,8 @@ type imageConfig struct {
 	} `json:"rootfs"`
 }
 
-// AddImage writes an image with one static program to the folder of a mirror. A reference is
-// like registry.k8s.io/pause:3.10. An image with the same reference is replaced.
+// AddImage writes an image with one static program to the folder of a mirror, under a reference
+// such as registry.k8s.io/pause:3.10. An image with the same reference is replaced.
 func AddImage(dir, reference, program string) error {
 	host, name, tag, err := parse(reference)
 	if err != nil {
@@ -103,7 +103,7 @@ func AddImage(dir, reference, program string) error {
 	return errors.Join(err, l.file("index.json", index))
 }
 
-// readIndex of a layout.
+// readIndex reads the index of a layout.
 func readIndex(layout string) (Index, error) {
 	b, err := os.ReadFile(filepath.Join(layout, "index.json"))
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package mirror serves what a real VM downloads, from a folder: kubelets at the paths of
-// dl.k8s.io, network plugins as their releases have them, and container images as a registry
-// does. A folder is
+// Package mirror serves the downloads of real VMs from a folder: kubelets at the paths of
+// dl.k8s.io, network plugins at the paths of their releases, and container images as a registry. A
+// folder is
 //
 //	release/v1.35.4/bin/linux/amd64/kubelet             and kubelet.sha256 beside it
 //	plugins/v1.9.1/cni-plugins-linux-amd64-v1.9.1.tgz   and its .sha256 beside it
@@ -24,10 +24,10 @@ const (
 	plugins  = "plugins"
 )
 
-// Paths that Handler answers.
+// Paths that Handler serves.
 var Paths = []string{"/" + releases + "/", "/" + plugins + "/", "/v2/"}
 
-// DefaultRegistry is whose images are served if a client does not name a registry.
+// DefaultRegistry is the registry of images for clients that do not name one.
 const DefaultRegistry = "registry.k8s.io"
 
 var (
@@ -35,7 +35,7 @@ var (
 	pullPattern   = regexp.MustCompile(`^(.+)/(manifests|blobs)/([^/]+)$`)
 )
 
-// Handler serves the folder. Nothing can be written to it.
+// Handler serves the folder, read-only.
 func Handler(dir string) http.Handler {
 	mux := http.NewServeMux()
 	for _, folder := range []string{releases, plugins} {
@@ -49,7 +49,7 @@ func Handler(dir string) http.Handler {
 	return mux
 }
 
-// files lists no folders.
+// files serves files, and no lists of folders.
 func files(f fs.FS) fs.FS { return onlyFiles{f} }
 
 type onlyFiles struct{ fs.FS }
@@ -66,8 +66,8 @@ func (o onlyFiles) Open(name string) (fs.File, error) {
 	return f, nil
 }
 
-// registry is the part of the distribution protocol by which containerd pulls. Its query
-// parameter ns is the registry that it mirrors.
+// registry implements the part of the distribution protocol that containerd needs to pull. The
+// query parameter ns is the name of the mirrored registry.
 func registry(dir string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		m := pullPattern.FindStringSubmatch(r.PathValue("rest"))
@@ -99,7 +99,7 @@ func registry(dir string) http.HandlerFunc {
 	}
 }
 
-// find a manifest by tag or digest in the index of a layout.
+// find returns a manifest by its tag or digest in the index of a layout.
 func find(layout, reference string) (Descriptor, error) {
 	i, err := readIndex(layout)
 	if err != nil {

@@ -33,7 +33,7 @@ func get(t *testing.T, h http.Handler, path string) *httptest.ResponseRecorder {
 	return w
 }
 
-// pull an image as containerd does, and return the program in it.
+// pull pulls an image as containerd does, and returns the program in it.
 func pull(t *testing.T, h http.Handler, repository, tag, ns string) (imageConfig, string) {
 	t.Helper()
 	fetch := func(what, reference string, into any) []byte {
@@ -148,7 +148,7 @@ func TestAReleaseHasItsChecksum(t *testing.T) {
 	}
 }
 
-// TestPluginsAreServedAsTheirReleasesHaveThem checks them with the commands of the profile of
+// TestPluginsAreServedAsTheirReleasesHaveThem downloads them with the commands of the profile of
 // Flatcar.
 func TestPluginsAreServedAsTheirReleasesHaveThem(t *testing.T) {
 	dir, programs := t.TempDir(), t.TempDir()

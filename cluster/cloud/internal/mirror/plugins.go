@@ -9,7 +9,7 @@ import (
 )
 
 // AddPlugins writes a release of network plugins to the folder of a mirror, with its checksum
-// beside it. A version is like v1.9.1.
+// beside it. The version is one such as v1.9.1.
 func AddPlugins(dir, version string, programs []string) error {
 	var files []executable
 	for _, p := range programs {

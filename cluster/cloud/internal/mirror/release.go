@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// AddRelease copies a program of a Kubernetes release, such as kubelet, to the folder of a
-// mirror, with its checksum beside it. A virtual machine may download the old one meanwhile.
+// AddRelease copies a program of a Kubernetes release, such as kubelet, to the folder of a mirror,
+// with its checksum beside it. A VM may download the previous file at the same time.
 func AddRelease(dir, version, program string) error {
 	to := filepath.Join(dir, releases, version, "bin", "linux", "amd64", filepath.Base(program))
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {

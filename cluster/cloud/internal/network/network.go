@@ -1,7 +1,7 @@
-// Package network gives each real VM a network of its own, inside the daemon: no
-// interface, no route and no right on the host is needed. The VM gets its address by DHCP,
-// reaches the daemon's metadata service and mirror at Gateway, the host's loopback at Host,
-// and everything else as the host does. VMs do not reach each other.
+// Package network gives each real VM a network of its own inside the daemon, so that it needs no
+// interface, no route and no privilege on the host. The VM gets its address by DHCP. It reaches the
+// daemon's metadata service and mirror at Gateway, the host's loopback at Host, and all other
+// addresses as the host does. VMs do not reach each other.
 package network
 
 import (
@@ -34,22 +34,22 @@ const (
 	mtu        = 1500
 )
 
-// A Protocol is how a VM hands over its Ethernet frames.
+// A Protocol is how a VM transfers its Ethernet frames.
 type Protocol string
 
 const (
-	// Packets are one frame per packet of a SOCK_SEQPACKET socket: User Mode Linux.
+	// Packets has one frame per packet of a SOCK_SEQPACKET socket, for User Mode Linux.
 	Packets Protocol = "unixpacket"
-	// Stream has the length before each frame: QEMU.
+	// Stream has the length before each frame, for QEMU.
 	Stream Protocol = "unix"
 )
 
 func init() {
-	// The library reports every VM that is powered off as an error.
+	// The library logs every VM that is powered off as an error.
 	logrus.SetOutput(io.Discard)
 }
 
-// MAC is the hardware address of the VM with an IPv4 address.
+// MAC returns the hardware address of the VM with an IPv4 address.
 func MAC(ip string) string {
 	b := net.ParseIP(ip).To4()
 	return fmt.Sprintf("52:54:%02x:%02x:%02x:%02x", b[0], b[1], b[2], b[3])
@@ -63,8 +63,8 @@ type Network struct {
 	all    sync.WaitGroup
 }
 
-// Open makes the network of the VM with an address. The VM connects to a socket that is made
-// at path. The handler answers at port 80 of Gateway.
+// Open creates the network of the VM with the address ip. The VM connects to a socket that Open
+// creates at path. The handler serves port 80 of Gateway.
 func Open(path string, p Protocol, ip string, h http.Handler) (*Network, error) {
 	v, err := virtualnetwork.New(&types.Configuration{
 		MTU: mtu, Subnet: Subnet, GatewayIP: Gateway, GatewayMacAddress: gatewayMAC,
@@ -79,7 +79,7 @@ func Open(path string, p Protocol, ip string, h http.Handler) (*Network, error) 
 	if err != nil {
 		return nil, err
 	}
-	// A daemon that was killed left its socket.
+	// A daemon that was killed did not delete its socket.
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, errors.Join(err, web.Close())
 	}
@@ -96,7 +96,7 @@ func Open(path string, p Protocol, ip string, h http.Handler) (*Network, error) 
 	return n, nil
 }
 
-// accept serves one connection after another: a VM that reboots connects again.
+// accept serves one connection at a time: a VM that reboots connects again.
 func (n *Network) accept(ctx context.Context, v *virtualnetwork.VirtualNetwork, p Protocol) {
 	for {
 		conn, err := n.socket.Accept()
@@ -114,7 +114,7 @@ func (n *Network) accept(ctx context.Context, v *virtualnetwork.VirtualNetwork, 
 	}
 }
 
-// Close ends the network, and waits until nothing of it is served.
+// Close ends the network, and waits until it serves nothing any more.
 func (n *Network) Close() {
 	n.end()
 	_ = n.socket.Close()

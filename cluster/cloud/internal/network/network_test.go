@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// arp is the frame by which a VM asks for the hardware address of ip.
+// arp returns the frame by which a VM requests the hardware address of ip.
 func arp(t *testing.T, from, ip string) []byte {
 	t.Helper()
 	mac, err := net.ParseMAC(MAC(from))

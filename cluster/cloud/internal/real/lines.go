@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// maxLine is how much of a line is kept: a guest writes what it likes.
+// maxLine is the number of bytes of a line that are kept: a guest can write lines of any length.
 const maxLine = 4 << 10
 
 var escapes = regexp.MustCompile(`\x1b\[[0-9;?]*[a-zA-Z]`)
 
-// lines writes text line by line, without what is for a terminal.
+// lines writes text line by line, without escape sequences for a terminal.
 type lines struct {
 	write func(string)
 	rest  []byte

@@ -1,5 +1,5 @@
-// Package real runs the real VMs of the cloud: it gives each a folder, a network with its
-// metadata and the mirror, and a hypervisor, and follows it until it is stopped.
+// Package real runs the real VMs of the cloud. It gives each VM a folder, a network with its
+// metadata and the mirror, and a hypervisor, and watches it until it is stopped.
 package real
 
 import (
@@ -15,6 +15,8 @@ import (
 	"strings"
 	"sync"
 
+	"golang.org/x/sync/singleflight"
+
 	"github.com/drover-dev/drover/cluster/cloud/internal/hypervisor"
 	"github.com/drover-dev/drover/cluster/cloud/internal/image"
 	"github.com/drover-dev/drover/cluster/cloud/internal/metadata"
@@ -22,20 +24,20 @@ import (
 	"github.com/drover-dev/drover/cluster/cloud/internal/network"
 )
 
-// A VM is one to run.
+// A VM is a real VM to run.
 type VM struct {
 	ID, Name, Image, IP string
 	CPUs, MemoryMiB     int
 	UserData            []byte
-	// ProviderID that its metadata has; empty for none.
+	// ProviderID in the VM's metadata, empty for none.
 	ProviderID string
 }
 
-// Host is what a running VM needs of the cloud.
+// Host is the interface of the cloud that a running VM uses.
 type Host interface {
 	// Console adds a line to the VM's console.
 	Console(format string, args ...any)
-	// Fail is called once, when the VM cannot be started or has ended by itself.
+	// Fail is called once, if the VM cannot be started or has ended by itself.
 	Fail(message string)
 	// MirrorFails reports whether the mirror answers the VM with errors.
 	MirrorFails() bool
@@ -45,9 +47,9 @@ type Host interface {
 type Options struct {
 	// Dir has a folder for each VM.
 	Dir string
-	// Images is the folder of the images, and Mirror what the mirror serves.
+	// Images is the folder of the images, and Mirror is the folder that the mirror serves.
 	Images, Mirror string
-	// Hypervisors to choose from, the best first.
+	// Hypervisors to choose from, in order of preference.
 	Hypervisors []hypervisor.Hypervisor
 }
 
@@ -61,9 +63,11 @@ type Machines struct {
 
 	mu      sync.Mutex
 	running map[string]*machine
-	// stopped VMs, of which something may still run until the channel is closed.
+	// stopped has VMs that were stopped. The channel is closed when all their processes have ended.
 	stopped map[string]<-chan struct{}
-	choices map[string]func() choice
+	// choices has the hypervisors that booted an image.
+	choices map[string]choice
+	probes  singleflight.Group
 }
 
 // machine is a VM that was started and not stopped.
@@ -78,14 +82,14 @@ type choice struct {
 	verdicts   []hypervisor.Verdict
 }
 
-// New makes one that runs nothing yet.
+// New returns Machines that run no VM yet.
 func New(o Options) *Machines {
-	m := &Machines{Options: o, mirror: mirror.Handler(o.Mirror), running: map[string]*machine{}, stopped: map[string]<-chan struct{}{}, choices: map[string]func() choice{}}
+	m := &Machines{Options: o, mirror: mirror.Handler(o.Mirror), running: map[string]*machine{}, stopped: map[string]<-chan struct{}{}, choices: map[string]choice{}}
 	m.base, m.end = context.WithCancel(context.Background())
 	return m
 }
 
-// ImageNames are those of the images that were built.
+// ImageNames returns the names of the images that were built.
 func (m *Machines) ImageNames() ([]string, error) {
 	if m.Images == "" {
 		return nil, nil
@@ -93,7 +97,7 @@ func (m *Machines) ImageNames() ([]string, error) {
 	return image.List(m.Images)
 }
 
-// Keep deletes what is left of VMs that a killed daemon did not delete.
+// Keep deletes the folders of all other VMs, which a killed daemon did not delete.
 func (m *Machines) Keep(ids []string) error {
 	entries, err := os.ReadDir(m.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -107,8 +111,8 @@ func (m *Machines) Keep(ids []string) error {
 	return err
 }
 
-// Start boots a VM, if it does not run already: with its disk, if it ran before. It does not
-// wait. A VM that was stopped boots when nothing of it runs any more.
+// Start boots a VM, unless it is running already. A VM that ran before keeps its disk. Start does
+// not wait. A VM that was stopped boots after all its processes have ended.
 func (m *Machines) Start(vm VM, host Host) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -131,7 +135,7 @@ func (m *Machines) Start(vm VM, host Host) {
 	})
 }
 
-// Stop ends a VM as pulling its plug does, if it runs. It does not wait.
+// Stop ends a running VM without a shutdown. It does not wait.
 func (m *Machines) Stop(id string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -149,7 +153,7 @@ func (m *Machines) stop(id string) {
 	m.stopped[id] = r.done
 }
 
-// takeStopped returns a channel that is closed when nothing runs of a VM that was stopped.
+// takeStopped returns a channel that is closed when all processes of a stopped VM have ended.
 func (m *Machines) takeStopped(id string) <-chan struct{} {
 	if done, ok := m.stopped[id]; ok {
 		delete(m.stopped, id)
@@ -168,13 +172,13 @@ func (m *Machines) Delete(id string) {
 	done := m.takeStopped(id)
 	m.all.Go(func() {
 		<-done
-		_ = os.RemoveAll(m.folder(id)) // Keep deletes what is left.
+		_ = os.RemoveAll(m.folder(id)) // If it fails, Keep deletes the folder.
 	})
 }
 
-// Close ends all VMs, and waits until nothing of them runs. They keep their disks.
+// Close ends all VMs, and waits until they have ended. They keep their disks.
 func (m *Machines) Close() {
-	m.mu.Lock() // Start adds nothing once it sees the end.
+	m.mu.Lock() // Start adds no VM after it sees that the context ended.
 	m.end()
 	m.mu.Unlock()
 	m.all.Wait()
@@ -182,9 +186,9 @@ func (m *Machines) Close() {
 
 func (m *Machines) folder(id string) string { return filepath.Join(m.Dir, id) }
 
-// run a VM until the context or the VM ends.
+// run runs a VM until the context or the VM ends.
 func (m *Machines) run(ctx context.Context, vm VM, host Host) error {
-	c := m.choose(vm.Image)()
+	c := m.choose(vm.Image)
 	if c.hypervisor == nil {
 		return fmt.Errorf("image %s cannot be booted on this host: %s", vm.Image, strings.Join(describe(c), "; "))
 	}
@@ -207,7 +211,7 @@ func (m *Machines) run(ctx context.Context, vm VM, host Host) error {
 		return fmt.Errorf("cannot make the network: %w", err)
 	}
 	defer n.Close()
-	// cloud-init writes the address of its metadata.
+	// cloud-init logs the address of its metadata, which has the secret.
 	console := &lines{write: func(line string) { host.Console("%s", strings.ReplaceAll(line, secret, "SECRET")) }}
 	p, err := c.hypervisor.Start(on, console)
 	if err != nil {
@@ -242,7 +246,7 @@ func (m *Machines) handler(vm VM, host Host, secret string) (http.Handler, error
 	return mux, nil
 }
 
-// mirrorOf a VM is the mirror, unless a fault keeps it from the VM.
+// mirrorOf returns the mirror for a VM. It fails while a fault blocks it for the VM.
 func (m *Machines) mirrorOf(host Host) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if host.MirrorFails() {
@@ -257,22 +261,30 @@ func (m *Machines) image(name string) hypervisor.Image {
 	return hypervisor.Image(filepath.Join(m.Images, name))
 }
 
-// choose finds out once for each image which hypervisor boots it.
-func (m *Machines) choose(image string) func() choice {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	f, ok := m.choices[image]
-	if !ok {
-		f = sync.OnceValue(func() choice {
-			h, verdicts := hypervisor.Choose(m.base, m.Hypervisors, m.image(image), hypervisor.Deadline)
-			return choice{h, verdicts}
-		})
-		m.choices[image] = f
-	}
-	return f
+// choose returns the hypervisor that boots an image. VMs that start at the same time wait for the
+// same probe. Only success is kept: a probe may have failed because the host was busy, and the next
+// VM must not fail for that.
+func (m *Machines) choose(image string) choice {
+	c, _, _ := m.probes.Do(image, func() (any, error) {
+		m.mu.Lock()
+		c, ok := m.choices[image]
+		m.mu.Unlock()
+		if ok {
+			return c, nil
+		}
+		h, verdicts := hypervisor.Choose(m.base, m.Hypervisors, m.image(image), hypervisor.PatienceWith)
+		c = choice{h, verdicts}
+		if h != nil {
+			m.mu.Lock()
+			m.choices[image] = c
+			m.mu.Unlock()
+		}
+		return c, nil
+	})
+	return c.(choice)
 }
 
-// describe why a hypervisor was chosen.
+// describe returns a line per hypervisor with the reason why it was chosen or refused.
 func describe(c choice) []string {
 	if len(c.verdicts) == 0 {
 		return []string{"there is no hypervisor"}

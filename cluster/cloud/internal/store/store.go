@@ -1,6 +1,5 @@
-// Package store keeps JSON documents in a directory, one file each. A process
-// that is killed at any moment leaves every document either as it was or as it
-// was to become.
+// Package store keeps JSON documents in a directory, one file each. If the process is killed at any
+// moment, each document has either its previous or its new content.
 package store
 
 import (
@@ -15,12 +14,12 @@ import (
 
 const suffix = ".json"
 
-// Dir is a directory of documents. Callers see to it that no two write the same
-// document at once.
+// Dir is a directory of documents. The caller must not write the same document twice at the same
+// time.
 type Dir struct{ path string }
 
-// Open makes the directory if it is not there, and clears away what a killed
-// process left half written.
+// Open creates the directory if it does not exist, and deletes incomplete files of a killed
+// process.
 func Open(path string) (*Dir, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, fmt.Errorf("make directory: %w", err)
@@ -37,9 +36,8 @@ func Open(path string) (*Dir, error) {
 	return &Dir{path: path}, nil
 }
 
-// Put writes a document. When it returns, the document survives the process.
-// It is not synced to the disk: a computer that goes down takes the control
-// plane beside it down too.
+// Put writes a document. When it returns, the document survives the end of the process. It is not
+// synced to the disk: if the computer fails, so does the control plane beside it.
 func (d *Dir) Put(name string, v any) error {
 	b, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
@@ -55,7 +53,7 @@ func (d *Dir) Put(name string, v any) error {
 	return nil
 }
 
-// Get reads a document into v; found is false when there is none.
+// Get reads a document into v. found is false if the document does not exist.
 func (d *Dir) Get(name string, v any) (found bool, err error) {
 	b, err := os.ReadFile(d.file(name))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -70,7 +68,7 @@ func (d *Dir) Get(name string, v any) (found bool, err error) {
 	return true, nil
 }
 
-// Delete removes a document; it is no error when there is none.
+// Delete deletes a document. It returns no error if the document does not exist.
 func (d *Dir) Delete(name string) error {
 	if err := os.Remove(d.file(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("delete %s: %w", name, err)
@@ -78,7 +76,7 @@ func (d *Dir) Delete(name string) error {
 	return nil
 }
 
-// Names lists the documents.
+// Names returns the names of the documents.
 func (d *Dir) Names() ([]string, error) {
 	entries, err := os.ReadDir(d.path)
 	if err != nil {

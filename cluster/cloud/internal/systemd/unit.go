@@ -1,4 +1,4 @@
-// Package systemd reads units among the files of a VM, as far as they start services.
+// Package systemd reads systemd units in the files of a VM, as far as they start services.
 package systemd
 
 import (
@@ -39,13 +39,13 @@ const suffix = ".service"
 // verbs of systemctl that start units.
 var verbs = []string{"start", "restart", "reload-or-restart", "enable"}
 
-// Has reports whether there is a file for a unit.
+// Has reports whether the files have a unit.
 func Has(files map[string]string, unit string) bool {
 	return slices.ContainsFunc(unitDirs, func(dir string) bool { _, ok := files[path.Join(dir, unit)]; return ok })
 }
 
-// CommandLine is what systemd executes for a service and its drop-ins, with the
-// environment filled in, and that environment.
+// CommandLine returns the command that systemd executes for a service and its drop-ins, with
+// variables of the environment expanded, and that environment.
 func CommandLine(files map[string]string, unit string) (argv []string, env map[string]string, err error) {
 	service, err := serviceSection(files, unit)
 	if err != nil {
@@ -65,7 +65,7 @@ func CommandLine(files map[string]string, unit string) (argv []string, env map[s
 	return words, env, nil
 }
 
-// serviceSection is the [Service] section: the values by key, in order.
+// serviceSection returns the [Service] section: the values by key, in order.
 func serviceSection(files map[string]string, unit string) (map[string][]string, error) {
 	var sources []string
 	for _, dir := range unitDirs {
@@ -100,7 +100,7 @@ func serviceSection(files map[string]string, unit string) (map[string][]string, 
 			}
 			key, value = strings.TrimSpace(key), strings.TrimSpace(value)
 			if value == "" {
-				delete(out, key) // An empty value starts a list anew.
+				delete(out, key) // An empty value resets the list.
 				continue
 			}
 			out[key] = append(out[key], value)
@@ -109,8 +109,8 @@ func serviceSection(files map[string]string, unit string) (map[string][]string, 
 	return out, nil
 }
 
-// dropIns of all directories go in the order of their base names; of two with
-// the same the directory of higher precedence wins.
+// dropIns returns the drop-ins of all directories in the order of their base names. If two have the
+// same name, the one in the directory of higher precedence is used.
 func dropIns(files map[string]string, unit string) []string {
 	byName := map[string]string{}
 	for _, dir := range slices.Backward(unitDirs) {
@@ -160,11 +160,11 @@ func environment(service map[string][]string, files map[string]string, unit stri
 	return out, nil
 }
 
-// unescape what systemd unescapes between quotes.
+// unescape replaces the escape sequences that systemd replaces between quotes.
 var unescape = strings.NewReplacer(`\\`, `\`, `\"`, `"`, `\$`, "$", "\\`", "`")
 
-// unquote takes the quotes off a value of an environment file, which, other
-// than in a shell, may have blanks without them.
+// unquote removes the quotes of a value of an environment file. Unlike in a shell, a value without
+// quotes may have blanks.
 func unquote(v string) string {
 	if len(v) >= 2 && (v[0] == '"' || v[0] == '\'') && v[len(v)-1] == v[0] {
 		v = v[1 : len(v)-1]

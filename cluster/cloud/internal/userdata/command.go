@@ -9,8 +9,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// commandsOf takes an item of runcmd apart: a list is one command, a string is a
-// line for the shell.
+// commandsOf splits an item of runcmd into commands: a list is one command, and a string is a line
+// for the shell.
 func commandsOf(item any) ([][]string, error) {
 	switch v := item.(type) {
 	case string:
@@ -32,8 +32,8 @@ func commandsOf(item any) ([][]string, error) {
 	}
 }
 
-// shellCommands lists the commands that a script names, in the order of its
-// text: what is in a loop or behind a condition is taken to run.
+// shellCommands returns the commands in a script, in the order of its text. It assumes that
+// commands in a loop or behind a condition run.
 func shellCommands(script string) ([][]string, error) {
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(script), "")
 	if err != nil {
@@ -48,8 +48,8 @@ func shellCommands(script string) ([][]string, error) {
 		}
 		words, err := expand.Fields(&expand.Config{}, call.Args...)
 		if err != nil || len(words) == 0 {
-			// It depends on what only a shell could find out, like the output of another
-			// command. Nothing that this cloud simulates does.
+			// Its words depend on the run time, such as the output of another command. The
+			// simulation needs no such command.
 			return true
 		}
 		if script, ok := shellScript(words); ok {
@@ -64,7 +64,7 @@ func shellCommands(script string) ([][]string, error) {
 	return out, failed
 }
 
-// shellScript is the script of words like sh -c SCRIPT.
+// shellScript returns the script in words such as sh -c SCRIPT.
 func shellScript(words []string) (string, bool) {
 	switch path.Base(words[0]) {
 	case "sh", "bash", "dash":

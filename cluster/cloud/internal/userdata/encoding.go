@@ -11,12 +11,12 @@ import (
 	"unicode"
 )
 
-// maxExpanded bounds what gzip may expand to, so that a few bytes of user data
-// cannot fill the memory.
+// maxExpanded limits the size after gzip, so that a few bytes of user data cannot exhaust the
+// memory.
 const maxExpanded = 16 << 20
 
-// decode undoes an encoding of write_files, by all the names that cloud-init
-// has for them.
+// decode decodes content in an encoding of write_files, by any of the names that cloud-init
+// accepts.
 func decode(content, encoding string) (string, error) {
 	b := []byte(content)
 	var err error
@@ -41,7 +41,7 @@ func decode(content, encoding string) (string, error) {
 }
 
 func unbase64(s string) ([]byte, error) {
-	// A YAML block scalar has line breaks in it.
+	// A YAML block scalar contains line breaks.
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) {
 			return -1

@@ -35,11 +35,11 @@ type ignition struct {
 	} `json:"systemd"`
 }
 
-// pathHostname is where systemd reads the host name.
+// pathHostname is the file from which systemd reads the host name.
 const pathHostname = "/etc/hostname"
 
-// parseIgnition reads an Ignition document of spec 3. At the first boot systemd starts the
-// units that it enables.
+// parseIgnition reads an Ignition document of spec 3. At the first boot, systemd starts the enabled
+// units.
 func parseIgnition(text []byte) (*Instance, error) {
 	var c ignition
 	if err := json.Unmarshal(text, &c); err != nil {
@@ -78,7 +78,7 @@ func parseIgnition(text []byte) (*Instance, error) {
 	return out, nil
 }
 
-// dataOf a data: URL. A VM that simulates only cannot download.
+// dataOf returns the content of a data: URL. A simulated VM cannot download other URLs.
 func dataOf(source string) (string, error) {
 	rest, ok := strings.CutPrefix(source, "data:")
 	media, data, found := strings.Cut(rest, ",")

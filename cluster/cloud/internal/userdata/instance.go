@@ -1,5 +1,5 @@
-// Package userdata reads user data as cloud-init and Ignition do, as far as it makes a VM
-// a worker: host name, files, commands and services. Other keys are left alone.
+// Package userdata reads user data as cloud-init and Ignition do, as far as it makes a VM a worker:
+// host name, files, commands and services. Other keys are ignored.
 package userdata
 
 import (
@@ -13,21 +13,21 @@ import (
 	"github.com/drover-dev/drover/cluster/cloud/internal/systemd"
 )
 
-// Instance is what user data makes of a VM.
+// Instance is the state of a VM after its user data was applied.
 type Instance struct {
-	// Hostname is empty when the user data sets none.
+	// Hostname is empty if the user data has none.
 	Hostname string
-	// Files that were written, content by path.
+	// Files that were written: their contents by path.
 	Files map[string]string
-	// Commands that run, in order: the words of each. Those of services that a command
-	// starts come at the end.
+	// Commands that run, in order: the words of each. Commands of services that a command starts
+	// are at the end.
 	Commands [][]string
 	// Environment of the services that were started.
 	Environment map[string]string
 }
 
-// Parse reads user data, plain or gzip. Its errors name the field, and never
-// quote content: there may be a token in it.
+// Parse reads user data, plain or gzip. Its errors name the field and never quote content, which
+// may contain a token.
 func Parse(userData []byte) (*Instance, error) {
 	if len(userData) == 0 {
 		return nil, errors.New("there is no user data")
@@ -47,12 +47,12 @@ func Parse(userData []byte) (*Instance, error) {
 	return in, in.runServices()
 }
 
-// dirSteps beside the executable of a service has the scripts that it runs, in the order
-// of their names.
+// dirSteps is the folder beside the executable of a service with the scripts that it runs, in the
+// order of their names.
 const dirSteps = "steps"
 
-// runServices adds what the services run that a command starts, if they are among the
-// files: an executable that is a script runs the steps beside it.
+// runServices adds the commands of the services that a command starts, if the files have their
+// units: an executable that is a script runs the steps beside it.
 func (in *Instance) runServices() error {
 	for _, command := range slices.Clone(in.Commands) {
 		for _, unit := range systemd.Started(command) {
@@ -70,7 +70,7 @@ func (in *Instance) runServices() error {
 func (in *Instance) runSteps(unit string) error {
 	argv, env, err := systemd.CommandLine(in.Files, unit)
 	if err != nil {
-		return nil //nolint:nilerr // What runs the service says so.
+		return nil //nolint:nilerr // The code that runs the service reports the error.
 	}
 	if _, isScript := in.Files[argv[0]]; !isScript {
 		return nil

@@ -98,7 +98,7 @@ func tagsOf(tags map[string]string) []tag {
 	return out
 }
 
-// selectable are the values of a tag filter, and whether it is one.
+// selectable returns the values that a tag filter selects by, and whether the filter is one.
 func selectable(tags map[string]string, filter string) ([]string, bool) {
 	key, ok := strings.CutPrefix(filter, "tag:")
 	if !ok {

@@ -34,7 +34,7 @@ const (
 	maxClock   = 5 * time.Minute
 )
 
-// A Backend has what an account has in a region.
+// A Backend provides the resources of an account in a region.
 type Backend interface {
 	Instances(account, region string) []Instance
 	Beside(account, region string) Beside
@@ -81,7 +81,8 @@ type Fault struct {
 	Status  int
 	Code    string
 	Message string
-	// After so many calls that succeed, for so many Times, 0 for all.
+	// The fault begins after After calls that succeed, and lasts for Times calls. If Times is 0, it
+	// does not end.
 	After, Times int
 }
 
@@ -98,21 +99,21 @@ func New(b Backend, o Options) *Server {
 	return &Server{backend: b, options: o, accounts: map[string]Account{}, buckets: map[string]*bucket{}, calls: map[string]int{}}
 }
 
-// Admit an access key.
+// Admit makes EC2 accept an access key.
 func (s *Server) Admit(accessKeyID string, a Account) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.accounts[accessKeyID] = a
 }
 
-// Break an action.
+// Break makes calls of an action fail.
 func (s *Server) Break(f Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.faults = append(s.faults, f)
 }
 
-// Mend all faults.
+// Mend removes all faults.
 func (s *Server) Mend() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -237,7 +238,8 @@ func (s *Server) take(key string) bool {
 	return true
 }
 
-// authenticate a request by its signature: it is made again with the secret that EC2 knows.
+// authenticate verifies the signature of a request, which it computes again with the secret that
+// EC2 knows.
 func (s *Server) authenticate(r *http.Request, body []byte) (Account, string, *failure) {
 	none := fail(http.StatusUnauthorized, "AuthFailure", "AWS was not able to validate the provided access credentials")
 	header := r.Header.Get("Authorization")
@@ -332,7 +334,7 @@ func pageOf(q url.Values) page {
 	return p
 }
 
-// of a list: the items that the filters select, and the token of the next page.
+// of returns the items of a list that the filters select, and the token of the next page.
 func of[T any](p page, items []T, values func(T, string) ([]string, bool)) ([]T, string, *failure) {
 	var selected []T
 	for _, item := range items {

@@ -27,7 +27,8 @@ const audience = "api://AzureADTokenExchange"
 // keyBits of the keys of certificates.
 const keyBits = 2048
 
-// federation is a federated identity credential: what an identity trusts tokens of.
+// federation is a federated identity credential: an identity trusts the tokens that the issuer
+// signs for the subject.
 type federation struct {
 	issuer, subject string
 	key             *ecdsa.PublicKey

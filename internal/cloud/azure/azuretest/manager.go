@@ -119,8 +119,8 @@ type request struct {
 	} `json:"options"`
 }
 
-// position is what a skip token holds. It also has the size of the pages, and belongs to one
-// query.
+// position is the content of a skip token: the offset of the next page and the size of the pages,
+// for one query.
 type position struct {
 	Query    string
 	Offset   int

@@ -20,13 +20,12 @@ type VM struct {
 	PowerState string
 }
 
-// Types of a [Resource].
+// Types of a [Resource], and that of a [VM].
 const (
 	NetworkInterface = "microsoft.network/networkinterfaces"
 	PublicIPAddress  = "microsoft.network/publicipaddresses"
 	Disk             = "microsoft.compute/disks"
-
-	virtualMachine = "microsoft.compute/virtualmachines"
+	VirtualMachine   = "microsoft.compute/virtualmachines"
 )
 
 // A Resource that exists beside the VMs.
@@ -35,7 +34,7 @@ type Resource struct {
 	Name          string
 	ResourceGroup string
 	Tags          map[string]string
-	// CreatedAt of a disk: Azure has none for the others.
+	// CreatedAt of a disk. Azure has none for network interfaces and addresses.
 	CreatedAt time.Time
 	// ProvisioningState. Default: Succeeded.
 	ProvisioningState string
@@ -49,14 +48,14 @@ type State interface {
 	Resources() []Resource
 }
 
-// Memory is a State that is set.
+// Memory is a State that a test sets.
 type Memory struct {
 	mu        sync.Mutex
 	vms       []VM
 	resources []Resource
 }
 
-// Set what exists.
+// Set replaces the VMs and resources.
 func (m *Memory) Set(vms []VM, resources ...Resource) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -79,7 +78,7 @@ func (m *Memory) Resources() []Resource {
 
 // spelling of the types in IDs.
 var spelling = map[string]string{
-	virtualMachine:   "Microsoft.Compute/virtualMachines",
+	VirtualMachine:   "Microsoft.Compute/virtualMachines",
 	NetworkInterface: "Microsoft.Network/networkInterfaces",
 	PublicIPAddress:  "Microsoft.Network/publicIPAddresses",
 	Disk:             "Microsoft.Compute/disks",
@@ -102,7 +101,7 @@ func (c *Cloud) table() []map[string]any {
 				"code": "PowerState/" + vm.PowerState, "displayStatus": "VM " + vm.PowerState, "level": "Info",
 			}}}
 		}
-		rows = append(rows, c.row(virtualMachine, vm.ResourceGroup, vm.Name, vm.Tags, properties))
+		rows = append(rows, c.row(VirtualMachine, vm.ResourceGroup, vm.Name, vm.Tags, properties))
 	}
 	for _, r := range c.opts.State.Resources() {
 		properties := map[string]any{"provisioningState": succeededUnless(r.ProvisioningState)}

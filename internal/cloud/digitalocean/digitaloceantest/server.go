@@ -1,6 +1,6 @@
 // Package digitaloceantest is a fake of the calls of DigitalOcean's API that list Droplets,
-// volumes and reserved IPs. What there is comes from a function, so that a test or a simulator
-// of the cloud keeps the state.
+// volumes and reserved IPs. A function provides these, so that a test or a simulator of the cloud
+// keeps the state.
 //
 // Sources of the formats: the OpenAPI description of the API (github.com/digitalocean/openapi,
 // resources/droplets, volumes, reserved_ips, and shared/responses for errors and headers) as
@@ -29,7 +29,7 @@ const (
 	defaultPage, maxPage = 20, 200
 )
 
-// An Account is what there is.
+// An Account has the resources of one account.
 type Account struct {
 	Droplets    []godo.Droplet
 	Volumes     []godo.Volume
@@ -38,18 +38,18 @@ type Account struct {
 
 // A Token of the API.
 type Token struct {
-	// Scopes of the token, such as droplet:read. None is full access.
+	// Scopes of the token, such as droplet:read. A token without scopes has full access.
 	Scopes []string
 }
 
 // Options of a Server.
 type Options struct {
-	// State returns what there is. It is called once per request.
+	// State returns the resources of the account. It is called once per request.
 	State func() Account
 	// Tokens by their values, at the time of each request.
 	Tokens func() map[string]Token
-	// RateLimit is how many calls may be made at once, of which one is given back every
-	// Refill. Default 0: no limit.
+	// RateLimit is how many calls may be made at once. After each Refill, one more may be made.
+	// Default 0: no limit.
 	RateLimit int
 	Refill    time.Duration
 	// Now is the clock. Default time.Now.
@@ -107,8 +107,8 @@ func (s *Server) number() int {
 	return n
 }
 
-// admit takes a call of the limit. The headers are those of shared/headers.yml, retry-after
-// is that of a burst.
+// admit counts a call against the limit. The headers are those of shared/headers.yml. Header
+// retry-after is that of a burst.
 func (s *Server) admit(w http.ResponseWriter) bool {
 	if s.opts.RateLimit == 0 {
 		return true
@@ -145,7 +145,7 @@ func fail(w http.ResponseWriter, status int, id, message string) {
 
 type serve func(http.ResponseWriter, *http.Request, Account)
 
-// route returns the scope that a call needs, and what serves it.
+// route returns the scope that a call needs, and the function that serves it.
 func route(req *http.Request) (string, serve) {
 	if req.Method != http.MethodGet {
 		return "", nil
@@ -186,7 +186,7 @@ func withTag(droplets []godo.Droplet, tag string) []godo.Droplet {
 	})
 }
 
-// answer with one page, links to the others and the total, as in
+// answer writes one page, with links to the other pages and the total, as in
 // shared/models/page_links.yml and meta.yml.
 func answer[T any](w http.ResponseWriter, req *http.Request, key string, items []T) {
 	q := req.URL.Query()

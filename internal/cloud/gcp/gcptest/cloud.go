@@ -21,15 +21,15 @@ type Options struct {
 	Regions []string
 	// PageSize is the most entries of a page. Default: 500, as of the Compute API.
 	PageSize int
-	// RateLimit of calls of the Compute API that can be made at once, of which one comes back
-	// every Refill. Default: no limit.
+	// RateLimit is how many calls of the Compute API may be made at once. After each Refill, one
+	// more may be made. Default: no limit.
 	RateLimit int
 	Refill    time.Duration
 	// Now is the clock. Default: time.Now.
 	Now func() time.Time
 }
 
-// Viewer are the permissions by which a service account lists what the fake has.
+// Viewer are the permissions that a service account needs for the lists of the fake.
 var Viewer = []string{"compute.instances.list", "compute.disks.list", "compute.addresses.list"}
 
 // A Cloud is a project.
@@ -103,7 +103,7 @@ func (c *Cloud) SetMachineAccount(email string) {
 	c.machine = email
 }
 
-// Silence scopes, such as zones/europe-west4-a: they do not answer. Without any, all do.
+// Silence makes scopes, such as zones/europe-west4-a, not answer. All other scopes answer.
 func (c *Cloud) Silence(scopes ...string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -2,9 +2,8 @@ package gcptest
 
 import "regexp"
 
-// mask is what a caller wants of an answer, by the names of fields, or everything if it is
-// empty. The name * is all fields. See
-// https://cloud.google.com/compute/docs/api/how-tos/performance#partial.
+// mask selects fields of an answer by their names. An empty mask selects everything. The name * is
+// all fields. See https://cloud.google.com/compute/docs/api/how-tos/performance#partial.
 type mask map[string]mask
 
 var maskWords = regexp.MustCompile(`[A-Za-z0-9_]+|[*/(),]|\S`)
@@ -19,7 +18,7 @@ func parseMask(text string) (mask, bool) {
 	return m, ok && len(rest) == 0
 }
 
-// parse paths up to a closing bracket, and return what follows.
+// parse parses paths up to a closing bracket, and returns the words after it.
 func (m mask) parse(words []string) (rest []string, ok bool) {
 	for {
 		at := m
@@ -51,7 +50,7 @@ func (m mask) parse(words []string) (rest []string, ok bool) {
 
 var isName = regexp.MustCompile(`^[A-Za-z0-9_]+$`)
 
-// of a value, what the mask wants.
+// of returns the fields of a value that the mask selects.
 func (m mask) of(value any) any {
 	if len(m) == 0 {
 		return value

@@ -40,7 +40,7 @@ type Resource struct {
 	// Status. Default: READY of a disk, RESERVED or IN_USE of an address.
 	Status    string
 	CreatedAt time.Time
-	// User is the link of what uses the resource, such as a VM's: see [Link].
+	// User is the link of the VM or other resource that uses it: see [Link].
 	User string
 }
 
@@ -50,14 +50,14 @@ type State interface {
 	Resources() []Resource
 }
 
-// Memory is a State that is set.
+// Memory is a State that a test sets.
 type Memory struct {
 	mu        sync.Mutex
 	vms       []VM
 	resources []Resource
 }
 
-// Set what exists.
+// Set replaces the VMs and resources.
 func (m *Memory) Set(vms []VM, resources ...Resource) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -80,7 +80,7 @@ func (m *Memory) Resources() []Resource {
 
 const root = "https://www.googleapis.com/compute/v1/projects/"
 
-// Link of a VM, which is what its disks are used by.
+// Link returns the link of a VM, which its disks have as their user.
 func Link(project, zone, name string) string {
 	return root + project + "/zones/" + zone + "/instances/" + name
 }

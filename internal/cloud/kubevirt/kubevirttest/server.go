@@ -1,6 +1,6 @@
 // Package kubevirttest is a fake of the calls of an API server that list VirtualMachines,
-// DataVolumes and PersistentVolumeClaims. What there is comes from a function, so that a test
-// or a simulator of the cluster keeps the state.
+// DataVolumes and PersistentVolumeClaims. A function provides these, so that a test or a simulator
+// of the cluster keeps the state.
 //
 // Sources of the formats: https://kubernetes.io/docs/reference/using-api/api-concepts/ for
 // lists in chunks, https://kubernetes.io/docs/reference/access-authn-authz/authentication/ for
@@ -42,21 +42,22 @@ var kinds = map[schema.GroupResource]schema.GroupVersionKind{
 // A User of the API server.
 type User struct {
 	Name string
-	// Namespaces whose objects the user may list. None is all of the cluster.
+	// Namespaces whose objects the user may list. If there is none, the user may list those of the
+	// whole cluster.
 	Namespaces []string
 }
 
 // Options of a Server.
 type Options struct {
-	// State returns the objects of a kind, such as VirtualMachine. It is called once per list,
-	// whose other chunks are as of the first.
+	// State returns the objects of a kind, such as VirtualMachine. It is called once per list: all
+	// chunks have the state of the first one.
 	State func(kind string) []unstructured.Unstructured
 	// Users by their bearer tokens, at the time of each request.
 	Users func() map[string]User
 	// Without are kinds that the cluster does not have, such as DataVolume.
 	Without []string
-	// RateLimit is how many calls may be made at once, of which one is given back every
-	// Refill. Default 0: no limit.
+	// RateLimit is how many calls may be made at once. After each Refill, one more may be made.
+	// Default 0: no limit.
 	RateLimit int
 	Refill    time.Duration
 }
@@ -79,8 +80,8 @@ func New(o Options) *Server {
 	return &Server{opts: o, version: 1000, snapshots: map[int64][]unstructured.Unstructured{}}
 }
 
-// Compact forgets the state of before, as etcd does after some minutes: the next chunks of
-// lists are refused.
+// Compact deletes the state of earlier lists, as etcd does after some minutes: their next chunks
+// are refused.
 func (s *Server) Compact() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -237,7 +238,7 @@ func continueAfter(version int64, last unstructured.Unstructured) string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// maxSnapshots is of how many lists the next chunks are served.
+// maxSnapshots is the number of lists whose next chunks can be served.
 const maxSnapshots = 64
 
 // keep the objects of a list for its next chunks.

@@ -1,6 +1,6 @@
 // Package yandextest is a fake of the calls of Yandex Cloud's API that authenticate a service
-// account and list Instances, disks and addresses: a gRPC server with TLS. What there is comes
-// from a function, so that a test or a simulator of the cloud keeps the state.
+// account and list Instances, disks and addresses: a gRPC server with TLS. A function provides
+// these, so that a test or a simulator of the cloud keeps the state.
 //
 // Sources of the formats: the protocol buffers of github.com/yandex-cloud/cloudapi
 // (yandex/cloud/endpoint/api_endpoint_service.proto, iam/v1/iam_token_service.proto,
@@ -34,7 +34,7 @@ import (
 	"github.com/drover-dev/drover/test/fakes"
 )
 
-// A Folder is what there is in a folder.
+// A Folder has the resources of one folder.
 type Folder struct {
 	Instances []*compute.Instance
 	Disks     []*compute.Disk
@@ -51,12 +51,12 @@ type Key struct {
 
 // Options of a Server.
 type Options struct {
-	// State returns what there is in a folder. It is called once per list.
+	// State returns the resources of a folder. It is called once per list.
 	State func(folder string) Folder
 	// Keys by their IDs, at the time of each request.
 	Keys func() map[string]Key
-	// RateLimit is how many lists may be made at once, of which one is given back every
-	// Refill. Default 0: no limit.
+	// RateLimit is how many lists may be made at once. After each Refill, one more may be made.
+	// Default 0: no limit.
 	RateLimit int
 	Refill    time.Duration
 	// Now is the clock. Default time.Now.
@@ -139,14 +139,15 @@ func (s *Server) intercept(ctx context.Context, req any, info *grpc.UnaryServerI
 	return handler(ctx, req)
 }
 
-// A list is a request for a page of what is in a folder.
+// A list is a request for a page of the resources of a folder.
 type list interface {
 	GetFolderId() string
 	GetPageSize() int64
 	GetPageToken() string
 }
 
-// admit a list: in the limit of calls, valid, and of a folder that the account may view.
+// admit checks a list: it must be within the limit of calls, valid, and of a folder that the
+// account may view.
 func (s *Server) admit(token issued, r list) error {
 	if s.opts.RateLimit > 0 {
 		s.mu.Lock()

@@ -26,7 +26,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
-// Address of the provider, with the version of the protocol that it speaks after it.
+// Address of the provider. The version of its protocol is appended.
 const Address = "drover-dev/fake"
 
 // Version of the provider.
@@ -64,7 +64,7 @@ func Mirror(t testing.TB, protocol int) (dir, digest string) {
 	return dir, Put(t, dir, fmt.Sprintf("%s%d", Address, protocol), Version, self)
 }
 
-// Put a program into a mirror, and return its digest.
+// Put copies a program into a mirror, and returns its digest.
 func Put(t testing.TB, mirror, address, version, program string) string {
 	t.Helper()
 	digest, err := Place(mirror, address, version, program)
@@ -74,7 +74,7 @@ func Put(t testing.TB, mirror, address, version, program string) string {
 	return digest
 }
 
-// Place a program into a mirror, and return its digest.
+// Place copies a program into a mirror, and returns its digest.
 func Place(mirror, address, version, program string) (string, error) {
 	typ := address[strings.LastIndex(address, "/")+1:]
 	to := filepath.Join(mirror, "registry.terraform.io", filepath.FromSlash(address), version,
@@ -127,7 +127,7 @@ func (*fake) DataSources(context.Context) []func() datasource.DataSource { retur
 // A cloud is a directory with a file for each VM.
 type cloud string
 
-// A Record is what the cloud has of a VM.
+// A Record is a VM in the cloud.
 type Record struct {
 	ID, Name, Size, UserData, State string
 	Tags                            map[string]string
@@ -154,7 +154,7 @@ func (c cloud) write(r *Record) error {
 	return os.WriteFile(c.file(r.ID), b, 0o600)
 }
 
-// List the VMs of a cloud.
+// List returns the VMs of a cloud.
 func List(t testing.TB, dir string) []Record {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
@@ -172,7 +172,7 @@ func List(t testing.TB, dir string) []Record {
 	return out
 }
 
-// Lose a VM.
+// Lose deletes a VM without the provider.
 func Lose(t testing.TB, dir, id string) {
 	t.Helper()
 	if err := os.Remove(cloud(dir).file(id)); err != nil {
@@ -180,13 +180,13 @@ func Lose(t testing.TB, dir, id string) {
 	}
 }
 
-// Names of VMs that the cloud treats in its own way.
+// Names of VMs that the cloud treats in a special way.
 const (
 	// Refused is never created.
 	Refused = "refused"
 	// HalfMade is created and then fails.
 	HalfMade = "half-made"
-	// Lost ends the connection after the VM was created: nobody knows of it.
+	// Lost ends the connection after the VM was created: the response is lost.
 	Lost = "lost-answer"
 	// Crash ends the provider after the VM was created.
 	Crash = "crash"

@@ -89,7 +89,7 @@ func (v *vm) Configure(_ context.Context, req resource.ConfigureRequest, _ *reso
 	}
 }
 
-// observe what the cloud has.
+// observe reads a VM of the cloud.
 func (m *vmModel) observe(r *Record) {
 	m.ID, m.Name, m.Size = types.StringValue(r.ID), types.StringValue(r.Name), types.StringValue(r.Size)
 	m.State, m.IP = types.StringValue(r.State), types.StringValue("10.0.0.7")

@@ -1,4 +1,4 @@
-// Command judge prints what Argo CD and Flux make of objects: their health, as each of them
+// Command judge prints the verdicts of Argo CD and Flux on objects: their health, as each client
 // computes it, and whether Argo CD sees a difference between an object and its manifest.
 //
 // It reads one JSON document from its standard input and writes one to its standard output.
@@ -32,16 +32,16 @@ type Request struct {
 	IgnoreDifferences []appv1.ResourceIgnoreDifferences
 	// HealthCheckExprs of the Kustomization.
 	HealthCheckExprs []kustomize.CustomHealthCheck
-	// Objects of which the health is computed.
+	// Objects whose health is computed.
 	Objects []*unstructured.Unstructured
-	// Manifests that are compared with Objects, by index. None are compared if it is empty.
+	// Manifests that are compared with Objects, by index. If it is empty, no object is compared.
 	Manifests []*unstructured.Unstructured
 }
 
 // A Verdict is about one object.
 type Verdict struct {
 	Argo, ArgoMessage string
-	// Flux has the verdict of the Kustomization, and Kstatus that of one without expressions.
+	// Flux is the verdict with the Kustomization, and Kstatus the verdict without expressions.
 	Flux, FluxMessage       string
 	Kstatus, KstatusMessage string
 	// OutOfSync means that Argo CD would apply the manifest.
@@ -60,7 +60,7 @@ func run() error {
 	if err := json.NewDecoder(os.Stdin).Decode(&req); err != nil {
 		return err
 	}
-	// As the settings of Argo CD decode the key.
+	// Decode the key as the settings of Argo CD do.
 	overrides := map[string]appv1.ResourceOverride{}
 	if err := yaml.Unmarshal([]byte(req.Customizations), &overrides); err != nil {
 		return fmt.Errorf("resource.customizations: %w", err)
@@ -94,7 +94,7 @@ func run() error {
 	return json.NewEncoder(os.Stdout).Encode(out)
 }
 
-// readersOf status by expressions, by kind.
+// readersOf returns the status reader of each kind that has expressions.
 func readersOf(checks []kustomize.CustomHealthCheck) (map[schema.GroupKind]engine.StatusReader, error) {
 	out := map[schema.GroupKind]engine.StatusReader{}
 	for _, c := range checks {
@@ -114,7 +114,7 @@ func judge(overrides map[string]appv1.ResourceOverride, flux map[schema.GroupKin
 	if err != nil {
 		return v, fmt.Errorf("%s %s: %w", o.GetKind(), o.GetName(), err)
 	}
-	// An object without a health check does not count for the health of an Application.
+	// The health of an Application ignores an object without a health check.
 	v.Argo = "none"
 	if h != nil {
 		v.Argo, v.ArgoMessage = string(h.Status), h.Message

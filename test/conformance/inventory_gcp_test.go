@@ -1,0 +1,66 @@
+package conformance
+
+import (
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/drover-dev/drover/internal/cloud/gcp/gcptest"
+	"github.com/drover-dev/drover/test/conformance/simulator"
+)
+
+const (
+	gcpProject = "my-project"
+	gcpZone    = "europe-west4-a"
+	// VMs that no provider created are in a zone that no collector has in its spec.forProvider.
+	otherZone = "europe-west4-c"
+)
+
+// startGoogleCloud starts a fake of the API, with a service account that is allowed the lists of
+// the project.
+func startGoogleCloud(t *testing.T, s *simulated, fleet string) fakeAPI {
+	t.Helper()
+	cloud := gcptest.New(gcptest.Options{State: gcpState{s, fleet}, Project: gcpProject, RateLimit: 100, Refill: 50 * time.Millisecond})
+	const account = "inventory@" + gcpProject + ".iam.gserviceaccount.com"
+	cloud.Grant(account, gcptest.Viewer...)
+	server := httptest.NewServer(cloud)
+	t.Cleanup(server.Close)
+	secret, _, err := cloud.NewKey(account, server.URL)
+	must(t, err)
+	in := func(zone string) map[string]any { return map[string]any{"zone": zone} }
+	return fakeAPI{
+		secret:      secret,
+		spec:        map[string]any{"projectID": gcpProject, "endpoint": server.URL},
+		place:       in(gcpZone),
+		forProvider: func(string) map[string]any { return in(otherZone) },
+	}
+}
+
+// gcpState provides the content of the project.
+type gcpState struct {
+	cloud *simulated
+	fleet string
+}
+
+var gcpStatuses = map[simulator.State]string{
+	simulator.Starting: "STAGING", simulator.Running: "RUNNING", simulator.Interrupted: "TERMINATED",
+}
+
+func (g gcpState) VMs() []gcptest.VM {
+	var out []gcptest.VM
+	for _, vm := range g.cloud.simulator.VMs(g.fleet) {
+		zone, _ := vm.ForProvider["zone"].(string)
+		i := gcptest.VM{
+			Name: vm.ID, Zone: zone, Labels: vm.Tags, Status: gcpStatuses[vm.State], CreatedAt: vm.CreatedAt,
+			Metadata: map[string]string{"user-data": string(vm.UserData)},
+		}
+		if vm.State == simulator.Interrupted {
+			i.StatusMessage = "Instance was preempted."
+		}
+		out = append(out, i)
+	}
+	return out
+}
+
+// Resources returns none: the simulator has no resources beside the VMs.
+func (gcpState) Resources() []gcptest.Resource { return nil }
