@@ -238,10 +238,15 @@ test: lint unit integration e2e recovery ## Run all tests: what CI runs.
 #
 # The tests of the Terraform provider run it with the real Terraform and the real
 # local cloud.
+#
+# upjet's own tests run with the versions in go.mod, which are newer than its own, and with
+# compat/crossplane-common. Those of pkg/controller do not compile with this version of
+# terraform-plugin-go.
 .PHONY: unit
 unit: binaries ## Run the tests that need no control plane.
 	go test -timeout 30m ./apis/... ./cmd/... ./config/... ./hack ./test/compatibility ./test/docs/pages ./test/providers ./test/release $$(go list ./internal/... | grep -v /simulator$$)
 	go test -timeout 30m ./internal/plan/simulator -rapid.seed=1 -rapid.checks=200
+	go test $$(go list -deps ./cmd/... ./config/... | grep ^github.com/crossplane/upjet/v2/pkg/ | grep -v /controller$$)
 	@for m in cluster cluster/cloud cluster/kubernetes test/monitoring tools/prose; do (cd $$m && DROVER_BIN=$(BIN) go test ./...) || exit 1; done
 
 .PHONY: integration
