@@ -318,7 +318,7 @@ func awaitPod(t *testing.T, f kit.Fleet, pod *corev1.Pod) {
 // endReal deletes the machine. The drain evicts its pod, and a real kubelet ends it.
 func endReal(t *testing.T, f kit.Fleet) {
 	t.Helper()
-	f.DeleteDeployment(t, "real")
+	f.DeleteDeploymentFor(t, "real", realPatience)
 }
 
 // realVM returns the only VM of a fleet.
