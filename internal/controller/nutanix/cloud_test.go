@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -85,7 +85,7 @@ func cloudOf(l *lab) nativetest.Cloud[*v1alpha1.VirtualMachine, credentials] {
 		Rotate:      l.rotate,
 		Secrets:     func() []string { return []string{l.credentials().Password} },
 		VM:          newVM,
-		UseUserData: func(vm *v1alpha1.VirtualMachine, ref xpv1.LocalSecretKeySelector) {
+		UseUserData: func(vm *v1alpha1.VirtualMachine, ref xpv2.LocalSecretKeySelector) {
 			vm.Spec.ForProvider.UserDataSecretRef = &ref
 		},
 		Invalid: func(vm *v1alpha1.VirtualMachine) string {
@@ -325,7 +325,7 @@ func TestErrorsNameTheirCause(t *testing.T) {
 				tc.change(&vm.Spec.ForProvider)
 			}
 			nativetest.Until(t, cloudOf(l), vm, func(vm *v1alpha1.VirtualMachine) bool {
-				text := vm.GetCondition(xpv1.TypeSynced).Message
+				text := vm.GetCondition(xpv2.TypeSynced).Message
 				return !slices.ContainsFunc(tc.want, func(part string) bool { return !strings.Contains(text, part) })
 			}, nil)
 		})
@@ -360,9 +360,9 @@ func TestAVMOfAClusterThatIsUnregisteredIsNotLost(t *testing.T) {
 			done = true
 			l.Unregister(fakenutanix.ClusterEast)
 		}
-		return done && strings.Contains(vm.GetCondition(xpv1.TypeSynced).Message, "is not registered with Prism Central")
+		return done && strings.Contains(vm.GetCondition(xpv2.TypeSynced).Message, "is not registered with Prism Central")
 	}, func(vm *v1alpha1.VirtualMachine) {
-		if c := vm.GetCondition(xpv1.TypeReady); c.Status != "True" {
+		if c := vm.GetCondition(xpv2.TypeReady); c.Status != "True" {
 			t.Errorf("the VM is %+v, want Ready as before", c)
 		}
 	})
@@ -379,7 +379,7 @@ func TestARunningVMIsFoundWithoutItsDescription(t *testing.T) {
 		}
 		return !described.IsZero() && time.Since(described) > 5*time.Minute
 	}, func(vm *v1alpha1.VirtualMachine) {
-		if c := vm.GetCondition(xpv1.TypeReady); c.Status != "True" || len(l.VMs()) != 1 {
+		if c := vm.GetCondition(xpv2.TypeReady); c.Status != "True" || len(l.VMs()) != 1 {
 			t.Errorf("the VM is %+v, and %d VMs exist", c, len(l.VMs()))
 		}
 	})
