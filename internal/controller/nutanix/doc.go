@@ -12,8 +12,9 @@
 //   - They discard errors of JSON, so that a damaged response looks like an empty one.
 //   - The client of vmm alone has 74000 lines, of which the provider needs a handful of calls.
 //
-// Version 3 lets the caller reserve the UUID of a VM (idempotence_identifiers). Nutanix replaces it by version 4,
-// so the package calls it for one thing only that version 4.1 lacks: the UUID of a project with a name.
+// Version 3 lets the caller reserve the UUID of a VM (idempotence_identifiers). Version 4 is the one that Nutanix
+// develops (https://www.nutanix.dev/nutanix-api-user-guide), so the package calls version 3 only for what the clients
+// of version 4.1 lack: the UUID of a project with a name.
 //
 // # Identity
 //
