@@ -41,6 +41,7 @@ func run() error {
 		"./cluster/...":   "../package/provider-drover/crds",
 		"./vsphere/...":   "../package/provider-vsphere/crds",
 		"./proxmox/...":   "../package/provider-proxmox/crds",
+		"./alibaba/...":   "../package/provider-alibaba/crds",
 		"./terraform/...": "../package/provider-terraform/crds",
 
 		"./aws/...":          "../package/provider-inventory/crds",
