@@ -241,7 +241,7 @@ site: $(BIN)/hugo ## Build the docs as a website into .work/site and check its l
 site-serve: $(BIN)/hugo ## Serve the docs as a website on http://localhost:1313, and reload a page when its file changes.
 	$(BIN)/hugo server --source site --noBuildLock
 
-MODULES := . cluster cluster/cloud cluster/kubernetes test/gitops/clients test/monitoring tools/dashboards tools/prose
+MODULES := . cluster cluster/cloud cluster/kubernetes compat/crossplane-common test/gitops/clients test/monitoring tools/dashboards tools/prose
 
 # The Go vulnerability database: a URL, or file:// and a folder that mirrors it. Where it
 # cannot be reached, the faults in test/dependencies/testdata are all that is looked for.
@@ -280,10 +280,15 @@ test: lint unit integration e2e recovery ## Run all tests: what CI runs.
 #
 # The tests of the Terraform provider run it with the real Terraform and the real
 # local cloud.
+#
+# upjet's own tests run with the versions in go.mod, which are newer than its own, and with
+# compat/crossplane-common. Those of pkg/controller do not compile with this version of
+# terraform-plugin-go.
 .PHONY: unit
 unit: binaries ## Run the tests that need no control plane.
 	go test -timeout 30m ./apis/... ./cmd/... ./config/... ./hack ./test/compatibility ./test/docs/pages ./test/providers ./test/release $$(go list ./internal/... | grep -v /simulator$$)
 	go test -timeout 30m ./internal/plan/simulator -rapid.seed=1 -rapid.checks=200
+	go test $$(go list -deps ./cmd/... ./config/... | grep ^github.com/crossplane/upjet/v2/pkg/ | grep -v /controller$$)
 	@for m in cluster cluster/cloud cluster/kubernetes test/monitoring tools/prose; do (cd $$m && DROVER_BIN=$(BIN) go test ./...) || exit 1; done
 
 .PHONY: integration

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	authv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -249,7 +249,7 @@ func (e *env) configInUse() {
 	pc := &clusterv1alpha1.ProviderConfig{ObjectMeta: metav1.ObjectMeta{Namespace: e.namespace, Name: "c"}}
 	pc.Spec.Credentials = clusterv1alpha1.Credentials{Source: clusterv1alpha1.CredentialsSecret, SecretRef: &clusterv1alpha1.SecretKeySelector{Name: "k", Key: "kubeconfig"}}
 	e.create(pc)
-	reachable := func() xpv1.Condition { e.get(pc); return pc.Status.GetCondition(clusterv1alpha1.ConditionReachable) }
+	reachable := func() xpv2.Condition { e.get(pc); return pc.Status.GetCondition(clusterv1alpha1.ConditionReachable) }
 	e.eventually("the missing Secret is told", func() bool {
 		return reachable().Reason == clusterv1alpha1.ReasonCredentialsMissing && strings.Contains(reachable().Message, e.namespace+"/k")
 	})

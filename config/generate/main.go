@@ -92,7 +92,11 @@ func generateTypes(ctx context.Context, name string, pc *ujconfig.Provider) erro
 		ModulePathControllers: lift.Module + "/internal/controller",
 		Scope:                 types.CRDScopeNamespaced,
 	}).Run(pc)
-	return os.CopyFS("apis/"+name, os.DirFS(filepath.Join(scratch, "apis", name)))
+	generated := filepath.Join(scratch, "apis", name)
+	if err := useCoreAPI(generated); err != nil {
+		return err
+	}
+	return os.CopyFS("apis/"+name, os.DirFS(generated))
 }
 
 // pathToGoimports adds the goimports of go.mod to PATH, where upjet looks for it.

@@ -3,7 +3,7 @@ package hcloud
 import (
 	"testing"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
@@ -35,20 +35,20 @@ func TestTheServerIsAllThatIsLifted(t *testing.T) {
 func TestReady(t *testing.T) {
 	cases := map[string]struct {
 		status any
-		want   xpv1.Condition
+		want   xpv2.Condition
 	}{
-		"RunningIsReady":            {"running", xpv1.Available()},
-		"StartingIsBeingCreated":    {"starting", xpv1.Creating().WithMessage("status: starting")},
-		"InitializingToo":           {"initializing", xpv1.Creating().WithMessage("status: initializing")},
-		"OffDoesNotComeBack":        {"off", xpv1.Unavailable().WithMessage("status: off")},
-		"NorDoesOneThatMigrates":    {"migrating", xpv1.Unavailable().WithMessage("status: migrating")},
-		"DeletingIsBeingDeleted":    {"deleting", xpv1.Deleting()},
-		"AnUnknownStatusIsNotReady": {"dreaming", xpv1.Creating().WithMessage("status: dreaming")},
-		"WithoutStatusItIsNotReady": {nil, xpv1.Creating().WithMessage("status: ")},
+		"RunningIsReady":            {"running", xpv2.Available()},
+		"StartingIsBeingCreated":    {"starting", xpv2.Creating().WithMessage("status: starting")},
+		"InitializingToo":           {"initializing", xpv2.Creating().WithMessage("status: initializing")},
+		"OffDoesNotComeBack":        {"off", xpv2.Unavailable().WithMessage("status: off")},
+		"NorDoesOneThatMigrates":    {"migrating", xpv2.Unavailable().WithMessage("status: migrating")},
+		"DeletingIsBeingDeleted":    {"deleting", xpv2.Deleting()},
+		"AnUnknownStatusIsNotReady": {"dreaming", xpv2.Creating().WithMessage("status: dreaming")},
+		"WithoutStatusItIsNotReady": {nil, xpv2.Creating().WithMessage("status: ")},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if d := cmp.Diff(tc.want, Ready(map[string]any{"status": tc.status}), cmpopts.IgnoreFields(xpv1.Condition{}, "LastTransitionTime")); d != "" {
+			if d := cmp.Diff(tc.want, Ready(map[string]any{"status": tc.status}), cmpopts.IgnoreFields(xpv2.Condition{}, "LastTransitionTime")); d != "" {
 				t.Errorf("(-want +got):\n%s", d)
 			}
 		})

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 
 	api "github.com/drover-dev/drover/internal/localcloud"
 	"github.com/drover-dev/drover/internal/terraform/localcloud"
@@ -19,17 +19,17 @@ var Behaviours = map[string]lift.Behaviour{
 
 // ready returns the condition Ready for the VM's state in status.atProvider, with Terraform's
 // names.
-func ready(state map[string]any) xpv1.Condition {
+func ready(state map[string]any) xpv2.Condition {
 	switch s := text(state["state"]); api.State(s) {
 	case api.StateRunning:
-		return xpv1.Available()
+		return xpv2.Available()
 	case api.StateFailed:
 		e, _ := state["error"].(map[string]any)
-		return xpv1.Unavailable().WithMessage(fmt.Sprintf("%s: %s", text(e["code"]), text(e["message"])))
+		return xpv2.Unavailable().WithMessage(fmt.Sprintf("%s: %s", text(e["code"]), text(e["message"])))
 	case api.StateTerminating:
-		return xpv1.Deleting()
+		return xpv2.Deleting()
 	default:
-		return xpv1.Creating().WithMessage("state: " + s)
+		return xpv2.Creating().WithMessage("state: " + s)
 	}
 }
 

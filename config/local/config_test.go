@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"testing"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	ujconfig "github.com/crossplane/upjet/v2/pkg/config"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -73,18 +73,18 @@ func TestExternalNames(t *testing.T) {
 func TestReady(t *testing.T) {
 	cases := map[string]struct {
 		state map[string]any
-		want  xpv1.Condition
+		want  xpv2.Condition
 	}{
-		"PendingIsBeingCreated":       {map[string]any{"state": "Pending"}, xpv1.Creating().WithMessage("state: Pending")},
-		"RunningIsReady":              {map[string]any{"state": "Running", "error": nil}, xpv1.Available()},
-		"TerminatingIsBeingDeleted":   {map[string]any{"state": "Terminating"}, xpv1.Deleting()},
-		"AnUnknownStateIsNotReady":    {map[string]any{"state": "Paused"}, xpv1.Creating().WithMessage("state: Paused")},
-		"NoStateIsNotReady":           {nil, xpv1.Creating().WithMessage("state: ")},
-		"FailedSaysWhyByCodeAndCause": {map[string]any{"state": "Failed", "error": map[string]any{"code": "CapacityExhausted", "message": "none left"}}, xpv1.Unavailable().WithMessage("CapacityExhausted: none left")},
+		"PendingIsBeingCreated":       {map[string]any{"state": "Pending"}, xpv2.Creating().WithMessage("state: Pending")},
+		"RunningIsReady":              {map[string]any{"state": "Running", "error": nil}, xpv2.Available()},
+		"TerminatingIsBeingDeleted":   {map[string]any{"state": "Terminating"}, xpv2.Deleting()},
+		"AnUnknownStateIsNotReady":    {map[string]any{"state": "Paused"}, xpv2.Creating().WithMessage("state: Paused")},
+		"NoStateIsNotReady":           {nil, xpv2.Creating().WithMessage("state: ")},
+		"FailedSaysWhyByCodeAndCause": {map[string]any{"state": "Failed", "error": map[string]any{"code": "CapacityExhausted", "message": "none left"}}, xpv2.Unavailable().WithMessage("CapacityExhausted: none left")},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if d := cmp.Diff(tc.want, ready(tc.state), cmpopts.IgnoreFields(xpv1.Condition{}, "LastTransitionTime")); d != "" {
+			if d := cmp.Diff(tc.want, ready(tc.state), cmpopts.IgnoreFields(xpv2.Condition{}, "LastTransitionTime")); d != "" {
 				t.Errorf("(-want +got):\n%s", d)
 			}
 		})

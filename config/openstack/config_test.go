@@ -3,7 +3,7 @@ package openstack
 import (
 	"testing"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
@@ -35,17 +35,17 @@ func TestTheInstanceIsAllThatIsLifted(t *testing.T) {
 func TestReady(t *testing.T) {
 	cases := map[string]struct {
 		state any
-		want  xpv1.Condition
+		want  xpv2.Condition
 	}{
-		"ActiveIsReady":          {"active", xpv1.Available()},
-		"BuildIsBeingCreated":    {"build", xpv1.Creating().WithMessage("power state: build")},
-		"ErrorDoesNotComeBack":   {"error", xpv1.Unavailable().WithMessage("power state: error")},
-		"NorDoesWhatIsShutOff":   {"shutoff", xpv1.Unavailable().WithMessage("power state: shutoff")},
-		"WithoutOneItIsNotReady": {nil, xpv1.Creating().WithMessage("power state: ")},
+		"ActiveIsReady":          {"active", xpv2.Available()},
+		"BuildIsBeingCreated":    {"build", xpv2.Creating().WithMessage("power state: build")},
+		"ErrorDoesNotComeBack":   {"error", xpv2.Unavailable().WithMessage("power state: error")},
+		"NorDoesWhatIsShutOff":   {"shutoff", xpv2.Unavailable().WithMessage("power state: shutoff")},
+		"WithoutOneItIsNotReady": {nil, xpv2.Creating().WithMessage("power state: ")},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if d := cmp.Diff(tc.want, Ready(map[string]any{"power_state": tc.state}), cmpopts.IgnoreFields(xpv1.Condition{}, "LastTransitionTime")); d != "" {
+			if d := cmp.Diff(tc.want, Ready(map[string]any{"power_state": tc.state}), cmpopts.IgnoreFields(xpv2.Condition{}, "LastTransitionTime")); d != "" {
 				t.Errorf("(-want +got):\n%s", d)
 			}
 		})

@@ -29,13 +29,9 @@ type use struct {
 
 // typed strings are condition types and reasons wherever they are.
 var typed = map[string]kind{
-	"github.com/crossplane/crossplane-runtime/v2/pkg/event.Reason":               eventReason,
-	"github.com/crossplane/crossplane/apis/v2/core/v1.ConditionType":             conditionType,
-	"github.com/crossplane/crossplane/apis/v2/core/v1.ConditionReason":           conditionReason,
-	"github.com/crossplane/crossplane-runtime/v2/apis/common/v1.ConditionType":   conditionType,
-	"github.com/crossplane/crossplane-runtime/v2/apis/common/v1.ConditionReason": conditionReason,
-	"github.com/crossplane/crossplane-runtime/v2/apis/common.ConditionType":      conditionType,
-	"github.com/crossplane/crossplane-runtime/v2/apis/common.ConditionReason":    conditionReason,
+	"github.com/crossplane/crossplane-runtime/v2/pkg/event.Reason":     eventReason,
+	"github.com/crossplane/crossplane/apis/v2/core/v2.ConditionType":   conditionType,
+	"github.com/crossplane/crossplane/apis/v2/core/v2.ConditionReason": conditionReason,
 }
 
 // fields of structs that are condition types and reasons.

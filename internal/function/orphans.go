@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -207,28 +207,28 @@ func respondOrphans(req *fnv1.RunFunctionRequest, rsp step.Response, in *fn.Orph
 
 // syncedAt returns the Synced condition of a managed resource of any kind, and whether it is about
 // the resource's present spec.
-func syncedAt(o plan.Object) (c xpv1.Condition, current bool) {
-	var status xpv1.ResourceStatus
+func syncedAt(o plan.Object) (c xpv2.Condition, current bool) {
+	var status xpv2.ManagedResourceStatus
 	s, err := step.As[struct {
-		Status xpv1.ResourceStatus `json:"status"`
+		Status xpv2.ManagedResourceStatus `json:"status"`
 	}](o)
 	if err == nil {
 		status = s.Status
 	}
-	c = status.GetCondition(xpv1.TypeSynced)
+	c = status.GetCondition(xpv2.TypeSynced)
 	return c, c.ObservedGeneration == 0 || c.ObservedGeneration == o.GetGeneration()
 }
 
 // look reads from a VM resource whether its provider found the VM.
 func look(o plan.Object) (seen, missing bool, trouble string) {
 	s, err := step.As[struct {
-		Status xpv1.ResourceStatus `json:"status"`
+		Status xpv2.ManagedResourceStatus `json:"status"`
 	}](o)
 	if err != nil {
 		return false, false, err.Error()
 	}
 	synced, current := syncedAt(o)
-	missing = s.Status.GetCondition(xpv1.TypeReady).Reason == machinev1alpha1.ReasonMissing || strings.Contains(synced.Message, vm.NotExist)
+	missing = s.Status.GetCondition(xpv2.TypeReady).Reason == machinev1alpha1.ReasonMissing || strings.Contains(synced.Message, vm.NotExist)
 	if synced.Status == corev1.ConditionFalse {
 		trouble = synced.Message
 	}

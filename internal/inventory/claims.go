@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -96,7 +96,7 @@ func ours(ctx context.Context, live client.Reader, i Inventory, some []v1alpha1.
 // namespacedConfig is the kind of configurations that serve one namespace.
 const namespacedConfig = "ProviderConfig"
 
-func isOurs(u *unstructured.Unstructured, namespace string, ref *xpv1.ProviderConfigReference, p v1alpha1.InventoryParameters) bool {
+func isOurs(u *unstructured.Unstructured, namespace string, ref *xpv2.ProviderConfigReference, p v1alpha1.InventoryParameters) bool {
 	paved := fieldpath.Pave(u.Object)
 	has := func(path, want string) bool {
 		if path == "" {

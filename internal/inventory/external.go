@@ -7,10 +7,10 @@ import (
 	"regexp"
 	"time"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/drover-dev/drover/apis/inventory/v1alpha1"
@@ -64,7 +64,7 @@ func (x *external[T]) Observe(ctx context.Context, i T) (managed.ExternalObserva
 		return managed.ExternalObservation{}, err
 	}
 	*i.Seen() = l.After(*i.Seen(), i.Asked())
-	i.SetConditions(xpv1.Available())
+	i.SetConditions(xpv2.Available())
 	return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true}, nil
 }
 

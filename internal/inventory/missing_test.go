@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -55,7 +55,7 @@ type onlyLister struct{ Lister }
 func claim(name string, change ...func(*localv1alpha1.VirtualMachine)) client.Object {
 	r := &localv1alpha1.VirtualMachine{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name}}
 	r.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: machinev1alpha1.SchemeGroupVersion.String(), Kind: "Machine", Name: "of-" + name, Controller: ptr.To(true)}})
-	r.SetProviderConfigReference(&xpv1.ProviderConfigReference{Kind: "ClusterProviderConfig", Name: "default"})
+	r.SetProviderConfigReference(&xpv2.ProviderConfigReference{Kind: "ClusterProviderConfig", Name: "default"})
 	r.Spec.ForProvider.Zone = ptr.To("a")
 	meta.SetExternalName(r, name)
 	for _, c := range change {
@@ -66,7 +66,7 @@ func claim(name string, change ...func(*localv1alpha1.VirtualMachine)) client.Ob
 
 func ofConfig(kind, name string) func(*localv1alpha1.VirtualMachine) {
 	return func(r *localv1alpha1.VirtualMachine) {
-		r.SetProviderConfigReference(&xpv1.ProviderConfigReference{Kind: kind, Name: name})
+		r.SetProviderConfigReference(&xpv2.ProviderConfigReference{Kind: kind, Name: name})
 	}
 }
 
@@ -87,7 +87,7 @@ type scene struct {
 func newScene(t *testing.T, vms ...string) *scene {
 	s := &scene{t: t, inventory: inventoryOf(v1alpha1.InventoryObservation{}, "ours"), cloud: &account{}, at: noon}
 	s.lister = s.cloud
-	s.inventory.SetProviderConfigReference(&xpv1.ProviderConfigReference{Kind: "ClusterProviderConfig", Name: "default"})
+	s.inventory.SetProviderConfigReference(&xpv2.ProviderConfigReference{Kind: "ClusterProviderConfig", Name: "default"})
 	s.inventory.Spec.ForProvider.VirtualMachine.RegionPath, s.inventory.Spec.ForProvider.Region = "spec.forProvider.zone", "a"
 	for _, name := range vms {
 		s.cloud.vms = append(s.cloud.vms, vm(name, "ours"))
@@ -384,11 +384,11 @@ func TestAClaimIsOursByItsConfigurationAndPlace(t *testing.T) {
 		}
 		return &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"namespace": "ns"}, "spec": spec}}
 	}
-	ref := &xpv1.ProviderConfigReference{Kind: "ProviderConfig", Name: "c"}
+	ref := &xpv2.ProviderConfigReference{Kind: "ProviderConfig", Name: "c"}
 	for name, tc := range map[string]struct {
 		claim     *unstructured.Unstructured
 		namespace string
-		ref       *xpv1.ProviderConfigReference
+		ref       *xpv2.ProviderConfigReference
 		want      bool
 	}{
 		"AllIsTheSame":             {with(nil), "ns", ref, true},

@@ -4,15 +4,15 @@ import (
 	"context"
 	"time"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 )
 
 // Behaviour has the facts about a Terraform resource that upjet cannot know.
 type Behaviour struct {
-	// Ready returns the condition for a state, in Terraform's names. With [xpv1.ReasonCreating] the resource is
+	// Ready returns the condition for a state, in Terraform's names. With [xpv2.ReasonCreating] the resource is
 	// polled often, until it is Ready.
-	Ready func(state map[string]any) xpv1.Condition
+	Ready func(state map[string]any) xpv2.Condition
 
 	// CreationUnknown reports whether a creation that ended with the error may have created something. Then it is
 	// not retried. It is not called if there is Find.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/logging"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
@@ -12,6 +11,7 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/statemetrics"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	tjcontroller "github.com/crossplane/upjet/v2/pkg/controller"
 	"github.com/crossplane/upjet/v2/pkg/controller/handler"
 	"github.com/crossplane/upjet/v2/pkg/metrics"
@@ -128,6 +128,7 @@ func Reconciler(mgr ctrl.Manager, o tjcontroller.Options, resourceName string, k
 		managed.WithCreationGracePeriod(b.CreationGrace),
 		managed.WithDeterministicExternalName(b.Find != nil),
 		managed.WithPollInterval(o.PollInterval),
+		managed.WithMinPollInterval(mr.MinPollInterval),
 		managed.WithPollIntervalHook(func(mg resource.Managed, interval time.Duration) time.Duration {
 			return pollInterval(time.Now(), mg, interval)
 		}),
@@ -156,7 +157,7 @@ func newConnector(c client.Client, o tjcontroller.Options, resourceName string, 
 
 // pollInterval is short for a resource that is becoming Ready, and interval for any other.
 func pollInterval(now time.Time, mg resource.Managed, interval time.Duration) time.Duration {
-	if mg.GetCondition(xpv1.TypeReady).Reason != xpv1.ReasonCreating {
+	if mg.GetCondition(xpv2.TypeReady).Reason != xpv2.ReasonCreating {
 		if wantsConsole(mg) {
 			return min(interval, consolePoll)
 		}

@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	ujresource "github.com/crossplane/upjet/v2/pkg/resource"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,7 +36,7 @@ func (u *upjet) Observe(_ context.Context, mg resource.Managed) (managed.Externa
 	if u.err != nil || u.state == "" {
 		return managed.ExternalObservation{}, u.err
 	}
-	mg.SetConditions(xpv1.Available())
+	mg.SetConditions(xpv2.Available())
 	mg.(*v1alpha1.VirtualMachine).Status.AtProvider.State = &u.state
 	return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true}, nil
 }
@@ -58,11 +58,11 @@ func lifted(u *upjet) *external {
 	return &external{ExternalClient: u, connector: &connector{
 		kube: fake.NewClientBuilder().Build(),
 		behaviour: Behaviour{
-			Ready: func(state map[string]any) xpv1.Condition {
+			Ready: func(state map[string]any) xpv2.Condition {
 				if state["state"] == "Running" {
-					return xpv1.Available()
+					return xpv2.Available()
 				}
-				return xpv1.Creating()
+				return xpv2.Creating()
 			},
 			CreationUnknown: func(err error) bool { return errors.Is(err, errLost) },
 		},
@@ -81,11 +81,11 @@ func TestObserve(t *testing.T) {
 		deleted *metav1.Time
 		exists  bool
 		ready   corev1.ConditionStatus
-		reason  xpv1.ConditionReason
+		reason  xpv2.ConditionReason
 		wantErr string
 	}{
-		"AVMThatRunsIsReady":                  {state: "Running", name: "vm-1", exists: true, ready: corev1.ConditionTrue, reason: xpv1.ReasonAvailable},
-		"AVMThatBootsIsNotReady":              {state: "Pending", name: "vm-1", exists: true, ready: corev1.ConditionFalse, reason: xpv1.ReasonCreating},
+		"AVMThatRunsIsReady":                  {state: "Running", name: "vm-1", exists: true, ready: corev1.ConditionTrue, reason: xpv2.ReasonAvailable},
+		"AVMThatBootsIsNotReady":              {state: "Pending", name: "vm-1", exists: true, ready: corev1.ConditionFalse, reason: xpv2.ReasonCreating},
 		"AVMThatWasNeverThereIsToBeCreated":   {ready: corev1.ConditionUnknown},
 		"AVMThatWasThereIsMissing":            {name: "vm-1", ready: corev1.ConditionFalse, reason: machinev1alpha1.ReasonMissing, wantErr: "Missing: vm-1 is no longer there"},
 		"AVMThatIsGoneAfterItsDeletionIsFine": {name: "vm-1", deleted: &now, ready: corev1.ConditionUnknown},
@@ -104,7 +104,7 @@ func TestObserve(t *testing.T) {
 			if o.ResourceExists != tc.exists {
 				t.Errorf("exists: %t, want %t", o.ResourceExists, tc.exists)
 			}
-			if c := vm.GetCondition(xpv1.TypeReady); c.Status != tc.ready || c.Reason != tc.reason {
+			if c := vm.GetCondition(xpv2.TypeReady); c.Status != tc.ready || c.Reason != tc.reason {
 				t.Errorf("Ready is %s %s, want %s %s", c.Status, c.Reason, tc.ready, tc.reason)
 			}
 		})

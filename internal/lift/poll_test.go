@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 
 	"github.com/drover-dev/drover/apis/local/v1alpha1"
 	"github.com/drover-dev/drover/internal/controller/mr"
@@ -14,18 +14,18 @@ import (
 func TestPollInterval(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	cases := map[string]struct {
-		ready xpv1.Condition
+		ready xpv2.Condition
 		age   time.Duration
 		want  time.Duration
 	}{
-		"WhatWasJustCreatedIsLookedAtSoon":      {xpv1.Creating(), 0, minPoll},
-		"WhatTakesAMinuteIsLookedAtLess":        {xpv1.Creating(), time.Minute, 15 * time.Second},
-		"WhatTakesForEverIsLookedAtAsAllElse":   {xpv1.Creating(), time.Hour, time.Minute},
-		"WhatIsReadyIsLookedAtAsAllElse":        {xpv1.Available(), 0, time.Minute},
-		"WhatFailedIsLookedAtAsAllElse":         {xpv1.Unavailable(), 0, time.Minute},
-		"AClockThatWentBackDoesNotMakeItBusy":   {xpv1.Creating(), -time.Hour, minPoll},
+		"WhatWasJustCreatedIsLookedAtSoon":      {xpv2.Creating(), 0, minPoll},
+		"WhatTakesAMinuteIsLookedAtLess":        {xpv2.Creating(), time.Minute, 15 * time.Second},
+		"WhatTakesForEverIsLookedAtAsAllElse":   {xpv2.Creating(), time.Hour, time.Minute},
+		"WhatIsReadyIsLookedAtAsAllElse":        {xpv2.Available(), 0, time.Minute},
+		"WhatFailedIsLookedAtAsAllElse":         {xpv2.Unavailable(), 0, time.Minute},
+		"AClockThatWentBackDoesNotMakeItBusy":   {xpv2.Creating(), -time.Hour, minPoll},
 		"WhatIsMissingIsLookedAtAsAllElse":      {mr.Missing("vm-1 is no longer there"), 0, time.Minute},
-		"WhatIsBeingDeletedIsLookedAtAsAllElse": {xpv1.Deleting(), 0, time.Minute},
+		"WhatIsBeingDeletedIsLookedAtAsAllElse": {xpv2.Deleting(), 0, time.Minute},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

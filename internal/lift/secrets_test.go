@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -13,8 +13,8 @@ import (
 	"github.com/drover-dev/drover/apis/local/v1alpha1"
 )
 
-func secretKey(name, key string) *xpv1.LocalSecretKeySelector {
-	return &xpv1.LocalSecretKeySelector{LocalSecretReference: xpv1.LocalSecretReference{Name: name}, Key: key}
+func secretKey(name, key string) *xpv2.LocalSecretKeySelector {
+	return &xpv2.LocalSecretKeySelector{LocalSecretReference: xpv2.LocalSecretReference{Name: name}, Key: key}
 }
 
 func TestCheckSecrets(t *testing.T) {
@@ -23,7 +23,7 @@ func TestCheckSecrets(t *testing.T) {
 		Data:       map[string][]byte{"userData": []byte("top secret")},
 	}
 	cases := map[string]struct {
-		forProvider, initProvider *xpv1.LocalSecretKeySelector
+		forProvider, initProvider *xpv2.LocalSecretKeySelector
 		err                       string
 	}{
 		"AVMWithoutUserDataIsFine":      {},

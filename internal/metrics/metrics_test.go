@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -83,10 +83,10 @@ func setOf(deployment, name, frozen string) *Set {
 	return s
 }
 
-func config(o client.Object, status *xpv1.ConditionedStatus, name string, reachable corev1.ConditionStatus) client.Object {
+func config(o client.Object, status *xpv2.ConditionedStatus, name string, reachable corev1.ConditionStatus) client.Object {
 	o.SetName(name)
 	if reachable != "" {
-		status.SetConditions(xpv1.Condition{Type: clusterv1alpha1.ConditionReachable, Status: reachable})
+		status.SetConditions(xpv2.Condition{Type: clusterv1alpha1.ConditionReachable, Status: reachable})
 	}
 	return o
 }

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	xpmeta "github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -147,12 +147,12 @@ func (m *Move) pause(ctx context.Context) error {
 // rests reports whether the controller of an object has reported that it is paused.
 func rests(obj *unstructured.Unstructured) bool {
 	s := struct {
-		Status xpv1.ConditionedStatus `json:"status"`
+		Status xpv2.ConditionedStatus `json:"status"`
 	}{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, &s); err != nil {
 		return false
 	}
-	return s.Status.GetCondition(xpv1.TypeSynced).Reason == xpv1.ReasonReconcilePaused
+	return s.Status.GetCondition(xpv2.TypeSynced).Reason == xpv2.ReasonReconcilePaused
 }
 
 // unsettled returns the MachineGroups that are still being carried out: Machines may be created or deleted.

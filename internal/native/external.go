@@ -6,11 +6,11 @@ import (
 	"slices"
 	"time"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
@@ -122,7 +122,7 @@ func (x *external[T, C]) factsOf(vm T, seen VM) facts {
 // may be empty, and is not validated.
 func mayCreate(vm resource.Managed) bool {
 	p := vm.GetManagementPolicies()
-	return slices.Contains(p, xpv1.ManagementActionAll) || slices.Contains(p, xpv1.ManagementActionCreate)
+	return slices.Contains(p, xpv2.ManagementActionAll) || slices.Contains(p, xpv2.ManagementActionCreate)
 }
 
 // prepare prepares the creation, before its start is recorded.

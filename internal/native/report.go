@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 
 	"github.com/drover-dev/drover/internal/controller/mr"
 )
@@ -34,7 +34,7 @@ func report[T Resource](vm T, next step, seen VM) {
 	}
 	switch {
 	case meta.WasDeleted(vm):
-		vm.SetConditions(xpv1.Deleting())
+		vm.SetConditions(xpv2.Deleting())
 	case next == stepLost:
 		at.Addresses = nil
 		vm.SetConditions(mr.Missing(fmt.Sprintf("VM %s no longer exists", meta.GetExternalName(vm))))
@@ -42,15 +42,15 @@ func report[T Resource](vm T, next step, seen VM) {
 		if at.ProviderID == "" {
 			at.ProviderID = seen.ProviderID
 		}
-		vm.SetConditions(xpv1.Available())
+		vm.SetConditions(xpv2.Available())
 	case next == stepNone || at.ProviderID != "":
 		text := seen.Text
 		if text == "" {
 			text = string(seen.State)
 		}
-		vm.SetConditions(xpv1.Unavailable().WithMessage("the VM is " + text))
+		vm.SetConditions(xpv2.Unavailable().WithMessage("the VM is " + text))
 	default:
-		vm.SetConditions(xpv1.Creating())
+		vm.SetConditions(xpv2.Creating())
 	}
 }
 
@@ -67,7 +67,7 @@ func (x *external[T, C]) wake(vm T, seen VM) {
 		}
 		x.again.After(vm, whileChanging(x.now(), since))
 	case stepNone:
-		since := vm.GetCondition(xpv1.TypeReady).LastTransitionTime
+		since := vm.GetCondition(xpv2.TypeReady).LastTransitionTime
 		if seen.State == StateRunning && seen.HasAddresses && len(vm.Observation().Addresses) == 0 && x.now().Sub(since.Time) < patienceForAddresses {
 			x.again.After(vm, untilAddresses)
 		}

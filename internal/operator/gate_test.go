@@ -8,6 +8,8 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/controller"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/gate"
+	"github.com/google/go-cmp/cmp"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -60,4 +62,25 @@ func TestGated(t *testing.T) {
 			t.Fatalf("the runnable ends with %v, want %v", err, broken)
 		}
 	})
+}
+
+func TestCRDsAreCachedWithoutTheirSchemas(t *testing.T) {
+	crd := &apiextensionsv1.CustomResourceDefinition{Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+		Group: "g", Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: "v1", Served: true, Schema: &apiextensionsv1.CustomResourceValidation{}}},
+	}}
+	for o, options := range cacheOptions(time.Hour).ByObject {
+		if _, ok := o.(*apiextensionsv1.CustomResourceDefinition); !ok {
+			continue
+		}
+		cached, err := options.Transform(crd.DeepCopy())
+		if err != nil {
+			t.Fatal(err)
+		}
+		crd.Spec.Versions[0].Schema = nil
+		if diff := cmp.Diff(crd, cached); diff != "" {
+			t.Errorf("cached (-want +got):\n%s", diff)
+		}
+		return
+	}
+	t.Error("the cache has no options for CRDs")
 }

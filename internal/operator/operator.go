@@ -14,9 +14,11 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/feature"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/logging"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/ratelimiter"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/customresourcesgate"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/statemetrics"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -136,8 +138,13 @@ func Run(ctx context.Context, op Operator, f Flags) error {
 }
 
 func newManager(cfg *rest.Config, op Operator, f Flags) (ctrl.Manager, error) {
+	scheme := runtime.NewScheme()
+	if err := addToScheme(scheme, op.AddToScheme); err != nil {
+		return nil, fmt.Errorf("cannot register the API types: %w", err)
+	}
 	lease, renew, grace := leaseDuration, renewDeadline, gracePeriod
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
+		Scheme:                        scheme,
 		LeaderElection:                f.LeaderElection,
 		LeaderElectionID:              "crossplane-leader-election-" + op.Name,
 		LeaderElectionNamespace:       f.LeaderElectionNamespace,
@@ -148,15 +155,12 @@ func newManager(cfg *rest.Config, op Operator, f Flags) (ctrl.Manager, error) {
 		Metrics:                       metricsserver.Options{BindAddress: cmp.Or(f.MetricsBindAddress, disabled)},
 		HealthProbeBindAddress:        cmp.Or(f.HealthProbeBindAddress, disabled),
 		PprofBindAddress:              f.PprofBindAddress,
-		Cache:                         cache.Options{SyncPeriod: &f.Sync},
+		Cache:                         cacheOptions(f.Sync),
 		// A cache of Secrets would hold those of the whole cluster.
 		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cannot make the controller manager: %w", err)
-	}
-	if err := addToScheme(mgr.GetScheme(), op.AddToScheme); err != nil {
-		return nil, fmt.Errorf("cannot register the API types: %w", err)
 	}
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return nil, fmt.Errorf("cannot add the health check: %w", err)
@@ -165,6 +169,17 @@ func newManager(cfg *rest.Config, op Operator, f Flags) (ctrl.Manager, error) {
 		return nil, fmt.Errorf("cannot add the readiness check: %w", err)
 	}
 	return mgr, nil
+}
+
+// cacheOptions leave out the schemas of CRDs, of which the gate reads only names and conditions.
+// They would be most of what a provider keeps in memory.
+func cacheOptions(sync time.Duration) cache.Options {
+	return cache.Options{
+		SyncPeriod: &sync,
+		ByObject: map[client.Object]cache.ByObject{
+			&apiextensionsv1.CustomResourceDefinition{}: {Transform: customresourcesgate.TransformStripCRDSchema},
+		},
+	}
 }
 
 func cachesSynced(c cache.Cache) healthz.Checker {

@@ -11,15 +11,6 @@ import (
 // FinalizerManaged is the finalizer that crossplane-runtime adds to every managed resource.
 const FinalizerManaged = "finalizer.managedresource.crossplane.io"
 
-// AnnotationPollInterval of crossplane-runtime v2.3 and later sets how often a provider observes a
-// managed resource, as a duration.
-const AnnotationPollInterval = "crossplane.io/poll-interval"
-
-// AnnotationReconcileRequestedAt of crossplane-runtime v2.3 and later requests that a provider
-// observe a managed resource now. An older provider does not know it, but it reconciles because an
-// annotation changed.
-const AnnotationReconcileRequestedAt = "crossplane.io/reconcile-requested-at"
-
 // CreationBegan reports whether a VM exists or may exist, because the provider of its VM resource
 // began to create it.
 func CreationBegan(vm Object) bool {
@@ -42,7 +33,7 @@ func AnnotationsOfVM() []string {
 	return []string{
 		machinev1alpha1.AnnotationOrder, machinev1alpha1.AnnotationCompanions,
 		machinev1alpha1.AnnotationMachineUID, machinev1alpha1.AnnotationNodeName, machinev1alpha1.AnnotationInstallation,
-		AnnotationPollInterval, AnnotationReconcileRequestedAt,
+		meta.AnnotationKeyPollInterval, meta.AnnotationKeyReconcileRequestedAt,
 	}
 }
 

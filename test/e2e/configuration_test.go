@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -173,7 +173,7 @@ func kubeconfigOf(t *testing.T, c clientcmdapi.Cluster) []byte {
 }
 
 // reachableOf returns the condition Reachable of a configuration, empty if there is none.
-func reachableOf(ctx context.Context, f kit.Fleet, config *unstructured.Unstructured) xpv1.Condition {
+func reachableOf(ctx context.Context, f kit.Fleet, config *unstructured.Unstructured) xpv2.Condition {
 	pc := &clusterv1alpha1.ClusterProviderConfig{}
 	if config.GetNamespace() == "" {
 		_ = f.Client.Get(ctx, client.ObjectKeyFromObject(config), pc)

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -173,7 +173,7 @@ func bootstrapToken(t *testing.T, f kit.Fleet, labels map[string]string) *corev1
 	return s
 }
 
-func reachable(t *testing.T, f kit.Fleet) xpv1.Condition {
+func reachable(t *testing.T, f kit.Fleet) xpv2.Condition {
 	t.Helper()
 	pc, err := f.Config(t.Context())
 	if err != nil {
@@ -182,7 +182,7 @@ func reachable(t *testing.T, f kit.Fleet) xpv1.Condition {
 	return pc.Status.GetCondition(clusterv1alpha1.ConditionReachable)
 }
 
-func awaitCondition(t *testing.T, f kit.Fleet, typ xpv1.ConditionType, status corev1.ConditionStatus) {
+func awaitCondition(t *testing.T, f kit.Fleet, typ xpv2.ConditionType, status corev1.ConditionStatus) {
 	t.Helper()
 	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
 		pc, err := f.Config(ctx)

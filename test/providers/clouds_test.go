@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/crossplane/function-sdk-go/logging"
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"github.com/google/go-cmp/cmp"
@@ -366,10 +366,10 @@ func TestNoTagOfAnAccountIsOfOneMachine(t *testing.T) {
 func TestAProviderWithoutManagementPoliciesIsRefusedBeforeThereIsAVM(t *testing.T) {
 	p := newPlane(t, "scaleway", "")
 	vm := rendered(t, p)
-	policies := xpv1.ManagementPolicies{}
+	policies := xpv2.ManagementPolicies{}
 	list, _, _ := unstructured.NestedStringSlice(vm.Object, "spec", "managementPolicies")
 	for _, policy := range list {
-		policies = append(policies, xpv1.ManagementAction(policy))
+		policies = append(policies, xpv2.ManagementAction(policy))
 	}
 	refused := managed.NewManagementPoliciesResolver(false, policies).Validate()
 	if refused == nil {

@@ -1,8 +1,7 @@
 package v1alpha1
 
 import (
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
-	xpv2 "github.com/crossplane/crossplane-runtime/v2/apis/common/v2"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	nativev1alpha1 "github.com/drover-dev/drover/apis/native/v1alpha1"
@@ -348,7 +347,7 @@ type VirtualMachineSpec struct {
 
 // A VirtualMachineStatus is the observed state of a VM.
 type VirtualMachineStatus struct {
-	xpv1.ResourceStatus `json:",inline"`
+	xpv2.ManagedResourceStatus `json:",inline"`
 
 	// +optional
 	AtProvider VirtualMachineObservation `json:"atProvider,omitempty"`

@@ -3,7 +3,7 @@
 package v1alpha1
 
 import (
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -54,7 +54,7 @@ type ProviderConfigSpec struct {
 
 // ProviderConfigStatus is what crossplane-runtime asks of every configuration.
 type ProviderConfigStatus struct {
-	xpv1.ProviderConfigStatus `json:",inline"`
+	xpv2.ProviderConfigStatus `json:",inline"`
 }
 
 // A ClusterProviderConfig describes the access to DigitalOcean. It serves all namespaces.
@@ -82,9 +82,9 @@ type ClusterProviderConfigList struct {
 }
 
 // CredentialsSecret returns where the credentials are, nil if they are those of the pod.
-func (c *ClusterProviderConfig) CredentialsSecret() *xpv1.SecretKeySelector {
+func (c *ClusterProviderConfig) CredentialsSecret() *xpv2.SecretKeySelector {
 	ref := c.Spec.Credentials.SecretRef
-	return &xpv1.SecretKeySelector{SecretReference: xpv1.SecretReference{Namespace: ref.Namespace, Name: ref.Name}, Key: ref.Key}
+	return &xpv2.SecretKeySelector{SecretReference: xpv2.SecretReference{Namespace: ref.Namespace, Name: ref.Name}, Key: ref.Key}
 }
 func init() {
 	SchemeBuilder.Register(

@@ -2,44 +2,44 @@
 
 package v1alpha1
 
-import xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+import xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 
 // GetCondition of this VirtualMachineInventory.
-func (mg *VirtualMachineInventory) GetCondition(ct xpv1.ConditionType) xpv1.Condition {
+func (mg *VirtualMachineInventory) GetCondition(ct xpv2.ConditionType) xpv2.Condition {
 	return mg.Status.GetCondition(ct)
 }
 
 // GetManagementPolicies of this VirtualMachineInventory.
-func (mg *VirtualMachineInventory) GetManagementPolicies() xpv1.ManagementPolicies {
+func (mg *VirtualMachineInventory) GetManagementPolicies() xpv2.ManagementPolicies {
 	return mg.Spec.ManagementPolicies
 }
 
 // GetProviderConfigReference of this VirtualMachineInventory.
-func (mg *VirtualMachineInventory) GetProviderConfigReference() *xpv1.ProviderConfigReference {
+func (mg *VirtualMachineInventory) GetProviderConfigReference() *xpv2.ProviderConfigReference {
 	return mg.Spec.ProviderConfigReference
 }
 
 // GetWriteConnectionSecretToReference of this VirtualMachineInventory.
-func (mg *VirtualMachineInventory) GetWriteConnectionSecretToReference() *xpv1.LocalSecretReference {
+func (mg *VirtualMachineInventory) GetWriteConnectionSecretToReference() *xpv2.LocalSecretReference {
 	return mg.Spec.WriteConnectionSecretToReference
 }
 
 // SetConditions of this VirtualMachineInventory.
-func (mg *VirtualMachineInventory) SetConditions(c ...xpv1.Condition) {
+func (mg *VirtualMachineInventory) SetConditions(c ...xpv2.Condition) {
 	mg.Status.SetConditions(c...)
 }
 
 // SetManagementPolicies of this VirtualMachineInventory.
-func (mg *VirtualMachineInventory) SetManagementPolicies(r xpv1.ManagementPolicies) {
+func (mg *VirtualMachineInventory) SetManagementPolicies(r xpv2.ManagementPolicies) {
 	mg.Spec.ManagementPolicies = r
 }
 
 // SetProviderConfigReference of this VirtualMachineInventory.
-func (mg *VirtualMachineInventory) SetProviderConfigReference(r *xpv1.ProviderConfigReference) {
+func (mg *VirtualMachineInventory) SetProviderConfigReference(r *xpv2.ProviderConfigReference) {
 	mg.Spec.ProviderConfigReference = r
 }
 
 // SetWriteConnectionSecretToReference of this VirtualMachineInventory.
-func (mg *VirtualMachineInventory) SetWriteConnectionSecretToReference(r *xpv1.LocalSecretReference) {
+func (mg *VirtualMachineInventory) SetWriteConnectionSecretToReference(r *xpv2.LocalSecretReference) {
 	mg.Spec.WriteConnectionSecretToReference = r
 }

@@ -3,11 +3,9 @@
 package v1alpha1
 
 import (
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	v1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
-	v2 "github.com/crossplane/crossplane-runtime/v2/apis/common/v2"
 )
 
 type NetworkInitParameters struct {
@@ -124,7 +122,7 @@ type VirtualMachineInitParameters struct {
 	ServerType *string `json:"serverType,omitempty" tf:"server_type,omitempty"`
 
 	// Cloud-init user data, of 32 KiB at most.
-	UserDataSecretRef *v1.LocalSecretKeySelector `json:"userDataSecretRef,omitempty" tf:"-"`
+	UserDataSecretRef *xpv2.LocalSecretKeySelector `json:"userDataSecretRef,omitempty" tf:"-"`
 }
 
 type VirtualMachineObservation struct {
@@ -249,13 +247,13 @@ type VirtualMachineParameters struct {
 
 	// Cloud-init user data, of 32 KiB at most.
 	// +kubebuilder:validation:Optional
-	UserDataSecretRef *v1.LocalSecretKeySelector `json:"userDataSecretRef,omitempty" tf:"-"`
+	UserDataSecretRef *xpv2.LocalSecretKeySelector `json:"userDataSecretRef,omitempty" tf:"-"`
 }
 
 // VirtualMachineSpec defines the desired state of VirtualMachine
 type VirtualMachineSpec struct {
-	v2.ManagedResourceSpec `json:",inline"`
-	ForProvider            VirtualMachineParameters `json:"forProvider"`
+	xpv2.ManagedResourceSpec `json:",inline"`
+	ForProvider              VirtualMachineParameters `json:"forProvider"`
 	// THIS IS A BETA FIELD. It will be honored
 	// unless the Management Policies feature flag is disabled.
 	// InitProvider holds the same fields as ForProvider, with the exception
@@ -271,8 +269,8 @@ type VirtualMachineSpec struct {
 
 // VirtualMachineStatus defines the observed state of VirtualMachine.
 type VirtualMachineStatus struct {
-	v1.ResourceStatus `json:",inline"`
-	AtProvider        VirtualMachineObservation `json:"atProvider,omitempty"`
+	xpv2.ManagedResourceStatus `json:",inline"`
+	AtProvider                 VirtualMachineObservation `json:"atProvider,omitempty"`
 }
 
 // +kubebuilder:object:root=true

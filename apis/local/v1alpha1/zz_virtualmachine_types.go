@@ -3,11 +3,9 @@
 package v1alpha1
 
 import (
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	v1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
-	v2 "github.com/crossplane/crossplane-runtime/v2/apis/common/v2"
 )
 
 type AddressesInitParameters struct {
@@ -56,7 +54,7 @@ type VirtualMachineInitParameters struct {
 	Tags map[string]*string `json:"tags,omitempty" tf:"tags,omitempty"`
 
 	// What cloud-init reads, as plain text, at most 64 KiB. The cloud never returns it.
-	UserDataSecretRef *v1.LocalSecretKeySelector `json:"userDataSecretRef,omitempty" tf:"-"`
+	UserDataSecretRef *xpv2.LocalSecretKeySelector `json:"userDataSecretRef,omitempty" tf:"-"`
 
 	// Failure domain. Default `zone-a`.
 	Zone *string `json:"zone,omitempty" tf:"zone,omitempty"`
@@ -116,7 +114,7 @@ type VirtualMachineParameters struct {
 
 	// What cloud-init reads, as plain text, at most 64 KiB. The cloud never returns it.
 	// +kubebuilder:validation:Optional
-	UserDataSecretRef *v1.LocalSecretKeySelector `json:"userDataSecretRef,omitempty" tf:"-"`
+	UserDataSecretRef *xpv2.LocalSecretKeySelector `json:"userDataSecretRef,omitempty" tf:"-"`
 
 	// Failure domain. Default `zone-a`.
 	// +kubebuilder:validation:Optional
@@ -125,8 +123,8 @@ type VirtualMachineParameters struct {
 
 // VirtualMachineSpec defines the desired state of VirtualMachine
 type VirtualMachineSpec struct {
-	v2.ManagedResourceSpec `json:",inline"`
-	ForProvider            VirtualMachineParameters `json:"forProvider"`
+	xpv2.ManagedResourceSpec `json:",inline"`
+	ForProvider              VirtualMachineParameters `json:"forProvider"`
 	// THIS IS A BETA FIELD. It will be honored
 	// unless the Management Policies feature flag is disabled.
 	// InitProvider holds the same fields as ForProvider, with the exception
@@ -142,8 +140,8 @@ type VirtualMachineSpec struct {
 
 // VirtualMachineStatus defines the observed state of VirtualMachine.
 type VirtualMachineStatus struct {
-	v1.ResourceStatus `json:",inline"`
-	AtProvider        VirtualMachineObservation `json:"atProvider,omitempty"`
+	xpv2.ManagedResourceStatus `json:",inline"`
+	AtProvider                 VirtualMachineObservation `json:"atProvider,omitempty"`
 }
 
 // +kubebuilder:object:root=true

@@ -958,4 +958,8 @@ const (
 	//   - Kinds: VirtualMachine
 	//   - Type: Normal
 	EventDeletedExternalResource = "DeletedExternalResource"
+	// EventReconcileRequestHandled is never seen: status.lastHandledReconcileAt has the request.
+	//   - Kinds: VirtualMachine
+	//   - Type: Normal
+	EventReconcileRequestHandled = "ReconcileRequestHandled"
 )

@@ -1,7 +1,7 @@
 package v1alpha1
 
 import (
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 )
 
 // UserData is the source of the user data, which a VM reads at its first boot.
@@ -10,7 +10,7 @@ import (
 type UserData struct {
 	// UserDataSecretRef names the key of a Secret with the user data, in the namespace of the VM resource.
 	// +optional
-	UserDataSecretRef *xpv1.LocalSecretKeySelector `json:"userDataSecretRef,omitempty"`
+	UserDataSecretRef *xpv2.LocalSecretKeySelector `json:"userDataSecretRef,omitempty"`
 	// UserData as plain text. Every user who may read the VM resource can read it: use userDataSecretRef
 	// for user data with a token.
 	// +optional

@@ -3,11 +3,9 @@
 package v1alpha1
 
 import (
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	v1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
-	v2 "github.com/crossplane/crossplane-runtime/v2/apis/common/v2"
 )
 
 type BlockDeviceInitParameters struct {
@@ -294,7 +292,7 @@ type VirtualMachineInitParameters struct {
 	Tags []*string `json:"tags,omitempty" tf:"tags,omitempty"`
 
 	// Cloud-init user data, of 64 KiB at most in base64.
-	UserDataSecretRef *v1.LocalSecretKeySelector `json:"userDataSecretRef,omitempty" tf:"-"`
+	UserDataSecretRef *xpv2.LocalSecretKeySelector `json:"userDataSecretRef,omitempty" tf:"-"`
 
 	// What differs between clouds.
 	VendorOptions []VendorOptionsInitParameters `json:"vendorOptions,omitempty" tf:"vendor_options,omitempty"`
@@ -462,7 +460,7 @@ type VirtualMachineParameters struct {
 
 	// Cloud-init user data, of 64 KiB at most in base64.
 	// +kubebuilder:validation:Optional
-	UserDataSecretRef *v1.LocalSecretKeySelector `json:"userDataSecretRef,omitempty" tf:"-"`
+	UserDataSecretRef *xpv2.LocalSecretKeySelector `json:"userDataSecretRef,omitempty" tf:"-"`
 
 	// What differs between clouds.
 	// +kubebuilder:validation:Optional
@@ -471,8 +469,8 @@ type VirtualMachineParameters struct {
 
 // VirtualMachineSpec defines the desired state of VirtualMachine
 type VirtualMachineSpec struct {
-	v2.ManagedResourceSpec `json:",inline"`
-	ForProvider            VirtualMachineParameters `json:"forProvider"`
+	xpv2.ManagedResourceSpec `json:",inline"`
+	ForProvider              VirtualMachineParameters `json:"forProvider"`
 	// THIS IS A BETA FIELD. It will be honored
 	// unless the Management Policies feature flag is disabled.
 	// InitProvider holds the same fields as ForProvider, with the exception
@@ -488,8 +486,8 @@ type VirtualMachineSpec struct {
 
 // VirtualMachineStatus defines the observed state of VirtualMachine.
 type VirtualMachineStatus struct {
-	v1.ResourceStatus `json:",inline"`
-	AtProvider        VirtualMachineObservation `json:"atProvider,omitempty"`
+	xpv2.ManagedResourceStatus `json:",inline"`
+	AtProvider                 VirtualMachineObservation `json:"atProvider,omitempty"`
 }
 
 // +kubebuilder:object:root=true

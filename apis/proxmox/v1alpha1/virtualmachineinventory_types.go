@@ -3,8 +3,7 @@
 package v1alpha1
 
 import (
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
-	xpv2 "github.com/crossplane/crossplane-runtime/v2/apis/common/v2"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	inventoryv1alpha1 "github.com/drover-dev/drover/apis/inventory/v1alpha1"
@@ -19,7 +18,7 @@ type VirtualMachineInventorySpec struct {
 
 // VirtualMachineInventoryStatus is what was seen.
 type VirtualMachineInventoryStatus struct {
-	xpv1.ResourceStatus `json:",inline"`
+	xpv2.ManagedResourceStatus `json:",inline"`
 
 	// +optional
 	AtProvider inventoryv1alpha1.InventoryObservation `json:"atProvider,omitempty"`

@@ -1,8 +1,7 @@
 package v1alpha1
 
 import (
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
-	xpv2 "github.com/crossplane/crossplane-runtime/v2/apis/common/v2"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -34,7 +33,7 @@ type VirtualMachineParameters struct {
 	// UserDataSecretRef names the Secret in the VM's namespace, and its key, with the user data.
 	// The configuration selects the argument that has them.
 	// +optional
-	UserDataSecretRef *xpv1.LocalSecretKeySelector `json:"userDataSecretRef,omitempty"`
+	UserDataSecretRef *xpv2.LocalSecretKeySelector `json:"userDataSecretRef,omitempty"`
 
 	// Arguments of the Terraform resource, with names and types as documented by the provider. A
 	// block is a list of objects. Arguments that the configuration sets replace arguments of the
@@ -87,7 +86,7 @@ type VirtualMachineSpec struct {
 
 // VirtualMachineStatus is the observed state of a VirtualMachine.
 type VirtualMachineStatus struct {
-	xpv1.ResourceStatus `json:",inline"`
+	xpv2.ManagedResourceStatus `json:",inline"`
 
 	// +optional
 	AtProvider VirtualMachineObservation `json:"atProvider,omitempty"`

@@ -1,8 +1,7 @@
 package v1alpha1
 
 import (
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
-	xpv2 "github.com/crossplane/crossplane-runtime/v2/apis/common/v2"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -79,7 +78,7 @@ const (
 type GuestInfo struct {
 	// UserDataSecretRef names the Secret in the VM's namespace, and its key, with the user data.
 	// +optional
-	UserDataSecretRef *xpv1.LocalSecretKeySelector `json:"userDataSecretRef,omitempty"`
+	UserDataSecretRef *xpv2.LocalSecretKeySelector `json:"userDataSecretRef,omitempty"`
 	// UserData as plain text.
 	// +optional
 	UserData *string `json:"userData,omitempty"`
@@ -281,7 +280,7 @@ type VirtualMachineSpec struct {
 
 // VirtualMachineStatus is the observed state of a VirtualMachine.
 type VirtualMachineStatus struct {
-	xpv1.ResourceStatus `json:",inline"`
+	xpv2.ManagedResourceStatus `json:",inline"`
 
 	// +optional
 	AtProvider VirtualMachineObservation `json:"atProvider,omitempty"`

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -43,6 +44,9 @@ func readBinary(path string) (binary, error) {
 	}
 	b := binary{Go: strings.TrimPrefix(info.GoVersion, "go")}
 	for _, d := range info.Deps {
+		if isOfRepository(d) {
+			continue
+		}
 		m, err := linked(d)
 		if err != nil {
 			return b, fmt.Errorf("%s: %w", path, err)
@@ -62,8 +66,14 @@ func readBinary(path string) (binary, error) {
 	return b, nil
 }
 
+// isOfRepository reports whether a module is a folder below that of the program's own module. Its
+// files are of the commit that is released, as those of the program are.
+func isOfRepository(d *debug.Module) bool {
+	return d.Replace != nil && strings.HasPrefix(d.Replace.Path, "./") && filepath.IsLocal(d.Replace.Path)
+}
+
 // linked returns the module that was linked: its replacement, if it has one. A replacement by a
-// folder has neither a version nor a source to offer.
+// folder elsewhere has neither a version nor a source to offer.
 func linked(d *debug.Module) (module, error) {
 	original := d.Path
 	if d.Replace != nil {

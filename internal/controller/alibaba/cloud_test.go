@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -97,7 +97,7 @@ func cloudOf(l *lab) nativetest.Cloud[*v1alpha1.VirtualMachine, credentials] {
 		Rotate:      l.rotate,
 		Secrets:     func() []string { return []string{l.credentials().AccessKeySecret} },
 		VM:          newVM,
-		UseUserData: func(vm *v1alpha1.VirtualMachine, ref xpv1.LocalSecretKeySelector) {
+		UseUserData: func(vm *v1alpha1.VirtualMachine, ref xpv2.LocalSecretKeySelector) {
 			vm.Spec.ForProvider.UserDataSecretRef = &ref
 		},
 		Invalid: func(vm *v1alpha1.VirtualMachine) string {
@@ -254,7 +254,7 @@ func TestErrorsNameTheirCause(t *testing.T) {
 				tc.change(&vm.Spec.ForProvider)
 			}
 			nativetest.Until(t, cloudOf(l), vm, func(vm *v1alpha1.VirtualMachine) bool {
-				text := vm.GetCondition(xpv1.TypeSynced).Message
+				text := vm.GetCondition(xpv2.TypeSynced).Message
 				return !slices.ContainsFunc(tc.want, func(part string) bool { return !strings.Contains(text, part) })
 			}, nil)
 			if n := len(l.Instances()); n > 0 {
@@ -280,7 +280,7 @@ func TestASpotInstanceThatIsTakenBackFails(t *testing.T) {
 		if at := vm.Status.AtProvider; at.StateText != "Running, locked: Recycling" || !slices.Equal(at.LockReasons, []string{"Recycling"}) {
 			t.Errorf("observed %+v", at)
 		}
-		if c := vm.GetCondition(xpv1.TypeReady); c.Status != "False" {
+		if c := vm.GetCondition(xpv2.TypeReady); c.Status != "False" {
 			t.Errorf("condition %+v", c)
 		}
 	})
@@ -296,7 +296,7 @@ func TestAnInstanceThatIsRemovedBeforeItRanIsReported(t *testing.T) {
 			removed = at.InstanceID
 			l.Lose(removed)
 		}
-		reported = reported || removed != "" && strings.Contains(vm.GetCondition(xpv1.TypeSynced).Message, "instance "+removed+" was removed before it ran")
+		reported = reported || removed != "" && strings.Contains(vm.GetCondition(xpv2.TypeSynced).Message, "instance "+removed+" was removed before it ran")
 		return vm.Status.AtProvider.ProviderID != ""
 	}, func(vm *v1alpha1.VirtualMachine) {
 		if !reported {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -35,7 +35,7 @@ type probe struct {
 
 // A judgement is the evaluation of a probe.
 type judgement struct {
-	condition xpv1.Condition
+	condition xpv2.Condition
 	version   string
 	// against is how many probes in a row contradict the condition.
 	against int
@@ -45,7 +45,7 @@ type judgement struct {
 // judge evaluates a probe. A failure to connect does not count at once, as API servers restart. Nor
 // does a success after such failures, as API servers crash in loops. A result that depends on the
 // user's input, such as credentials, takes effect at once.
-func judge(was xpv1.Condition, version string, against int, p probe) judgement {
+func judge(was xpv2.Condition, version string, against int, p probe) judgement {
 	reason := reasonOf(p.err)
 	against++
 	switch {
@@ -72,7 +72,7 @@ func reasonOf(err error) string {
 }
 
 // authorized returns the condition for the missing rights.
-func authorized(was xpv1.Condition, lacking string) xpv1.Condition {
+func authorized(was xpv2.Condition, lacking string) xpv2.Condition {
 	if lacking == "" {
 		return condition(was, v1alpha1.ConditionAuthorized, corev1.ConditionTrue, v1alpha1.ReasonAuthorized, "")
 	}
@@ -80,7 +80,7 @@ func authorized(was xpv1.Condition, lacking string) xpv1.Condition {
 }
 
 // outage returns the outage to report after the condition changed from one to another.
-func outage(told *v1alpha1.Outage, from, to xpv1.Condition) *v1alpha1.Outage {
+func outage(told *v1alpha1.Outage, from, to xpv2.Condition) *v1alpha1.Outage {
 	switch {
 	case from.Status == corev1.ConditionTrue && to.Status == corev1.ConditionFalse:
 		return &v1alpha1.Outage{Since: to.LastTransitionTime}
@@ -91,13 +91,13 @@ func outage(told *v1alpha1.Outage, from, to xpv1.Condition) *v1alpha1.Outage {
 }
 
 // condition keeps the transition time as long as the status stays, even if the reason changes.
-func condition(was xpv1.Condition, typ xpv1.ConditionType, status corev1.ConditionStatus, reason, message string) xpv1.Condition {
+func condition(was xpv2.Condition, typ xpv2.ConditionType, status corev1.ConditionStatus, reason, message string) xpv2.Condition {
 	since := metav1.Now()
 	if was.Status == status && !was.LastTransitionTime.IsZero() {
 		since = was.LastTransitionTime
 	}
-	return xpv1.Condition{
-		Type: typ, Status: status, Reason: xpv1.ConditionReason(reason),
+	return xpv2.Condition{
+		Type: typ, Status: status, Reason: xpv2.ConditionReason(reason),
 		Message: message, LastTransitionTime: since,
 	}
 }

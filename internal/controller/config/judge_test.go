@@ -3,7 +3,7 @@ package config
 import (
 	"testing"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,8 +15,8 @@ import (
 
 func TestJudge(t *testing.T) {
 	since := metav1.Unix(1, 0)
-	said := func(status corev1.ConditionStatus, reason string) xpv1.Condition {
-		c := condition(xpv1.Condition{}, v1alpha1.ConditionReachable, status, reason, "")
+	said := func(status corev1.ConditionStatus, reason string) xpv2.Condition {
+		c := condition(xpv2.Condition{}, v1alpha1.ConditionReachable, status, reason, "")
 		c.LastTransitionTime = since
 		return c
 	}
@@ -26,11 +26,11 @@ func TestJudge(t *testing.T) {
 	}
 	answers := probe{version: "v2"}
 	cases := map[string]struct {
-		was     xpv1.Condition
+		was     xpv2.Condition
 		against int
 		probe   probe
 		status  corev1.ConditionStatus
-		reason  xpv1.ConditionReason
+		reason  xpv2.ConditionReason
 		version string
 		soon    bool
 	}{
@@ -80,19 +80,19 @@ func TestInUse(t *testing.T) {
 }
 
 func TestOutage(t *testing.T) {
-	at := func(s int64, status corev1.ConditionStatus) xpv1.Condition {
-		return xpv1.Condition{Status: status, LastTransitionTime: metav1.Unix(s, 0)}
+	at := func(s int64, status corev1.ConditionStatus) xpv2.Condition {
+		return xpv2.Condition{Status: status, LastTransitionTime: metav1.Unix(s, 0)}
 	}
-	unknown, up, down, upAgain, downAgain := xpv1.Condition{}, at(1, corev1.ConditionTrue), at(2, corev1.ConditionFalse), at(3, corev1.ConditionTrue), at(4, corev1.ConditionFalse)
+	unknown, up, down, upAgain, downAgain := xpv2.Condition{}, at(1, corev1.ConditionTrue), at(2, corev1.ConditionFalse), at(3, corev1.ConditionTrue), at(4, corev1.ConditionFalse)
 	for name, tc := range map[string]struct {
-		seen []xpv1.Condition
+		seen []xpv2.Condition
 		want *v1alpha1.Outage
 	}{
-		"AClusterThatIsNewHadNone":             {[]xpv1.Condition{unknown, up, up}, nil},
-		"NorHadOneWhoseCredentialsCameAfterIt": {[]xpv1.Condition{unknown, down, upAgain}, nil},
-		"ItBeginsWhenItCannotBeReachedAnyMore": {[]xpv1.Condition{unknown, up, down, down}, &v1alpha1.Outage{Since: metav1.Unix(2, 0)}},
-		"ItEndsWhenItIsReachable":              {[]xpv1.Condition{unknown, up, down, upAgain, upAgain}, &v1alpha1.Outage{Since: metav1.Unix(2, 0), Until: ptr.To(metav1.Unix(3, 0))}},
-		"TheLastOneIsTold":                     {[]xpv1.Condition{unknown, up, down, upAgain, downAgain}, &v1alpha1.Outage{Since: metav1.Unix(4, 0)}},
+		"AClusterThatIsNewHadNone":             {[]xpv2.Condition{unknown, up, up}, nil},
+		"NorHadOneWhoseCredentialsCameAfterIt": {[]xpv2.Condition{unknown, down, upAgain}, nil},
+		"ItBeginsWhenItCannotBeReachedAnyMore": {[]xpv2.Condition{unknown, up, down, down}, &v1alpha1.Outage{Since: metav1.Unix(2, 0)}},
+		"ItEndsWhenItIsReachable":              {[]xpv2.Condition{unknown, up, down, upAgain, upAgain}, &v1alpha1.Outage{Since: metav1.Unix(2, 0), Until: ptr.To(metav1.Unix(3, 0))}},
+		"TheLastOneIsTold":                     {[]xpv2.Condition{unknown, up, down, upAgain, downAgain}, &v1alpha1.Outage{Since: metav1.Unix(4, 0)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got *v1alpha1.Outage

@@ -1,7 +1,7 @@
 package config
 
 import (
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/drover-dev/drover/apis/cluster/v1alpha1"
@@ -16,7 +16,7 @@ type object struct {
 	status *v1alpha1.ProviderConfigStatus
 }
 
-func (o object) reachable() xpv1.Condition { return o.status.GetCondition(v1alpha1.ConditionReachable) }
+func (o object) reachable() xpv2.Condition { return o.status.GetCondition(v1alpha1.ConditionReachable) }
 
 // asObject returns false for anything else.
 func asObject(obj client.Object) (object, bool) {

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -44,17 +44,17 @@ func TestWrongCredentialsAreSaidAndNoServerIsLost(t *testing.T) {
 					if want == "" {
 						continue
 					}
-					c := w.UntilCondition(soon, vm, xpv1.TypeSynced, xpv1.ReasonReconcileError)
+					c := w.UntilCondition(soon, vm, xpv2.TypeSynced, xpv2.ReasonReconcileError)
 					if !strings.Contains(c.Message, want) || !strings.Contains(c.Message, `ClusterProviderConfig "default"`) {
 						t.Errorf("Synced of %s: %s", vm.Name, c.Message)
 					}
 				}
 				time.Sleep(10 * time.Minute)
 				w.Get(there)
-				if c := there.GetCondition(xpv1.TypeReady); c.Reason != xpv1.ReasonAvailable {
+				if c := there.GetCondition(xpv2.TypeReady); c.Reason != xpv2.ReasonAvailable {
 					t.Errorf("Ready is %s: %s", c.Reason, c.Message)
 				}
-				noSecret(t, append(w.Warnings(), there.GetCondition(xpv1.TypeSynced).Message)...)
+				noSecret(t, append(w.Warnings(), there.GetCondition(xpv2.TypeSynced).Message)...)
 
 				w.cloud.SetToken("s3cret-rotated", "ours", false)
 				good := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "system", Name: "hcloud"}, Data: map[string][]byte{"credentials": []byte(`{"token":"s3cret-rotated"}`)}}
@@ -67,8 +67,8 @@ func TestWrongCredentialsAreSaidAndNoServerIsLost(t *testing.T) {
 				if err := w.Kube.Create(t.Context(), pc); err != nil {
 					t.Fatal(err)
 				}
-				w.UntilCondition(soon, shallBe, xpv1.TypeReady, xpv1.ReasonAvailable)
-				w.UntilCondition(soon, there, xpv1.TypeSynced, xpv1.ReasonReconcileSuccess)
+				w.UntilCondition(soon, shallBe, xpv2.TypeReady, xpv2.ReasonAvailable)
+				w.UntilCondition(soon, there, xpv2.TypeSynced, xpv2.ReasonReconcileSuccess)
 				if n := len(w.cloud.Servers("ours")); n != 2 {
 					t.Errorf("%d servers", n)
 				}
@@ -81,15 +81,15 @@ func TestATokenOfAnotherProjectLosesNoServer(t *testing.T) {
 	inWorld(t, fakecloud.Options{}, func(t *testing.T, w *world) {
 		vm := w.running("a")
 		w.token(otherToken)
-		c := w.UntilCondition(soon, vm, xpv1.TypeSynced, xpv1.ReasonReconcileError)
+		c := w.UntilCondition(soon, vm, xpv2.TypeSynced, xpv2.ReasonReconcileError)
 		if !strings.Contains(c.Message, "is it that of another project?") {
 			t.Errorf("Synced: %s", c.Message)
 		}
 		time.Sleep(time.Hour)
-		if w.Get(vm); vm.GetCondition(xpv1.TypeReady).Reason == machinev1alpha1.ReasonMissing {
+		if w.Get(vm); vm.GetCondition(xpv2.TypeReady).Reason == machinev1alpha1.ReasonMissing {
 			t.Error("it counts as lost")
 		}
 		w.token(goodToken)
-		w.UntilCondition(soon, vm, xpv1.TypeSynced, xpv1.ReasonReconcileSuccess)
+		w.UntilCondition(soon, vm, xpv2.TypeSynced, xpv2.ReasonReconcileSuccess)
 	})
 }

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/utils/ptr"
 
@@ -70,7 +70,7 @@ func TestAServerWithoutPublicAddressesIsStartedInItsNetwork(t *testing.T) {
 		vm := server("a")
 		vm.Spec.ForProvider.PublicNet = []v1alpha1.PublicNetParameters{{IPv4Enabled: ptr.To(false), IPv6Enabled: ptr.To(false)}}
 		w.Add(vm)
-		w.UntilCondition(soon, vm, xpv1.TypeReady, xpv1.ReasonAvailable)
+		w.UntilCondition(soon, vm, xpv2.TypeReady, xpv2.ReasonAvailable)
 		at := vm.Status.AtProvider
 		if ptr.Deref(at.IPv4Address, "") != "" || ptr.Deref(at.IPv6Address, "") != "" || ptr.Deref(at.Network[0].IP, "") == "" {
 			t.Errorf("addresses %+v", at)
@@ -96,16 +96,30 @@ func TestAServerAtRestCostsOneCallAPoll(t *testing.T) {
 	})
 }
 
+func TestAPollIntervalOfItsOwnSpendsNotTheCallsOfAProject(t *testing.T) {
+	inWorld(t, fakecloud.Options{Step: time.Second}, func(t *testing.T, w *world) {
+		vm := w.running("a")
+		w.Change(vm, func() { meta.AddAnnotations(vm, map[string]string{meta.AnnotationKeyPollInterval: "100ms"}) })
+		time.Sleep(5 * time.Minute)
+		_, before := w.cloud.Calls()
+		time.Sleep(10 * time.Minute)
+		_, after := w.cloud.Calls()
+		if n := after - before; n < 55 || n > 61 {
+			t.Errorf("%d calls in 10 minutes, want one in 10 seconds", n)
+		}
+	})
+}
+
 func TestAProviderThatStartsAnewKnowsItsServers(t *testing.T) {
 	inWorld(t, fakecloud.Options{Step: time.Second}, func(t *testing.T, w *world) {
 		vm := w.running("a")
 		w.Restart()
 		time.Sleep(5 * time.Minute)
 		w.Get(vm)
-		if c := vm.GetCondition(xpv1.TypeReady); c.Reason != xpv1.ReasonAvailable {
+		if c := vm.GetCondition(xpv2.TypeReady); c.Reason != xpv2.ReasonAvailable {
 			t.Errorf("Ready: %+v", c)
 		}
-		if c := vm.GetCondition(xpv1.TypeSynced); c.Reason != xpv1.ReasonReconcileSuccess {
+		if c := vm.GetCondition(xpv2.TypeSynced); c.Reason != xpv2.ReasonReconcileSuccess {
 			t.Errorf("Synced: %+v", c)
 		}
 		if n := w.posts(); n != 1 {
@@ -162,7 +176,7 @@ func TestAProviderThatDiesInACreationFindsItsServer(t *testing.T) {
 				if deleted {
 					w.Until(soon, "it is gone", func() bool { return w.Gone(vm) && len(w.cloud.Servers("ours")) == 0 })
 				} else {
-					w.UntilCondition(soon, vm, xpv1.TypeReady, xpv1.ReasonAvailable)
+					w.UntilCondition(soon, vm, xpv2.TypeReady, xpv2.ReasonAvailable)
 				}
 				if n := w.posts(); n != 1 {
 					t.Errorf("%d servers were made", n)
@@ -179,7 +193,7 @@ func TestAServerOfAnotherMachineIsNotTaken(t *testing.T) {
 		vm.Name, vm.UID = "b", "uid-of-b"
 		vm.Spec.ForProvider.Labels["drover-machine-uid"] = "of another machine"
 		w.Add(vm)
-		c := w.UntilCondition(soon, vm, xpv1.TypeSynced, xpv1.ReasonReconcileError)
+		c := w.UntilCondition(soon, vm, xpv2.TypeSynced, xpv2.ReasonReconcileError)
 		if !strings.Contains(c.Message, "uniqueness_error") || meta.GetExternalName(vm) != "" {
 			t.Errorf("Synced: %s; external name %q", c.Message, meta.GetExternalName(vm))
 		}
@@ -190,7 +204,7 @@ func TestAServerThatVanishesIsMissing(t *testing.T) {
 	inWorld(t, fakecloud.Options{Step: time.Second}, func(t *testing.T, w *world) {
 		vm := w.running("a")
 		w.cloud.Lose(w.cloud.Servers("ours")["a"].ID)
-		w.UntilCondition(soon, vm, xpv1.TypeReady, machinev1alpha1.ReasonMissing)
+		w.UntilCondition(soon, vm, xpv2.TypeReady, machinev1alpha1.ReasonMissing)
 		time.Sleep(time.Hour)
 		if n := w.posts(); n != 1 {
 			t.Errorf("it was made again, %d times", n-1)
@@ -204,7 +218,7 @@ func TestAServerThatIsPoweredOffIsNotReady(t *testing.T) {
 	inWorld(t, fakecloud.Options{}, func(t *testing.T, w *world) {
 		vm := w.running("a")
 		w.cloud.PowerOff(w.cloud.Servers("ours")["a"].ID)
-		if c := w.UntilCondition(soon, vm, xpv1.TypeReady, xpv1.ReasonUnavailable); c.Message != "status: off" {
+		if c := w.UntilCondition(soon, vm, xpv2.TypeReady, xpv2.ReasonUnavailable); c.Message != "status: off" {
 			t.Errorf("Ready: %+v", c)
 		}
 	})
@@ -236,7 +250,7 @@ func TestWhatHetznerRefusesIsSaidAndTriedAgain(t *testing.T) {
 					tc.vm(&vm.Spec.ForProvider)
 				}
 				w.Add(vm)
-				c := w.UntilCondition(soon, vm, xpv1.TypeSynced, xpv1.ReasonReconcileError)
+				c := w.UntilCondition(soon, vm, xpv2.TypeSynced, xpv2.ReasonReconcileError)
 				if !strings.Contains(c.Message, tc.want) || !strings.Contains(c.Message, `ClusterProviderConfig "default"`) {
 					t.Errorf("Synced: %s", c.Message)
 				}
@@ -265,7 +279,7 @@ func TestFiftyServersUnderARateLimit(t *testing.T) {
 		}
 		w.Until(time.Hour, "all run", func() bool {
 			for _, vm := range vms {
-				if w.Get(vm); vm.GetCondition(xpv1.TypeReady).Reason != xpv1.ReasonAvailable {
+				if w.Get(vm); vm.GetCondition(xpv2.TypeReady).Reason != xpv2.ReasonAvailable {
 					return false
 				}
 			}

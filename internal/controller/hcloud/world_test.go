@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -87,17 +87,17 @@ func server(name string) *v1alpha1.VirtualMachine {
 		FirewallIds:       []*int64{ptr.To[int64](38)},
 		PlacementGroupID:  ptr.To[int64](7),
 		Network:           []v1alpha1.NetworkParameters{{NetworkID: ptr.To[int64](4711)}},
-		UserDataSecretRef: &xpv1.LocalSecretKeySelector{LocalSecretReference: xpv1.LocalSecretReference{Name: "user-data"}, Key: "userData"},
+		UserDataSecretRef: &xpv2.LocalSecretKeySelector{LocalSecretReference: xpv2.LocalSecretReference{Name: "user-data"}, Key: "userData"},
 	}
-	vm.SetProviderConfigReference(&xpv1.ProviderConfigReference{Kind: "ClusterProviderConfig", Name: "default"})
-	vm.SetManagementPolicies(xpv1.ManagementPolicies{xpv1.ManagementActionAll})
+	vm.SetProviderConfigReference(&xpv2.ProviderConfigReference{Kind: "ClusterProviderConfig", Name: "default"})
+	vm.SetManagementPolicies(xpv2.ManagementPolicies{xpv2.ManagementActionAll})
 	return vm
 }
 
 // pin sets the management policies as the function does once the VM is known.
 func (w *world) pin(vm *v1alpha1.VirtualMachine) {
 	w.Change(vm, func() {
-		vm.SetManagementPolicies(xpv1.ManagementPolicies{xpv1.ManagementActionObserve, xpv1.ManagementActionDelete})
+		vm.SetManagementPolicies(xpv2.ManagementPolicies{xpv2.ManagementActionObserve, xpv2.ManagementActionDelete})
 	})
 }
 
@@ -105,7 +105,7 @@ func (w *world) pin(vm *v1alpha1.VirtualMachine) {
 func (w *world) running(name string) *v1alpha1.VirtualMachine {
 	vm := server(name)
 	w.Add(vm)
-	w.UntilCondition(soon, vm, xpv1.TypeReady, xpv1.ReasonAvailable)
+	w.UntilCondition(soon, vm, xpv2.TypeReady, xpv2.ReasonAvailable)
 	w.pin(vm)
 	return vm
 }

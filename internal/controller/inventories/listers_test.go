@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -54,7 +54,7 @@ func newLooker[C config, I inventory.Inventory](t *testing.T, g group[C, I], pc 
 	pc.SetGeneration(1)
 	i.SetNamespace("crossplane-system")
 	i.SetName("i")
-	i.SetProviderConfigReference(&xpv1.ProviderConfigReference{Kind: providerconfig.ClusterKind, Name: "default"})
+	i.SetProviderConfigReference(&xpv2.ProviderConfigReference{Kind: providerconfig.ClusterKind, Name: "default"})
 	l := &looker{t: t, kube: fake.NewClientBuilder().WithScheme(scheme(t)).WithObjects(pc).Build()}
 	l.setSecret(secret)
 	known := newListers()

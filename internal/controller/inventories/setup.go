@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/controller"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -49,7 +49,7 @@ func Setup(_ context.Context, mgr ctrl.Manager, o controller.Options) error {
 type config interface {
 	client.Object
 	// CredentialsSecret is nil if the credentials are those of the pod.
-	CredentialsSecret() *xpv1.SecretKeySelector
+	CredentialsSecret() *xpv2.SecretKeySelector
 }
 
 // list of the inventories of a cloud.
@@ -130,7 +130,7 @@ func (g group[C, I]) connector(c client.Reader, configs providerconfig.Configs, 
 
 // readSecret returns nil if the credentials are those of the pod. No error has a part of a
 // Secret's content.
-func readSecret(ctx context.Context, c client.Reader, ref *xpv1.SecretKeySelector) ([]byte, error) {
+func readSecret(ctx context.Context, c client.Reader, ref *xpv2.SecretKeySelector) ([]byte, error) {
 	if ref == nil {
 		return nil, nil
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -81,7 +81,7 @@ func TestTheCredentialsOfAnInventory(t *testing.T) {
 				return nil, tc.connect
 			}}
 			i := &awsv1alpha1.VirtualMachineInventory{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "i"}}
-			i.SetProviderConfigReference(&xpv1.ProviderConfigReference{Kind: tc.ref, Name: "default"})
+			i.SetProviderConfigReference(&xpv2.ProviderConfigReference{Kind: tc.ref, Name: "default"})
 			c := fake.NewClientBuilder().WithScheme(scheme(t)).WithObjects(tc.objects...).Build()
 			_, err := g.connector(c, providerconfig.Configs{GroupVersion: g.version, Cluster: &awsv1alpha1.ClusterProviderConfig{}}, newListers())(t.Context(), i)
 			if tc.err == "" && err != nil || tc.err != "" && (err == nil || !strings.Contains(err.Error(), tc.err)) {

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -86,7 +86,7 @@ func TestFindCredentials(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			vm := &v1alpha1.VirtualMachine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "vm"}}
-			vm.SetProviderConfigReference(&xpv1.ProviderConfigReference{Kind: tc.kind, Name: "config"})
+			vm.SetProviderConfigReference(&xpv2.ProviderConfigReference{Kind: tc.kind, Name: "config"})
 			got, err := findCredentials(context.Background(), fake.NewClientBuilder().WithScheme(s).WithObjects(tc.objects...).Build(), vm)
 			if tc.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.err) {

@@ -11,7 +11,6 @@ import (
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/finalizer"
-	"github.com/drover-dev/drover/internal/plan"
 )
 
 // release lets the provider of a VM resource delete it.
@@ -30,7 +29,7 @@ func release(ctx context.Context, c client.Client, gvk schema.GroupVersionKind, 
 func forget(ctx context.Context, c client.Client, gvk schema.GroupVersionKind, vm client.Object, now time.Time) error {
 	return client.IgnoreNotFound(finalizer.Patch(ctx, c, gvk, vm, func(m client.Object) {
 		meta.RemoveAnnotations(m, meta.AnnotationKeyExternalCreatePending)
-		annotate(m, plan.AnnotationReconcileRequestedAt, now.UTC().Format(time.RFC3339Nano))
+		meta.SetReconcileRequest(m, now.UTC().Format(time.RFC3339Nano))
 	}))
 }
 

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/types/known/structpb"
@@ -299,9 +299,9 @@ func (r *Reconciler) unsettled(ctx context.Context, f *facts, d decision, err er
 }
 
 // readyWhen returns the condition Ready, as the pipeline decided it.
-func readyWhen(d decision) xpv1.Condition {
+func readyWhen(d decision) xpv2.Condition {
 	if d.Desired.GetComposite().GetReady() == fnv1.Ready_READY_TRUE {
-		return xpv1.Available()
+		return xpv2.Available()
 	}
-	return xpv1.Creating()
+	return xpv2.Creating()
 }

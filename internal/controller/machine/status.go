@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"slices"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -51,7 +51,7 @@ func (r *Reconciler) report(ctx context.Context, f *facts, d decision) (written 
 		}
 	}
 	if isLaunched {
-		setConditions(&status, m.GetGeneration(), conditionOf(xpv1.ReconcileSuccess()))
+		setConditions(&status, m.GetGeneration(), conditionOf(xpv2.ReconcileSuccess()))
 	}
 	f.joinDue = settleJoin(r.now(), m.Status, &status)
 	if written, err = r.writeStatus(ctx, m, status); err != nil {
@@ -66,8 +66,8 @@ func (r *Reconciler) report(ctx context.Context, f *facts, d decision) (written 
 
 // hasFailed reports whether the status has an error of an earlier reconcile.
 func hasFailed(m *machinev1alpha1.Machine) bool {
-	c := meta.FindStatusCondition(m.Status.Conditions, string(xpv1.TypeSynced))
-	return c != nil && c.Status == metav1.ConditionFalse && c.Reason == string(xpv1.ReasonReconcileError)
+	c := meta.FindStatusCondition(m.Status.Conditions, string(xpv2.TypeSynced))
+	return c != nil && c.Status == metav1.ConditionFalse && c.Reason == string(xpv2.ReasonReconcileError)
 }
 
 // recovered removes the error from the status after a successful launch.
@@ -76,7 +76,7 @@ func (r *Reconciler) recovered(ctx context.Context, m *machinev1alpha1.Machine) 
 		return nil
 	}
 	status := *m.Status.DeepCopy()
-	setConditions(&status, m.GetGeneration(), conditionOf(xpv1.ReconcileSuccess()))
+	setConditions(&status, m.GetGeneration(), conditionOf(xpv2.ReconcileSuccess()))
 	_, err := r.writeStatus(ctx, m, status)
 	return err
 }
@@ -146,10 +146,10 @@ func conditionsOf(conditions []*fnv1.Condition) []metav1.Condition {
 }
 
 func isSystem(conditionType string) bool {
-	return conditionType == string(xpv1.TypeReady) || conditionType == string(xpv1.TypeSynced)
+	return conditionType == string(xpv2.TypeReady) || conditionType == string(xpv2.TypeSynced)
 }
 
-func conditionOf(c xpv1.Condition) metav1.Condition {
+func conditionOf(c xpv2.Condition) metav1.Condition {
 	return metav1.Condition{Type: string(c.Type), Status: metav1.ConditionStatus(c.Status), Reason: string(c.Reason), Message: c.Message}
 }
 
@@ -271,7 +271,7 @@ func (r *Reconciler) fail(ctx context.Context, m *machinev1alpha1.Machine, err e
 		return err
 	}
 	status := *m.Status.DeepCopy()
-	setConditions(&status, m.GetGeneration(), conditionOf(xpv1.ReconcileError(err)))
+	setConditions(&status, m.GetGeneration(), conditionOf(xpv2.ReconcileError(err)))
 	written, werr := r.writeStatus(ctx, m, status)
 	if werr != nil {
 		return werr
@@ -291,7 +291,7 @@ func (r *Reconciler) reportFatal(ctx context.Context, m *machinev1alpha1.Machine
 			set = append(set, metav1.Condition{Type: c.Type, Status: metav1.ConditionUnknown, Reason: machinev1alpha1.ReasonFatalResult, Message: "A step of the pipeline failed before it set this condition"})
 		}
 	}
-	setConditions(&status, m.GetGeneration(), append(set, conditionOf(xpv1.ReconcileError(fatal)))...)
+	setConditions(&status, m.GetGeneration(), append(set, conditionOf(xpv2.ReconcileError(fatal)))...)
 	written, err := r.writeStatus(ctx, m, status)
 	if err != nil {
 		return err
@@ -312,9 +312,9 @@ func (r *Reconciler) refuse(ctx context.Context, m *machinev1alpha1.Machine, p *
 	status.ObservedGeneration = m.GetGeneration()
 	setConditions(&status, m.GetGeneration(),
 		metav1.Condition{Type: machinev1alpha1.ConditionValid, Status: metav1.ConditionFalse, Reason: p.Reason, Message: p.Message},
-		conditionOf(xpv1.ReconcileSuccess()))
-	if meta.FindStatusCondition(status.Conditions, string(xpv1.TypeReady)) == nil {
-		setConditions(&status, m.GetGeneration(), conditionOf(xpv1.Creating()))
+		conditionOf(xpv2.ReconcileSuccess()))
+	if meta.FindStatusCondition(status.Conditions, string(xpv2.TypeReady)) == nil {
+		setConditions(&status, m.GetGeneration(), conditionOf(xpv2.Creating()))
 	}
 	written, err := r.writeStatus(ctx, m, status)
 	if written {
@@ -326,7 +326,7 @@ func (r *Reconciler) refuse(ctx context.Context, m *machinev1alpha1.Machine, p *
 // pause reports that a Machine has Crossplane's annotation for a pause.
 func (r *Reconciler) pause(ctx context.Context, m *machinev1alpha1.Machine) error {
 	status := *m.Status.DeepCopy()
-	setConditions(&status, m.GetGeneration(), conditionOf(xpv1.ReconcilePaused().WithMessage("Reconciliation is paused by the annotation "+annotationPaused)))
+	setConditions(&status, m.GetGeneration(), conditionOf(xpv2.ReconcilePaused().WithMessage("Reconciliation is paused by the annotation "+annotationPaused)))
 	_, err := r.writeStatus(ctx, m, status)
 	return err
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -76,8 +76,8 @@ func TestAFatalResultMakesOtherConditionsUnknown(t *testing.T) {
 	for name, want := range map[string]metav1.Condition{
 		"InfrastructureReady": {Status: metav1.ConditionFalse, Reason: "Broken"},
 		"NodeReady":           {Status: metav1.ConditionUnknown, Reason: string(v1alpha1.ReasonFatalResult)},
-		"Synced":              {Status: metav1.ConditionFalse, Reason: string(xpv1.ReasonReconcileError)},
-		"Ready":               {Status: metav1.ConditionTrue, Reason: string(xpv1.ReasonAvailable)},
+		"Synced":              {Status: metav1.ConditionFalse, Reason: string(xpv2.ReasonReconcileError)},
+		"Ready":               {Status: metav1.ConditionTrue, Reason: string(xpv2.ReasonAvailable)},
 	} {
 		c := meta.FindStatusCondition(m.Status.Conditions, name)
 		if c == nil || c.Status != want.Status || c.Reason != want.Reason || name != "Ready" && c.ObservedGeneration != m.GetGeneration() {
@@ -109,7 +109,7 @@ func TestAPausedMachineIsLeftAlone(t *testing.T) {
 			w.update(m)
 			w.wantStep("it is reported", "patch Machine/status")
 			c := meta.FindStatusCondition(w.machine().Status.Conditions, "Synced")
-			if c == nil || c.Reason != string(xpv1.ReasonReconcilePaused) || c.ObservedGeneration != m.GetGeneration() || w.machine().Status.NodeRef == nil {
+			if c == nil || c.Reason != string(xpv2.ReasonReconcilePaused) || c.ObservedGeneration != m.GetGeneration() || w.machine().Status.NodeRef == nil {
 				t.Errorf("condition %+v, status %+v", c, w.machine().Status)
 			}
 			w.wantRest("while it is paused")

@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	xpfake "github.com/crossplane/crossplane-runtime/v2/pkg/resource/fake"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -28,7 +28,7 @@ func TestWhatAConflictKeepsFromBeingToldIsToldSoon(t *testing.T) {
 		t.Fatal(err)
 	}
 	vm := &v1alpha1.VirtualMachine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "n"}}
-	vm.Spec.ManagementPolicies = xpv1.ManagementPolicies{xpv1.ManagementActionAll}
+	vm.Spec.ManagementPolicies = xpv2.ManagementPolicies{xpv2.ManagementActionAll}
 	conflicts := 1
 	kube := fake.NewClientBuilder().WithScheme(s).WithObjects(vm).WithStatusSubresource(vm).WithInterceptorFuncs(interceptor.Funcs{
 		SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, obj client.Object, opts ...client.SubResourceUpdateOption) error {
@@ -65,7 +65,7 @@ func TestWhatAConflictKeepsFromBeingToldIsToldSoon(t *testing.T) {
 		if err := kube.Get(t.Context(), key, vm); err != nil {
 			t.Fatal(err)
 		}
-		if told := vm.GetCondition(xpv1.TypeSynced).Message; told != want.told {
+		if told := vm.GetCondition(xpv2.TypeSynced).Message; told != want.told {
 			t.Errorf("reconcile %d told %q, want %q", i, told, want.told)
 		}
 	}

@@ -105,6 +105,7 @@ func TestRecorderSaysEverythingOnce(t *testing.T) {
 	r.Event(a, event.Normal("R", "1"))
 	r.Event(a, event.Normal("R", "1"))
 	r.Event(a, event.Normal("UpdatedExternalResource", "x"))
+	r.Event(a, event.Normal("ReconcileRequestHandled", "x"))
 	r.Event(b, event.Normal("R", "1"))
 	r.Event(a, event.Normal("R", "2"))
 	r.WithAnnotations("k", "v").Event(a, event.Normal("R", "2"))

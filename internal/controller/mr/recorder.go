@@ -20,11 +20,12 @@ const (
 )
 
 // uninformative are the reasons of the managed reconciler's events that carry no detail. Drover's own
-// events have it.
+// events or the status have it.
 var uninformative = map[event.Reason]bool{
 	machinev1alpha1.EventCreatedExternalResource: true,
 	machinev1alpha1.EventUpdatedExternalResource: true,
 	machinev1alpha1.EventDeletedExternalResource: true,
+	machinev1alpha1.EventReconcileRequestHandled: true,
 }
 
 // Recorder sends each event once. Every event is a write to the API server, and the

@@ -30,6 +30,11 @@ const (
 	reconcileTimeout = time.Minute
 )
 
+// MinPollInterval is the shortest interval that the annotation crossplane.io/poll-interval of a
+// resource may set: each poll of a VM is a request to its cloud, and all VMs of an account share
+// the requests that it may send.
+const MinPollInterval = 10 * time.Second
+
 // A Controller of one kind of managed resource.
 type Controller[T interface {
 	resource.ModernManaged
@@ -58,18 +63,7 @@ func RecorderFor(mgr ctrl.Manager, kind schema.GroupVersionKind) *Recorder {
 // Setup adds the controller to the manager.
 func (c Controller[T]) Setup(mgr ctrl.Manager, o controller.Options) error {
 	name := managed.ControllerName(c.Kind.GroupKind().String())
-	opts := []managed.ReconcilerOption{
-		managed.WithTypedExternalConnector(c.Connector),
-		managed.WithLogger(o.Logger.WithValues("controller", name)),
-		managed.WithRecorder(c.Recorder),
-		managed.WithPollInterval(o.PollInterval),
-		managed.WithTimeout(reconcileTimeout),
-		// The default writes the object's name to its external-name annotation.
-		managed.WithInitializers(),
-	}
-	if o.Features.Enabled(feature.EnableBetaManagementPolicies) {
-		opts = append(opts, managed.WithManagementPolicies())
-	}
+	opts := c.options(name, o)
 	if m := o.MetricOptions; m != nil {
 		opts = append(opts, managed.WithMetricRecorder(m.MRMetrics))
 		if err := mgr.Add(statemetrics.NewMRStateRecorder(mgr.GetClient(), o.Logger, m.MRStateMetrics, c.List, m.PollStateMetricInterval)); err != nil {
@@ -88,6 +82,24 @@ func (c Controller[T]) Setup(mgr ctrl.Manager, o controller.Options) error {
 		b = b.WatchesRawSource(s)
 	}
 	return b.Complete(ratelimiter.NewReconciler(name, c.Again.wrap(r), o.GlobalRateLimiter))
+}
+
+// options returns the options that every Controller has. The name is that of the controller.
+func (c Controller[T]) options(name string, o controller.Options) []managed.ReconcilerOption {
+	opts := []managed.ReconcilerOption{
+		managed.WithTypedExternalConnector(c.Connector),
+		managed.WithLogger(o.Logger.WithValues("controller", name)),
+		managed.WithRecorder(c.Recorder),
+		managed.WithPollInterval(o.PollInterval),
+		managed.WithMinPollInterval(MinPollInterval),
+		managed.WithTimeout(reconcileTimeout),
+		// The default writes the object's name to its external-name annotation.
+		managed.WithInitializers(),
+	}
+	if o.Features.Enabled(feature.EnableBetaManagementPolicies) {
+		opts = append(opts, managed.WithManagementPolicies())
+	}
+	return opts
 }
 
 // finalizerLeft accepts the removal of a finalizer from an object that is being deleted: the managed

@@ -6,9 +6,9 @@ import (
 	"maps"
 	"slices"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,8 +17,8 @@ import (
 )
 
 // Missing is the condition Ready of a VM that existed and does not exist any more.
-func Missing(message string) xpv1.Condition {
-	c := xpv1.Unavailable().WithMessage(message)
+func Missing(message string) xpv2.Condition {
+	c := xpv2.Unavailable().WithMessage(message)
 	c.Reason = machinev1alpha1.ReasonMissing
 	return c
 }

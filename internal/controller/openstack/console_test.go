@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"k8s.io/utils/ptr"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
@@ -90,7 +90,7 @@ func TestAConsoleThatCannotBeReadIsNoErrorOfTheInstance(t *testing.T) {
 					t.Error("it was not tried again")
 				}
 				got := w.consoleOf(vm)
-				if r, s := vm.GetCondition(xpv1.TypeReady), vm.GetCondition(xpv1.TypeSynced); r.Reason != xpv1.ReasonAvailable || s.Reason != xpv1.ReasonReconcileSuccess {
+				if r, s := vm.GetCondition(xpv2.TypeReady), vm.GetCondition(xpv2.TypeSynced); r.Reason != xpv2.ReasonAvailable || s.Reason != xpv2.ReasonReconcileSuccess {
 					t.Errorf("Ready: %+v, Synced: %+v", r, s)
 				}
 				if got != "boot\n" {
@@ -109,7 +109,7 @@ func TestAnEmptyConsoleAndOneOfAVMThatIsDeleted(t *testing.T) {
 		vm := instance("a")
 		meta.AddAnnotations(vm, map[string]string{machinev1alpha1.AnnotationReadConsole: "true"})
 		w.Add(vm)
-		w.UntilCondition(10*time.Minute, vm, xpv1.TypeReady, xpv1.ReasonAvailable)
+		w.UntilCondition(10*time.Minute, vm, xpv2.TypeReady, xpv2.ReasonAvailable)
 		time.Sleep(5 * time.Minute)
 		if got := w.consoleOf(vm); got != "" || w.reads() == 0 {
 			t.Errorf("an empty console is %q after %d reads", got, w.reads())

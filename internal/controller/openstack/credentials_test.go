@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/apis/openstack/v1alpha1"
@@ -31,24 +31,24 @@ func TestWrongCredentialsAreSaidAndNoServerIsLost(t *testing.T) {
 				shallBe := instance("shall-be")
 				w.Add(shallBe)
 				for _, vm := range []*v1alpha1.VirtualMachine{there, shallBe} {
-					c := w.UntilCondition(soon, vm, xpv1.TypeSynced, xpv1.ReasonReconcileError)
+					c := w.UntilCondition(soon, vm, xpv2.TypeSynced, xpv2.ReasonReconcileError)
 					if !strings.Contains(c.Message, tc.want) || !strings.Contains(c.Message, `ClusterProviderConfig "default"`) {
 						t.Errorf("Synced of %s: %s", vm.Name, c.Message)
 					}
 				}
 				time.Sleep(10 * time.Minute)
-				if w.Get(there); there.GetCondition(xpv1.TypeReady).Reason != xpv1.ReasonAvailable {
-					t.Errorf("Ready: %+v", there.GetCondition(xpv1.TypeReady))
+				if w.Get(there); there.GetCondition(xpv2.TypeReady).Reason != xpv2.ReasonAvailable {
+					t.Errorf("Ready: %+v", there.GetCondition(xpv2.TypeReady))
 				}
 				if calls, _ := w.cloud.Calls(); calls["POST /identity/v3/auth/tokens"] > 60 {
 					t.Errorf("%d logins in ten minutes", calls["POST /identity/v3/auth/tokens"])
 				}
-				noSecret(t, append(w.Warnings(), there.GetCondition(xpv1.TypeSynced).Message)...)
+				noSecret(t, append(w.Warnings(), there.GetCondition(xpv2.TypeSynced).Message)...)
 
 				w.cloud.SetCredential("s3cret-rotated", "ours")
 				w.credential(credential("s3cret-rotated"))
-				w.UntilCondition(soon, shallBe, xpv1.TypeReady, xpv1.ReasonAvailable)
-				w.UntilCondition(soon, there, xpv1.TypeSynced, xpv1.ReasonReconcileSuccess)
+				w.UntilCondition(soon, shallBe, xpv2.TypeReady, xpv2.ReasonAvailable)
+				w.UntilCondition(soon, there, xpv2.TypeSynced, xpv2.ReasonReconcileSuccess)
 				if n := len(w.cloud.Servers("ours")); n != 2 {
 					t.Errorf("%d servers", n)
 				}
@@ -61,16 +61,16 @@ func TestCredentialsOfAnotherProjectLoseNoServer(t *testing.T) {
 	inWorld(t, fakecloud.Options{}, func(t *testing.T, w *world) {
 		vm := w.running("a")
 		w.credential(credential(other))
-		c := w.UntilCondition(soon, vm, xpv1.TypeSynced, xpv1.ReasonReconcileError)
+		c := w.UntilCondition(soon, vm, xpv2.TypeSynced, xpv2.ReasonReconcileError)
 		if !strings.Contains(c.Message, "are they those of another project?") {
 			t.Errorf("Synced: %s", c.Message)
 		}
 		time.Sleep(time.Hour)
-		if w.Get(vm); vm.GetCondition(xpv1.TypeReady).Reason == machinev1alpha1.ReasonMissing {
+		if w.Get(vm); vm.GetCondition(xpv2.TypeReady).Reason == machinev1alpha1.ReasonMissing {
 			t.Error("it counts as lost")
 		}
 		w.credential(credential(good))
-		w.UntilCondition(soon, vm, xpv1.TypeSynced, xpv1.ReasonReconcileSuccess)
+		w.UntilCondition(soon, vm, xpv2.TypeSynced, xpv2.ReasonReconcileSuccess)
 	})
 }
 

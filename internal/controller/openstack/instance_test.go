@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/utils/ptr"
 
@@ -66,7 +66,7 @@ func TestAProviderThatStartsAnewKnowsItsInstances(t *testing.T) {
 		w.Restart()
 		time.Sleep(time.Hour)
 		w.Get(vm)
-		if r, s := vm.GetCondition(xpv1.TypeReady), vm.GetCondition(xpv1.TypeSynced); r.Reason != xpv1.ReasonAvailable || s.Reason != xpv1.ReasonReconcileSuccess {
+		if r, s := vm.GetCondition(xpv2.TypeReady), vm.GetCondition(xpv2.TypeSynced); r.Reason != xpv2.ReasonAvailable || s.Reason != xpv2.ReasonReconcileSuccess {
 			t.Errorf("Ready: %+v, Synced: %+v", r, s)
 		}
 		if w.posts() != 1 || vm.ResourceVersion != version {
@@ -80,7 +80,7 @@ func TestATokenThatExpiresIsRenewed(t *testing.T) {
 		vm := w.running("a")
 		time.Sleep(2 * time.Hour)
 		w.Get(vm)
-		if c := vm.GetCondition(xpv1.TypeSynced); c.Reason != xpv1.ReasonReconcileSuccess {
+		if c := vm.GetCondition(xpv2.TypeSynced); c.Reason != xpv2.ReasonReconcileSuccess {
 			t.Errorf("Synced: %+v", c)
 		}
 		if calls, _ := w.cloud.Calls(); calls["POST /identity/v3/auth/tokens"] > 14 {
@@ -108,7 +108,7 @@ func TestALostAnswerMakesNoSecondInstance(t *testing.T) {
 				w.Add(vm)
 				w.Until(soon, "it is said", func() bool {
 					w.Get(vm)
-					return strings.Contains(vm.GetCondition(xpv1.TypeSynced).Message, "cannot determine creation result")
+					return strings.Contains(vm.GetCondition(xpv2.TypeSynced).Message, "cannot determine creation result")
 				})
 				w.Restart()
 				time.Sleep(time.Hour)
@@ -146,7 +146,7 @@ func TestAnInstanceThatFailsSaysWhyAndIsKnown(t *testing.T) {
 		w.cloud.SetFull(true)
 		vm := instance("a")
 		w.Add(vm)
-		c := w.UntilCondition(soon, vm, xpv1.TypeReady, xpv1.ReasonUnavailable)
+		c := w.UntilCondition(soon, vm, xpv2.TypeReady, xpv2.ReasonUnavailable)
 		if c.Message != "power state: error: No valid host was found. There are not enough hosts available." {
 			t.Errorf("Ready: %s", c.Message)
 		}
@@ -162,7 +162,7 @@ func TestAnInstanceThatVanishesIsMissing(t *testing.T) {
 	inWorld(t, fakecloud.Options{Step: time.Second}, func(t *testing.T, w *world) {
 		vm := w.running("a")
 		w.cloud.Lose(meta.GetExternalName(vm))
-		w.UntilCondition(soon, vm, xpv1.TypeReady, machinev1alpha1.ReasonMissing)
+		w.UntilCondition(soon, vm, xpv2.TypeReady, machinev1alpha1.ReasonMissing)
 		time.Sleep(10 * time.Minute)
 		w.Delete(vm)
 		w.Until(soon, "it is gone", func() bool { return w.Gone(vm) })
@@ -176,7 +176,7 @@ func TestAnInstanceThatIsShutOffIsNotReady(t *testing.T) {
 	inWorld(t, fakecloud.Options{}, func(t *testing.T, w *world) {
 		vm := w.running("a")
 		w.cloud.PowerOff(meta.GetExternalName(vm))
-		if c := w.UntilCondition(soon, vm, xpv1.TypeReady, xpv1.ReasonUnavailable); c.Message != "power state: shutoff" {
+		if c := w.UntilCondition(soon, vm, xpv2.TypeReady, xpv2.ReasonUnavailable); c.Message != "power state: shutoff" {
 			t.Errorf("Ready: %+v", c)
 		}
 	})
@@ -207,7 +207,7 @@ func TestWhatOpenStackRefusesIsSaidAndTriedAgain(t *testing.T) {
 					tc.vm(&vm.Spec.ForProvider)
 				}
 				w.Add(vm)
-				c := w.UntilCondition(soon, vm, xpv1.TypeSynced, xpv1.ReasonReconcileError)
+				c := w.UntilCondition(soon, vm, xpv2.TypeSynced, xpv2.ReasonReconcileError)
 				if !strings.Contains(c.Message, tc.want) || !strings.Contains(c.Message, `ClusterProviderConfig "default"`) {
 					t.Errorf("Synced: %s", c.Message)
 				}
@@ -230,7 +230,7 @@ func TestFiftyInstancesUnderARateLimit(t *testing.T) {
 		}
 		w.Until(time.Hour, "all run", func() bool {
 			for _, vm := range vms {
-				if w.Get(vm); vm.GetCondition(xpv1.TypeReady).Reason != xpv1.ReasonAvailable {
+				if w.Get(vm); vm.GetCondition(xpv2.TypeReady).Reason != xpv2.ReasonAvailable {
 					return false
 				}
 			}

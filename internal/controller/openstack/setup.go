@@ -7,9 +7,9 @@ import (
 	"log"
 	"strings"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/controller"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	tjcontroller "github.com/crossplane/upjet/v2/pkg/controller"
 	"github.com/crossplane/upjet/v2/pkg/terraform"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -49,10 +49,10 @@ func (p *projects) behaviours() map[string]lift.Behaviour {
 }
 
 // ready returns the condition of a server, with the fault message of a failed one.
-func (p *projects) ready(state map[string]any) xpv1.Condition {
+func (p *projects) ready(state map[string]any) xpv2.Condition {
 	c := config.Ready(state)
 	id, _ := state["id"].(string)
-	if fault := p.faults.of(id); fault != "" && c.Reason == xpv1.ReasonUnavailable {
+	if fault := p.faults.of(id); fault != "" && c.Reason == xpv2.ReasonUnavailable {
 		return c.WithMessage(c.Message + ": " + fault)
 	}
 	return c

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -19,7 +19,7 @@ import (
 func vmOf(namespace, kind, config string) *v1alpha1.VirtualMachine {
 	vm := &v1alpha1.VirtualMachine{}
 	vm.Namespace, vm.Name = namespace, "vm"
-	vm.SetProviderConfigReference(&xpv1.ProviderConfigReference{Kind: kind, Name: config})
+	vm.SetProviderConfigReference(&xpv2.ProviderConfigReference{Kind: kind, Name: config})
 	return vm
 }
 

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -86,7 +86,7 @@ func cloudOf(l *lab) nativetest.Cloud[*v1alpha1.VirtualMachine, credentials] {
 		Rotate:      l.rotate,
 		Secrets:     func() []string { return []string{l.credentials().Secret} },
 		VM:          newVM,
-		UseUserData: func(vm *v1alpha1.VirtualMachine, ref xpv1.LocalSecretKeySelector) {
+		UseUserData: func(vm *v1alpha1.VirtualMachine, ref xpv2.LocalSecretKeySelector) {
 			vm.Spec.ForProvider.UserDataSecretRef = &ref
 		},
 		Invalid: func(vm *v1alpha1.VirtualMachine) string {
@@ -224,7 +224,7 @@ func TestErrorsNameTheirCause(t *testing.T) {
 				tc.change(&vm.Spec.ForProvider)
 			}
 			nativetest.Until(t, cloudOf(l), vm, func(vm *v1alpha1.VirtualMachine) bool {
-				text := vm.GetCondition(xpv1.TypeSynced).Message
+				text := vm.GetCondition(xpv2.TypeSynced).Message
 				return !slices.ContainsFunc(tc.want, func(part string) bool { return !strings.Contains(text, part) })
 			}, nil)
 		})
@@ -283,9 +283,9 @@ func TestAnotherVMWithTheVMIDIsNotChanged(t *testing.T) {
 				}
 				if !token.Audit {
 					// The provider cannot know which VM this is.
-					return replaced && strings.Contains(vm.GetCondition(xpv1.TypeSynced).Message, "PermissionDenied: ")
+					return replaced && strings.Contains(vm.GetCondition(xpv2.TypeSynced).Message, "PermissionDenied: ")
 				}
-				return replaced && vm.GetCondition(xpv1.TypeReady).Reason == "Missing"
+				return replaced && vm.GetCondition(xpv2.TypeReady).Reason == "Missing"
 			}, nil)
 			if l.id("of-another") != 100 {
 				t.Error("the other VM was deleted")
@@ -309,7 +309,7 @@ func TestTheVMIDOfAFailedCloneIsAbandoned(t *testing.T) {
 			breakClone(l)
 			occupied := false
 			nativetest.Until(t, cloudOf(l), newVM("vm-1", nil), func(vm *v1alpha1.VirtualMachine) bool {
-				if c := vm.GetCondition(xpv1.TypeSynced); !occupied && c.Status == "False" {
+				if c := vm.GetCondition(xpv2.TypeSynced); !occupied && c.Status == "False" {
 					occupied = true
 					l.FailTasks(nil)
 					l.Occupy(100, "of-another", "pve1")
@@ -336,6 +336,6 @@ func TestAVMIsFoundOnItsNode(t *testing.T) {
 			l.Migrate(100, "pve2")
 			l.Set(100, "tags", "of-a-user") // The VM is found by the UUID in its SMBIOS.
 		}
-		return moved && vm.Status.AtProvider.Node == "pve2" && vm.GetCondition(xpv1.TypeReady).Status == "True"
+		return moved && vm.Status.AtProvider.Node == "pve2" && vm.GetCondition(xpv2.TypeReady).Status == "True"
 	}, nil)
 }

@@ -10,8 +10,8 @@ import (
 	"sync"
 	"testing"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -41,7 +41,7 @@ func TestAVMLivesAndEnds(t *testing.T) {
 	if want := []v1alpha1.Address{{Type: "InternalIP", Address: "10.0.0.7"}}; at.ProviderID != "fake://id-a" || !at.Running || at.Failed != "" || !cmp.Equal(at.Addresses, want) {
 		t.Errorf("status %+v", at)
 	}
-	if meta.GetExternalName(vm) != "id-a" || vm.GetCondition(xpv1.TypeReady).Status != corev1.ConditionTrue || isPending(vm) {
+	if meta.GetExternalName(vm) != "id-a" || vm.GetCondition(xpv2.TypeReady).Status != corev1.ConditionTrue || isPending(vm) {
 		t.Errorf("external name %q, conditions %v", meta.GetExternalName(vm), vm.Status.Conditions)
 	}
 	w.keepsSecrets(vm)
@@ -189,7 +189,7 @@ func TestAHalfMadeVMFailsAndIsDeleted(t *testing.T) {
 	if !strings.Contains(at.Failed, "no host has room for it") || at.Running || at.ProviderID == "" || meta.GetExternalName(vm) == "" {
 		t.Errorf("status %+v, external name %q", at, meta.GetExternalName(vm))
 	}
-	if c := vm.GetCondition(xpv1.TypeReady); c.Status != corev1.ConditionFalse || c.Reason != xpv1.ReasonUnavailable {
+	if c := vm.GetCondition(xpv2.TypeReady); c.Status != corev1.ConditionFalse || c.Reason != xpv2.ReasonUnavailable {
 		t.Errorf("Ready: %+v", c)
 	}
 	w.restart()
@@ -205,9 +205,9 @@ func TestAHalfMadeVMFailsAndIsDeleted(t *testing.T) {
 }
 
 func TestALostVMIsReportedAndNotCreatedAgain(t *testing.T) {
-	for name, policies := range map[string]xpv1.ManagementPolicies{
-		"Pinned":    {xpv1.ManagementActionObserve, xpv1.ManagementActionDelete},
-		"NotPinned": {xpv1.ManagementActionAll},
+	for name, policies := range map[string]xpv2.ManagementPolicies{
+		"Pinned":    {xpv2.ManagementActionObserve, xpv2.ManagementActionDelete},
+		"NotPinned": {xpv2.ManagementActionAll},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -220,7 +220,7 @@ func TestALostVMIsReportedAndNotCreatedAgain(t *testing.T) {
 			w.reconcile(vm, 1)
 			plugintest.Lose(t, w.dir, "id-a")
 			w.reconcile(vm, 2)
-			if c := vm.GetCondition(xpv1.TypeReady); c.Reason != machinev1alpha1.ReasonMissing || vm.Status.AtProvider.Running || len(plugintest.List(t, w.dir)) != 0 {
+			if c := vm.GetCondition(xpv2.TypeReady); c.Reason != machinev1alpha1.ReasonMissing || vm.Status.AtProvider.Running || len(plugintest.List(t, w.dir)) != 0 {
 				t.Errorf("Ready: %+v, VMs %v", c, plugintest.List(t, w.dir))
 			}
 			w.delete(vm)
@@ -242,8 +242,8 @@ func TestAVMThatAnotherConfigurationDoesNotFindIsNotLost(t *testing.T) {
 		s.Configuration = &extv1.JSON{Raw: fmt.Appendf(nil, `{"dir": %q}`, t.TempDir())}
 	})
 	w.reconcile(vm, 2)
-	if vm.GetCondition(xpv1.TypeReady).Reason == machinev1alpha1.ReasonMissing || !strings.Contains(synced(vm), "is not the one that it was created with") {
-		t.Errorf("Ready %s, Synced: %s", vm.GetCondition(xpv1.TypeReady).Reason, synced(vm))
+	if vm.GetCondition(xpv2.TypeReady).Reason == machinev1alpha1.ReasonMissing || !strings.Contains(synced(vm), "is not the one that it was created with") {
+		t.Errorf("Ready %s, Synced: %s", vm.GetCondition(xpv2.TypeReady).Reason, synced(vm))
 	}
 	w.delete(vm)
 	w.reconcile(vm, 2)
@@ -296,7 +296,7 @@ func TestAVMIsDeletedWithoutItsUserData(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.reconcile(vm, 1)
-	if !vm.Status.AtProvider.Running || vm.GetCondition(xpv1.TypeSynced).Status != corev1.ConditionTrue {
+	if !vm.Status.AtProvider.Running || vm.GetCondition(xpv2.TypeSynced).Status != corev1.ConditionTrue {
 		t.Errorf("Synced: %s", synced(vm))
 	}
 	w.delete(vm)

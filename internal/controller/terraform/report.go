@@ -3,8 +3,8 @@ package terraform
 import (
 	"time"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/drover-dev/drover/apis/terraform/v1alpha1"
@@ -51,25 +51,25 @@ func (x *external) report(vm *v1alpha1.VirtualMachine) error {
 	return nil
 }
 
-func conditionOf(vm *v1alpha1.VirtualMachine) xpv1.Condition {
+func conditionOf(vm *v1alpha1.VirtualMachine) xpv2.Condition {
 	switch at := vm.Status.AtProvider; {
 	case meta.WasDeleted(vm):
-		return xpv1.Deleting()
+		return xpv2.Deleting()
 	case at.Failed != "":
-		return xpv1.Unavailable().WithMessage(at.Failed)
+		return xpv2.Unavailable().WithMessage(at.Failed)
 	case at.Running:
-		return xpv1.Available()
+		return xpv2.Available()
 	case hasRun(vm):
-		return xpv1.Unavailable().WithMessage("the VM does not run")
+		return xpv2.Unavailable().WithMessage("the VM does not run")
 	default:
-		return xpv1.Creating()
+		return xpv2.Creating()
 	}
 }
 
 // hasRun reports whether the VM was observed running.
 func hasRun(vm *v1alpha1.VirtualMachine) bool {
-	c := vm.GetCondition(xpv1.TypeReady)
-	return c.Status == corev1.ConditionTrue || c.Reason == xpv1.ReasonUnavailable
+	c := vm.GetCondition(xpv2.TypeReady)
+	return c.Status == corev1.ConditionTrue || c.Reason == xpv2.ReasonUnavailable
 }
 
 // wake requests a reconcile before the next poll while the VM does not run.

@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	xpfake "github.com/crossplane/crossplane-runtime/v2/pkg/resource/fake"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
 	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -134,11 +134,11 @@ func (w *world) restart() {
 func (w *world) vm(name string, changes ...func(*v1alpha1.VirtualMachine)) *v1alpha1.VirtualMachine {
 	w.Helper()
 	vm := &v1alpha1.VirtualMachine{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID("uid-" + name)}}
-	vm.Spec.ProviderConfigReference = &xpv1.ProviderConfigReference{Kind: "ClusterProviderConfig", Name: "default"}
-	vm.Spec.ManagementPolicies = xpv1.ManagementPolicies{xpv1.ManagementActionAll}
+	vm.Spec.ProviderConfigReference = &xpv2.ProviderConfigReference{Kind: "ClusterProviderConfig", Name: "default"}
+	vm.Spec.ManagementPolicies = xpv2.ManagementPolicies{xpv2.ManagementActionAll}
 	vm.Spec.ForProvider = v1alpha1.VirtualMachineParameters{
 		Name: name, Tags: map[string]string{"drover-machine": name}, FailureDomain: "zone-b",
-		UserDataSecretRef: &xpv1.LocalSecretKeySelector{LocalSecretReference: xpv1.LocalSecretReference{Name: "user-data"}, Key: "userData"},
+		UserDataSecretRef: &xpv2.LocalSecretKeySelector{LocalSecretReference: xpv2.LocalSecretReference{Name: "user-data"}, Key: "userData"},
 		Arguments:         &extv1.JSON{Raw: []byte(`{"size": "large", "tags": {"team": "red"}}`)},
 	}
 	for _, change := range changes {
@@ -190,7 +190,7 @@ func (w *world) change(f func(spec *v1alpha1.ProviderConfigSpec)) {
 }
 
 // synced returns the message of the condition Synced.
-func synced(vm *v1alpha1.VirtualMachine) string { return vm.GetCondition(xpv1.TypeSynced).Message }
+func synced(vm *v1alpha1.VirtualMachine) string { return vm.GetCondition(xpv2.TypeSynced).Message }
 
 // keepsSecrets asserts that the object, as users see it, contains no secret.
 func (w *world) keepsSecrets(vm *v1alpha1.VirtualMachine) {

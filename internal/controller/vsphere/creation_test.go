@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/vmware/govmomi/object"
 	"github.com/vmware/govmomi/simulator"
 	"github.com/vmware/govmomi/vim25/methods"
@@ -236,7 +236,7 @@ func TestWhatIsNotInTheInventoryIsNamed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w.create(tc.change)
 			w.reconcile()
-			wantCondition(t, w, xpv1.TypeSynced, "Synced=False", `ClusterProviderConfig "default": InvalidRequest: `, tc.want)
+			wantCondition(t, w, xpv2.TypeSynced, "Synced=False", `ClusterProviderConfig "default": InvalidRequest: `, tc.want)
 			w.delete()
 			w.untilGone()
 		})
@@ -250,7 +250,7 @@ func TestAMissingSecretOfUserDataIsNamed(t *testing.T) {
 	w := newWorld(t)
 	w.create(func(p *v1alpha1.VirtualMachineParameters) { p.GuestInfo.UserDataSecretRef.Name = "none" })
 	w.reconcile()
-	wantCondition(t, w, xpv1.TypeSynced, `forProvider.guestInfo.userDataSecretRef: cannot get Secret "none"`)
+	wantCondition(t, w, xpv2.TypeSynced, `forProvider.guestInfo.userDataSecretRef: cannot get Secret "none"`)
 	if vm := w.get(); !meta.GetExternalCreatePending(vm).IsZero() || w.waits.last > 5*time.Second {
 		t.Errorf("the creation began, or is tried again as late as after %s", w.waits.last)
 	}
@@ -258,7 +258,7 @@ func TestAMissingSecretOfUserDataIsNamed(t *testing.T) {
 	w.must(w.kube.Get(t.Context(), k8stypes.NamespacedName{Namespace: "ns", Name: "user-data"}, s))
 	s.Name, s.ResourceVersion = "none", ""
 	w.must(w.kube.Create(t.Context(), s))
-	w.patiently("ready", func(vm *v1alpha1.VirtualMachine) bool { return vm.GetCondition(xpv1.TypeReady).Status == "True" })
+	w.patiently("ready", func(vm *v1alpha1.VirtualMachine) bool { return vm.GetCondition(xpv2.TypeReady).Status == "True" })
 	if got := extra(t, w.clone(), "guestinfo.userdata"); got != "#cloud-config" {
 		t.Errorf("user data %q", got)
 	}
@@ -313,7 +313,7 @@ func TestACrashBetweenCloneAndRecordMakesOneVM(t *testing.T) {
 				}
 				return
 			}
-			w.patiently("ready", func(vm *v1alpha1.VirtualMachine) bool { return vm.GetCondition(xpv1.TypeReady).Status == "True" })
+			w.patiently("ready", func(vm *v1alpha1.VirtualMachine) bool { return vm.GetCondition(xpv2.TypeReady).Status == "True" })
 			time.Sleep(time.Duration(tc.ms) * time.Millisecond)
 			w.clone()
 		})
@@ -333,7 +333,7 @@ func TestALostAnswerMakesOneVM(t *testing.T) {
 		return body
 	})
 	w.create()
-	w.patiently("ready", func(vm *v1alpha1.VirtualMachine) bool { return vm.GetCondition(xpv1.TypeReady).Status == "True" })
+	w.patiently("ready", func(vm *v1alpha1.VirtualMachine) bool { return vm.GetCondition(xpv2.TypeReady).Status == "True" })
 	w.clone()
 	if lost < 1 {
 		t.Error("no answer was lost")
@@ -380,8 +380,8 @@ func TestACloneThatFailsIsTriedAgainWithPatience(t *testing.T) {
 		return &methods.CloneVM_TaskBody{Res: &types.CloneVM_TaskResponse{Returnval: task.Run(ctx)}}
 	})
 	w.create()
-	w.until("refused", func(*v1alpha1.VirtualMachine) bool { return strings.Contains(w.says(xpv1.TypeSynced), "Capacity") })
-	wantCondition(t, w, xpv1.TypeSynced, "Synced=False", `ClusterProviderConfig "default": CapacityExhausted: cannot clone the template golden`)
+	w.until("refused", func(*v1alpha1.VirtualMachine) bool { return strings.Contains(w.says(xpv2.TypeSynced), "Capacity") })
+	wantCondition(t, w, xpv2.TypeSynced, "Synced=False", `ClusterProviderConfig "default": CapacityExhausted: cannot clone the template golden`)
 	if w.waits.last < 20*time.Second {
 		t.Errorf("looked at again after %s", w.waits.last)
 	}
@@ -396,7 +396,7 @@ func TestACloneThatFailsIsTriedAgainWithPatience(t *testing.T) {
 	if n := w.called("CloneVM_Task"); n != 2 {
 		t.Errorf("%d clones were asked for after the wait, want 2", n)
 	}
-	w.until("refused again", func(*v1alpha1.VirtualMachine) bool { return strings.Contains(w.says(xpv1.TypeSynced), "Capacity") })
+	w.until("refused again", func(*v1alpha1.VirtualMachine) bool { return strings.Contains(w.says(xpv2.TypeSynced), "Capacity") })
 	if w.waits.last < 45*time.Second {
 		t.Errorf("looked at again after %s, although it failed twice", w.waits.last)
 	}
@@ -410,7 +410,7 @@ func TestAVMThatCannotBeStartedSaysWhy(t *testing.T) {
 	w := newWorld(t)
 	w.fault("PowerOnVM_Task", &types.NotEnoughLicenses{}, 1)
 	w.create()
-	w.until("refused", func(*v1alpha1.VirtualMachine) bool { return strings.Contains(w.says(xpv1.TypeSynced), "QuotaExceeded") })
+	w.until("refused", func(*v1alpha1.VirtualMachine) bool { return strings.Contains(w.says(xpv2.TypeSynced), "QuotaExceeded") })
 	for range 5 {
 		w.reconcile()
 	}

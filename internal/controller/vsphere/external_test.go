@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/vmware/govmomi/object"
 	"github.com/vmware/govmomi/simulator"
 	"github.com/vmware/govmomi/vapi/rest"
@@ -24,10 +24,10 @@ const (
 
 // pin sets the management policies as the Machine's Composition does.
 func pin(vm *v1alpha1.VirtualMachine) {
-	vm.Spec.ManagementPolicies = xpv1.ManagementPolicies{xpv1.ManagementActionObserve, xpv1.ManagementActionDelete}
+	vm.Spec.ManagementPolicies = xpv2.ManagementPolicies{xpv2.ManagementActionObserve, xpv2.ManagementActionDelete}
 }
 
-func wantCondition(t *testing.T, w *world, typ xpv1.ConditionType, want ...string) {
+func wantCondition(t *testing.T, w *world, typ xpv2.ConditionType, want ...string) {
 	t.Helper()
 	got := w.says(typ)
 	for _, s := range want {
@@ -57,7 +57,7 @@ func TestAVMIsClonedMarkedAndPoweredOn(t *testing.T) {
 	if at.MoRef != got.Self.Value || at.VCenter == "" || len(at.Disks) == 0 {
 		t.Errorf("observed %+v", at)
 	}
-	wantCondition(t, w, xpv1.TypeSynced, "Synced=True")
+	wantCondition(t, w, xpv2.TypeSynced, "Synced=True")
 
 	m, err := object.GetCustomFieldsManager(w.admin.Client)
 	w.must(err)
@@ -76,7 +76,7 @@ func TestAttributesFollowWhileTheVMRuns(t *testing.T) {
 		vm.Spec.ForProvider.CustomAttributes = map[string]string{"owner": "a"}
 	})
 	w.until("marked", func(*v1alpha1.VirtualMachine) bool {
-		wantCondition(t, w, xpv1.TypeReady, "Ready=True")
+		wantCondition(t, w, xpv2.TypeReady, "Ready=True")
 		return len(w.clone().CustomValue) == 1
 	})
 }
@@ -156,9 +156,9 @@ func TestAnUnknownTagIsNamedAndTheVMDoesNotRun(t *testing.T) {
 		p.Tags = []v1alpha1.Tag{{Category: ptr.To("team"), Name: ptr.To("a")}}
 	})
 	w.until("refused", func(*v1alpha1.VirtualMachine) bool {
-		return strings.Contains(w.says(xpv1.TypeSynced), "InvalidRequest")
+		return strings.Contains(w.says(xpv2.TypeSynced), "InvalidRequest")
 	})
-	wantCondition(t, w, xpv1.TypeSynced, `InvalidRequest: forProvider.tags[0]: there is no category "team"`)
+	wantCondition(t, w, xpv2.TypeSynced, `InvalidRequest: forProvider.tags[0]: there is no category "team"`)
 	if got := w.clone(); got.Runtime.PowerState != off || w.get().Status.AtProvider.ProviderID != "" {
 		t.Errorf("the VM is %s, and has a providerID", got.Runtime.PowerState)
 	}
@@ -184,7 +184,7 @@ func TestPowerStates(t *testing.T) {
 		w.change(pin)
 		w.done(w.vm(vmName).PowerOff(t.Context()))
 		w.reconcile()
-		wantCondition(t, w, xpv1.TypeReady, "Ready=False", "the VM is poweredOff")
+		wantCondition(t, w, xpv2.TypeReady, "Ready=False", "the VM is poweredOff")
 		if got := w.get().Status.AtProvider.ProviderID; got != vm.Status.AtProvider.ProviderID || w.clone().Runtime.PowerState != off {
 			t.Errorf("providerID %s, want it as it was; the VM is %s", got, w.clone().Runtime.PowerState)
 		}
@@ -197,7 +197,7 @@ func TestPowerStates(t *testing.T) {
 			vm.Runtime.ConnectionState = types.VirtualMachineConnectionStateDisconnected
 		})
 		w.reconcile()
-		wantCondition(t, w, xpv1.TypeReady, "Ready=False", "for the vCenter disconnected")
+		wantCondition(t, w, xpv2.TypeReady, "Ready=False", "for the vCenter disconnected")
 	})
 }
 
@@ -217,7 +217,7 @@ func TestAVMThatIsLostIsNotMadeAgain(t *testing.T) {
 			for range 3 {
 				w.reconcile()
 			}
-			wantCondition(t, w, xpv1.TypeReady, "Ready=False Missing: vm-", vmUID+" is no longer there")
+			wantCondition(t, w, xpv2.TypeReady, "Ready=False Missing: vm-", vmUID+" is no longer there")
 			if n := len(w.clones()); n != 0 {
 				t.Errorf("%d VMs, want none", n)
 			}
@@ -239,7 +239,7 @@ func TestAVMThatWasRegisteredAnewIsFound(t *testing.T) {
 	if got := w.get().Status.AtProvider.MoRef; got != w.clone().Self.Value {
 		t.Errorf("managed object %s", got)
 	}
-	wantCondition(t, w, xpv1.TypeReady, "Ready=True")
+	wantCondition(t, w, xpv2.TypeReady, "Ready=True")
 }
 
 func TestAManagedObjectIDOfAnotherVMIsNotTaken(t *testing.T) {
@@ -266,7 +266,7 @@ func TestNothingIsSaidOfAVMInAnotherVCenter(t *testing.T) {
 	w.change(pin)
 	w.delete()
 	w.reconcile()
-	wantCondition(t, w, xpv1.TypeSynced, "Synced=False", `ClusterProviderConfig "default"`, "the VM is in the vCenter with the instance UUID another")
+	wantCondition(t, w, xpv2.TypeSynced, "Synced=False", `ClusterProviderConfig "default"`, "the VM is in the vCenter with the instance UUID another")
 	w.clone() // is still there
 }
 
@@ -314,9 +314,9 @@ func TestDeletion(t *testing.T) {
 		w.fault("Destroy_Task", &types.NoPermission{PrivilegeId: "VirtualMachine.Inventory.Delete"}, 1)
 		w.delete()
 		w.until("refused", func(*v1alpha1.VirtualMachine) bool {
-			return strings.Contains(w.says(xpv1.TypeSynced), "PermissionDenied")
+			return strings.Contains(w.says(xpv2.TypeSynced), "PermissionDenied")
 		})
-		wantCondition(t, w, xpv1.TypeSynced, `ClusterProviderConfig "default"`, "needs the privilege VirtualMachine.Inventory.Delete")
+		wantCondition(t, w, xpv2.TypeSynced, `ClusterProviderConfig "default"`, "needs the privilege VirtualMachine.Inventory.Delete")
 		w.clone() // is still there
 		w.clock.pass(time.Hour)
 		w.untilGone()

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/google/go-cmp/cmp"
 	"github.com/vmware/govmomi/simulator"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,7 +18,7 @@ import (
 func (w *world) list(installation string) ([]inventory.VM, bool, error) {
 	w.t.Helper()
 	i := &v1alpha1.VirtualMachineInventory{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "i"}}
-	i.SetProviderConfigReference(&xpv1.ProviderConfigReference{Kind: "ClusterProviderConfig", Name: "default"})
+	i.SetProviderConfigReference(&xpv2.ProviderConfigReference{Kind: "ClusterProviderConfig", Name: "default"})
 	l, err := connectInventory(w.kube, w.control.pool)(w.t.Context(), i)
 	w.must(err)
 	return l.List(w.t.Context(), installation)
@@ -70,10 +70,10 @@ func TestAnOrphanIsAdoptedAndDeletedWithoutItsVolumes(t *testing.T) {
 	orphan := &v1alpha1.VirtualMachine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: vmName, UID: "another"}}
 	meta.SetExternalName(orphan, vmUID)
 	orphan.SetProviderConfigReference(vm.GetProviderConfigReference())
-	orphan.Spec.ManagementPolicies = xpv1.ManagementPolicies{xpv1.ManagementActionObserve}
+	orphan.Spec.ManagementPolicies = xpv2.ManagementPolicies{xpv2.ManagementActionObserve}
 	w.must(w.kube.Create(t.Context(), orphan))
 	w.reconcile()
-	wantCondition(t, w, xpv1.TypeSynced, "Synced=True")
+	wantCondition(t, w, xpv2.TypeSynced, "Synced=True")
 	w.clone() // is only observed
 	w.change(pin)
 	w.reconcile()

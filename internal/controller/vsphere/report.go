@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 
 	"github.com/drover-dev/drover/apis/vsphere/v1alpha1"
 	"github.com/drover-dev/drover/internal/controller/mr"
@@ -17,21 +17,21 @@ func (x *external) report(vm *v1alpha1.VirtualMachine, s sight) {
 	at := &vm.Status.AtProvider
 	switch {
 	case s.deleting:
-		vm.SetConditions(xpv1.Deleting())
+		vm.SetConditions(xpv2.Deleting())
 	case x.step == stepLost:
 		at.State, at.ConnectionState, at.Addresses = "", "", nil
 		vm.SetConditions(mr.Missing(fmt.Sprintf("%s %s is no longer there", at.MoRef, meta.GetExternalName(vm))))
 	case s.vm == nil:
-		vm.SetConditions(xpv1.Creating())
+		vm.SetConditions(xpv2.Creating())
 	case at.ConnectionState == "" && s.powered() && (x.step == stepNone || s.finished):
 		if x.step == stepNone && at.BIOSUUID != "" {
 			at.ProviderID = providerID(at.BIOSUUID)
 		}
-		vm.SetConditions(xpv1.Available())
+		vm.SetConditions(xpv2.Available())
 	case !s.finished:
-		vm.SetConditions(xpv1.Creating())
+		vm.SetConditions(xpv2.Creating())
 	default:
-		vm.SetConditions(xpv1.Unavailable().WithMessage(fmt.Sprintf("the VM is %s%s", at.State, connection(at.ConnectionState))))
+		vm.SetConditions(xpv2.Unavailable().WithMessage(fmt.Sprintf("the VM is %s%s", at.State, connection(at.ConnectionState))))
 	}
 }
 
@@ -51,7 +51,7 @@ func (x *external) wake(vm *v1alpha1.VirtualMachine, s sight) {
 			x.again.After(vm, whileCloning)
 		}
 	case stepNone:
-		since := vm.GetCondition(xpv1.TypeReady).LastTransitionTime
+		since := vm.GetCondition(xpv2.TypeReady).LastTransitionTime
 		if s.wantOn && len(vm.Status.AtProvider.Addresses) == 0 && x.now().Sub(since.Time) < patienceForAddresses {
 			x.again.After(vm, untilAddresses)
 		}
@@ -64,5 +64,5 @@ func providerID(biosUUID string) string { return "vsphere://" + strings.ToLower(
 
 func mayUpdate(vm *v1alpha1.VirtualMachine) bool {
 	p := vm.GetManagementPolicies()
-	return len(p) == 0 || slices.Contains(p, xpv1.ManagementActionAll) || slices.Contains(p, xpv1.ManagementActionUpdate)
+	return len(p) == 0 || slices.Contains(p, xpv2.ManagementActionAll) || slices.Contains(p, xpv2.ManagementActionUpdate)
 }

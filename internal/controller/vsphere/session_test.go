@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/vmware/govmomi/session"
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
@@ -45,8 +45,8 @@ func TestWrongCredentials(t *testing.T) {
 	w.rotate("wrong")
 	w.create()
 	w.reconcile()
-	wantCondition(t, w, xpv1.TypeSynced, "Synced=False", `ClusterProviderConfig "default": PermissionDenied: cannot log in to vCenter 127.0.0.1`, user)
-	if s := w.says(xpv1.TypeSynced); strings.Contains(s, "wrong") {
+	wantCondition(t, w, xpv2.TypeSynced, "Synced=False", `ClusterProviderConfig "default": PermissionDenied: cannot log in to vCenter 127.0.0.1`, user)
+	if s := w.says(xpv2.TypeSynced); strings.Contains(s, "wrong") {
 		t.Errorf("the condition tells the password: %s", s)
 	}
 	for range 10 {
@@ -104,10 +104,10 @@ func TestNoVMIsLostWithItsCredentials(t *testing.T) {
 			for range 3 {
 				w.reconcile()
 			}
-			wantCondition(t, w, xpv1.TypeSynced, "Synced=False", tc.want)
-			wantCondition(t, w, xpv1.TypeReady, "Ready=True")
+			wantCondition(t, w, xpv2.TypeSynced, "Synced=False", tc.want)
+			wantCondition(t, w, xpv2.TypeReady, "Ready=True")
 			tc.give(w)
-			w.until("in sync", func(vm *v1alpha1.VirtualMachine) bool { return vm.GetCondition(xpv1.TypeSynced).Status == "True" })
+			w.until("in sync", func(vm *v1alpha1.VirtualMachine) bool { return vm.GetCondition(xpv2.TypeSynced).Status == "True" })
 			if got := w.get().Status.AtProvider.ProviderID; got != before.Status.AtProvider.ProviderID || w.clone().Runtime.PowerState != on {
 				t.Errorf("providerID %s, want %s", got, before.Status.AtProvider.ProviderID)
 			}
@@ -123,7 +123,7 @@ func TestASessionThatEndedIsReplaced(t *testing.T) {
 	w.untilReady()
 	w.must(session.NewManager(w.admin.Client).TerminateSession(t.Context(), w.sessionsOf()))
 	w.reconcile()
-	wantCondition(t, w, xpv1.TypeSynced, "Synced=True")
+	wantCondition(t, w, xpv2.TypeSynced, "Synced=True")
 	if n := len(w.sessionsOf()); n != 1 {
 		t.Errorf("%d sessions, want 1", n)
 	}
@@ -147,7 +147,7 @@ func TestOneSessionServesAllAndIdleOnesEnd(t *testing.T) {
 		t.Errorf("%d sessions are left", n)
 	}
 	w.reconcile()
-	wantCondition(t, w, xpv1.TypeSynced, "Synced=True")
+	wantCondition(t, w, xpv2.TypeSynced, "Synced=True")
 }
 
 func TestTheCertificateOfTheVCenterIsChecked(t *testing.T) {
@@ -161,7 +161,7 @@ func TestTheCertificateOfTheVCenterIsChecked(t *testing.T) {
 	secure(nil)
 	w.create()
 	w.reconcile()
-	wantCondition(t, w, xpv1.TypeSynced, "Synced=False", "certificate")
+	wantCondition(t, w, xpv2.TypeSynced, "Synced=False", "certificate")
 	secure(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: w.server.Certificate().Raw}))
 	w.untilReady()
 }

@@ -9,11 +9,11 @@ import (
 	"testing"
 	"time"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	xpfake "github.com/crossplane/crossplane-runtime/v2/pkg/resource/fake"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/vmware/govmomi"
 	"github.com/vmware/govmomi/find"
 	"github.com/vmware/govmomi/object"
@@ -201,13 +201,13 @@ func (w *world) restart() {
 func (w *world) create(change ...func(*v1alpha1.VirtualMachineParameters)) {
 	w.t.Helper()
 	vm := &v1alpha1.VirtualMachine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: vmName, UID: vmUID}}
-	vm.SetProviderConfigReference(&xpv1.ProviderConfigReference{Kind: "ClusterProviderConfig", Name: "default"})
-	vm.Spec.ManagementPolicies = xpv1.ManagementPolicies{xpv1.ManagementActionAll}
+	vm.SetProviderConfigReference(&xpv2.ProviderConfigReference{Kind: "ClusterProviderConfig", Name: "default"})
+	vm.Spec.ManagementPolicies = xpv2.ManagementPolicies{xpv2.ManagementActionAll}
 	p := &vm.Spec.ForProvider
 	p.Name, p.Template, p.Cluster = ptr.To(vmName), ptr.To(template), ptr.To("DC0_C0")
 	p.CloneMode, p.PowerState = v1alpha1.CloneFull, v1alpha1.PowerOn
-	p.GuestInfo = &v1alpha1.GuestInfo{Format: v1alpha1.FormatCloudInit, UserDataSecretRef: &xpv1.LocalSecretKeySelector{
-		LocalSecretReference: xpv1.LocalSecretReference{Name: "user-data"}, Key: "userData",
+	p.GuestInfo = &v1alpha1.GuestInfo{Format: v1alpha1.FormatCloudInit, UserDataSecretRef: &xpv2.LocalSecretKeySelector{
+		LocalSecretReference: xpv2.LocalSecretReference{Name: "user-data"}, Key: "userData",
 	}}
 	for _, c := range change {
 		c(p)
@@ -258,14 +258,14 @@ func (w *world) until(what string, is func(*v1alpha1.VirtualMachine) bool) *v1al
 			return vm
 		}
 	}
-	w.t.Fatalf("the VirtualMachine is never %s: %s, %s; events %v", what, w.says(xpv1.TypeSynced), w.says(xpv1.TypeReady), *w.told)
+	w.t.Fatalf("the VirtualMachine is never %s: %s, %s; events %v", what, w.says(xpv2.TypeSynced), w.says(xpv2.TypeReady), *w.told)
 	return nil
 }
 
 func (w *world) untilReady() *v1alpha1.VirtualMachine {
 	w.t.Helper()
 	return w.until("ready", func(vm *v1alpha1.VirtualMachine) bool {
-		return vm.GetCondition(xpv1.TypeReady).Status == corev1.ConditionTrue
+		return vm.GetCondition(xpv2.TypeReady).Status == corev1.ConditionTrue
 	})
 }
 
@@ -275,7 +275,7 @@ func (w *world) untilGone() {
 }
 
 // The text of a condition.
-func (w *world) says(t xpv1.ConditionType) string {
+func (w *world) says(t xpv2.ConditionType) string {
 	w.t.Helper()
 	vm := w.get()
 	if vm == nil {

@@ -273,6 +273,7 @@ var reasons = map[key]Advice{
 	{"VirtualMachine", "CreatedExternalResource"}:           {Meaning: "Never seen: the creation of a VM has events of its own.", Do: ""},
 	{"VirtualMachine", "UpdatedExternalResource"}:           {Meaning: "Never seen: it reports nothing that the status does not have.", Do: ""},
 	{"VirtualMachine", "DeletedExternalResource"}:           {Meaning: "Never seen: the deletion of a VM has events of its own.", Do: ""},
+	{"VirtualMachine", "ReconcileRequestHandled"}:           {Meaning: "Never seen: status.lastHandledReconcileAt has the request.", Do: ""},
 	{"ProviderConfig", "InUse"}:                             {Meaning: "Reports that a configuration is not deleted while it is in use. The ProviderConfigs of the clouds have it too.", Do: "Delete the users that the message names first."},
 	{"ClusterProviderConfig", "InUse"}:                      {Meaning: "Reports that a configuration is not deleted while it is in use. The ProviderConfigs of the clouds have it too.", Do: "Delete the users that the message names first."},
 	{"ProviderConfig", "Reachability"}:                      {Meaning: "Reports that the target cluster can, or cannot, be reached.", Do: "Read the condition Reachable."},

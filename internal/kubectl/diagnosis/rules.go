@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
@@ -59,12 +59,12 @@ var machineRules = []rule{
 	{condition: machinev1alpha1.ConditionUserDataComplete, status: metav1.ConditionFalse, needsUser: []string{"*"}},
 	{condition: machinev1alpha1.ConditionAnnotationsValid, status: metav1.ConditionFalse, needsUser: []string{"*"}},
 	{condition: machinev1alpha1.ConditionUpdated, status: metav1.ConditionFalse, only: []string{machinev1alpha1.ReasonUpdateFailed}, needsUser: []string{"*"}},
-	{condition: string(xpv1.TypeSynced), status: metav1.ConditionFalse},
+	{condition: string(xpv2.TypeSynced), status: metav1.ConditionFalse},
 }
 
 // vmRules are those of the VM resource.
 var vmRules = []rule{
-	{condition: string(xpv1.TypeSynced), status: metav1.ConditionFalse},
+	{condition: string(xpv2.TypeSynced), status: metav1.ConditionFalse},
 	{condition: machinev1alpha1.ConditionLastAsyncOperation, status: metav1.ConditionFalse},
 }
 

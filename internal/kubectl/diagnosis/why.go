@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -265,7 +265,7 @@ func (b *answer) vm(m *machinev1alpha1.Machine) {
 	case r.Deleted != nil:
 		texts = append(texts, "is being deleted")
 	}
-	for _, typ := range []string{string(xpv1.TypeSynced), machinev1alpha1.ConditionReady} {
+	for _, typ := range []string{string(xpv2.TypeSynced), machinev1alpha1.ConditionReady} {
 		for _, c := range r.Conditions {
 			if c.Type == typ {
 				texts = append(texts, fmt.Sprintf("%s=%s", typ, c.Status))

@@ -14,12 +14,12 @@ import (
 	"testing"
 	"time"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/controller"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/logging"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	xpfake "github.com/crossplane/crossplane-runtime/v2/pkg/resource/fake"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	ujconfig "github.com/crossplane/upjet/v2/pkg/config"
 	tjcontroller "github.com/crossplane/upjet/v2/pkg/controller"
 	"github.com/crossplane/upjet/v2/pkg/terraform"
@@ -233,7 +233,7 @@ func (w *World) Until(limit time.Duration, what string, so func() bool) time.Dur
 }
 
 // UntilCondition waits until a condition has the reason, and returns it.
-func (w *World) UntilCondition(limit time.Duration, mg resource.Managed, t xpv1.ConditionType, reason xpv1.ConditionReason) xpv1.Condition {
+func (w *World) UntilCondition(limit time.Duration, mg resource.Managed, t xpv2.ConditionType, reason xpv2.ConditionReason) xpv2.Condition {
 	w.t.Helper()
 	w.Until(limit, string(t)+" with reason "+string(reason), func() bool {
 		w.Get(mg)

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -110,7 +110,7 @@ func (s *sky) cloud() Cloud[*v1alpha1.VirtualMachine, token] {
 			vm.Spec.ForProvider.Name, vm.Spec.ForProvider.Attributes = &name, attributes
 			return vm
 		},
-		UseUserData: func(vm *v1alpha1.VirtualMachine, ref xpv1.LocalSecretKeySelector) {
+		UseUserData: func(vm *v1alpha1.VirtualMachine, ref xpv2.LocalSecretKeySelector) {
 			vm.Spec.ForProvider.UserDataSecretRef = &ref
 		},
 		Invalid: func(vm *v1alpha1.VirtualMachine) string {

@@ -8,8 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
@@ -101,9 +101,9 @@ func isCreatedAndDeleted[T native.Resource, C any](w *world[T, C]) {
 
 func waitsForUserData[T native.Resource, C any](w *world[T, C]) {
 	vm := w.newVM("vm-1", attributes("m-1"))
-	w.UseUserData(vm, xpv1.LocalSecretKeySelector{LocalSecretReference: xpv1.LocalSecretReference{Name: "later"}, Key: "userData"})
+	w.UseUserData(vm, xpv2.LocalSecretKeySelector{LocalSecretReference: xpv2.LocalSecretReference{Name: "later"}, Key: "userData"})
 	w.add(vm)
-	w.untilCondition(enough, vm, xpv1.TypeSynced, corev1.ConditionFalse, "userDataSecretRef", `"later"`)
+	w.untilCondition(enough, vm, xpv2.TypeSynced, corev1.ConditionFalse, "userDataSecretRef", `"later"`)
 	w.wantVMs("vm-1", 0)
 	s := &corev1.Secret{Data: map[string][]byte{"userData": []byte(UserData)}}
 	s.Namespace, s.Name = Namespace, "later"
@@ -117,7 +117,7 @@ func isRefused[T native.Resource, C any](w *world[T, C]) {
 	vm := w.newVM("vm-1", attributes("m-1"))
 	field := w.Invalid(vm)
 	w.add(vm)
-	w.untilCondition(enough, vm, xpv1.TypeSynced, corev1.ConditionFalse, "InvalidRequest: ", "forProvider."+field)
+	w.untilCondition(enough, vm, xpv2.TypeSynced, corev1.ConditionFalse, "InvalidRequest: ", "forProvider."+field)
 	time.Sleep(10 * time.Minute)
 	w.wantNothing()
 	if w.get(vm); !meta.GetExternalCreatePending(vm).IsZero() {
@@ -172,7 +172,7 @@ func isLost[T native.Resource, C any](w *world[T, C]) {
 	vm := w.add(w.newVM("vm-1", attributes("m-1")))
 	w.untilReady(enough, vm)
 	w.Lose("vm-1")
-	w.untilCondition(5*time.Minute, vm, xpv1.TypeReady, corev1.ConditionFalse, machinev1alpha1.ReasonMissing)
+	w.untilCondition(5*time.Minute, vm, xpv2.TypeReady, corev1.ConditionFalse, machinev1alpha1.ReasonMissing)
 	time.Sleep(time.Hour)
 	w.wantVMs("vm-1", 0)
 	w.deleteAll(vm)
@@ -182,9 +182,9 @@ func isStopped[T native.Resource, C any](w *world[T, C]) {
 	vm := w.add(w.newVM("vm-1", attributes("m-1")))
 	w.untilReady(enough, vm)
 	w.Stop("vm-1")
-	w.untilCondition(5*time.Minute, vm, xpv1.TypeReady, corev1.ConditionFalse, string(xpv1.ReasonUnavailable))
+	w.untilCondition(5*time.Minute, vm, xpv2.TypeReady, corev1.ConditionFalse, string(xpv2.ReasonUnavailable))
 	time.Sleep(time.Hour)
-	w.untilCondition(time.Minute, vm, xpv1.TypeReady, corev1.ConditionFalse, string(xpv1.ReasonUnavailable))
+	w.untilCondition(time.Minute, vm, xpv2.TypeReady, corev1.ConditionFalse, string(xpv2.ReasonUnavailable))
 	w.deleteAll(vm)
 }
 
@@ -224,11 +224,11 @@ func isAdopted[T native.Resource, C any](w *world[T, C]) {
 
 	orphan := w.newVM("orphan", nil)
 	meta.SetExternalName(orphan, name)
-	orphan.SetManagementPolicies(xpv1.ManagementPolicies{xpv1.ManagementActionObserve})
+	orphan.SetManagementPolicies(xpv2.ManagementPolicies{xpv2.ManagementActionObserve})
 	w.add(orphan)
 	w.untilReady(enough, orphan)
 	w.change(orphan, func() {
-		orphan.SetManagementPolicies(xpv1.ManagementPolicies{xpv1.ManagementActionObserve, xpv1.ManagementActionDelete})
+		orphan.SetManagementPolicies(xpv2.ManagementPolicies{xpv2.ManagementActionObserve, xpv2.ManagementActionDelete})
 	})
 	w.delete(orphan)
 	w.untilGone(enough, orphan)
@@ -239,9 +239,9 @@ func isOnlyObserved[T native.Resource, C any](w *world[T, C]) {
 	vm := w.newVM("vm-1", nil)
 	w.Invalid(vm) // The spec is not validated.
 	meta.SetExternalName(vm, "0b0e7d2c-6a52-4a0b-9b53-ffffffffffff")
-	vm.SetManagementPolicies(xpv1.ManagementPolicies{xpv1.ManagementActionObserve})
+	vm.SetManagementPolicies(xpv2.ManagementPolicies{xpv2.ManagementActionObserve})
 	w.add(vm)
-	w.untilCondition(enough, vm, xpv1.TypeSynced, corev1.ConditionFalse, "external resource does not exist")
+	w.untilCondition(enough, vm, xpv2.TypeSynced, corev1.ConditionFalse, "external resource does not exist")
 	w.wantNothing()
 }
 
@@ -250,20 +250,20 @@ func wrongCredentials[T native.Resource, C any](w *world[T, C]) {
 	w.untilReady(enough, before)
 	w.Rotate() // The Secret keeps the old credentials.
 	vm := w.add(w.newVM("vm-2", attributes("m-2")))
-	w.untilCondition(enough, vm, xpv1.TypeSynced, corev1.ConditionFalse, `ClusterProviderConfig "default": PermissionDenied: `)
+	w.untilCondition(enough, vm, xpv2.TypeSynced, corev1.ConditionFalse, `ClusterProviderConfig "default": PermissionDenied: `)
 	calls := w.Calls()
 	time.Sleep(10 * time.Minute)
 	if _, n := w.callsSince(calls); n > 15 {
 		w.Errorf("%d calls in 10 minutes with credentials that the cloud refuses: a cloud may lock the account", n)
 	}
-	if w.get(before); before.GetCondition(xpv1.TypeReady).Status != corev1.ConditionTrue || before.GetCondition(xpv1.TypeSynced).Status != corev1.ConditionFalse {
-		w.Errorf("the VM that existed before has %+v, want Ready and not Synced", before.GetCondition(xpv1.TypeReady))
+	if w.get(before); before.GetCondition(xpv2.TypeReady).Status != corev1.ConditionTrue || before.GetCondition(xpv2.TypeSynced).Status != corev1.ConditionFalse {
+		w.Errorf("the VM that existed before has %+v, want Ready and not Synced", before.GetCondition(xpv2.TypeReady))
 	}
 	w.wantVMs("vm-1", 1)
 	w.wantVMs("vm-2", 0)
 	w.setSecret(nil)
 	w.untilReady(enough, vm)
-	w.untilCondition(enough, before, xpv1.TypeSynced, corev1.ConditionTrue)
+	w.untilCondition(enough, before, xpv2.TypeSynced, corev1.ConditionTrue)
 }
 
 func rotatedCredentials[T native.Resource, C any](w *world[T, C]) {
@@ -302,10 +302,10 @@ func anotherPlace[T native.Resource, C any](w *world[T, C]) {
 	}
 	w.Lose("vm-1")
 	w.awake(vm)
-	w.untilCondition(enough, vm, xpv1.TypeSynced, corev1.ConditionFalse, "another place", "nothing can be concluded")
+	w.untilCondition(enough, vm, xpv2.TypeSynced, corev1.ConditionFalse, "another place", "nothing can be concluded")
 	time.Sleep(time.Hour)
-	if w.get(vm); vm.GetCondition(xpv1.TypeReady).Status != corev1.ConditionTrue {
-		w.Errorf("a VM of another place has %+v", vm.GetCondition(xpv1.TypeReady))
+	if w.get(vm); vm.GetCondition(xpv2.TypeReady).Status != corev1.ConditionTrue {
+		w.Errorf("a VM of another place has %+v", vm.GetCondition(xpv2.TypeReady))
 	}
 	w.delete(vm)
 	time.Sleep(time.Hour)
@@ -323,7 +323,7 @@ func fiftyAtOnce[T native.Resource, C any](w *world[T, C]) {
 	}
 	took := w.until(w.CreationTakes, "50 VMs run", func() bool {
 		return !slices.ContainsFunc(vms, func(vm T) bool {
-			return !w.get(vm) || vm.GetCondition(xpv1.TypeReady).Status != corev1.ConditionTrue
+			return !w.get(vm) || vm.GetCondition(xpv2.TypeReady).Status != corev1.ConditionTrue
 		})
 	})
 	calls, n := w.callsSince(before)

@@ -16,10 +16,10 @@ import (
 	"testing"
 	"time"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	xpfake "github.com/crossplane/crossplane-runtime/v2/pkg/resource/fake"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -70,7 +70,7 @@ type Cloud[T native.Resource, C any] struct {
 	// user data, its configuration and its UID.
 	VM func(name string, attributes map[string]string) T
 	// UseUserData sets the Secret with the user data.
-	UseUserData func(vm T, ref xpv1.LocalSecretKeySelector)
+	UseUserData func(vm T, ref xpv2.LocalSecretKeySelector)
 	// Invalid changes a field of the VM so that the provider refuses it before it creates anything. It
 	// returns the field.
 	Invalid func(T) (field string)
@@ -228,7 +228,7 @@ func (w *world[T, C]) isDead() bool {
 // check checks that an object contains no secret.
 func (w *world[T, C]) check(obj client.Object) {
 	if vm, ok := obj.(resource.Conditioned); ok {
-		for _, t := range []xpv1.ConditionType{xpv1.TypeReady, xpv1.TypeSynced} {
+		for _, t := range []xpv2.ConditionType{xpv2.TypeReady, xpv2.TypeSynced} {
 			w.checkText("condition", vm.GetCondition(t).Message)
 		}
 	}
@@ -281,9 +281,9 @@ func (w *world[T, C]) complete(vm T) {
 	w.mu.Unlock()
 	vm.SetNamespace(Namespace)
 	vm.SetUID(uid)
-	vm.SetProviderConfigReference(&xpv1.ProviderConfigReference{Kind: "ClusterProviderConfig", Name: Config})
-	vm.SetManagementPolicies(xpv1.ManagementPolicies{xpv1.ManagementActionAll})
-	w.UseUserData(vm, xpv1.LocalSecretKeySelector{LocalSecretReference: xpv1.LocalSecretReference{Name: UserDataSecret}, Key: "userData"})
+	vm.SetProviderConfigReference(&xpv2.ProviderConfigReference{Kind: "ClusterProviderConfig", Name: Config})
+	vm.SetManagementPolicies(xpv2.ManagementPolicies{xpv2.ManagementActionAll})
+	w.UseUserData(vm, xpv2.LocalSecretKeySelector{LocalSecretReference: xpv2.LocalSecretReference{Name: UserDataSecret}, Key: "userData"})
 }
 
 // add creates a VM and reconciles it until it is deleted.
@@ -411,11 +411,11 @@ func (w *world[T, C]) until(limit time.Duration, condition string, met func() bo
 func (w *world[T, C]) untilReady(limit time.Duration, vm T) {
 	w.Helper()
 	w.until(limit, vm.GetName()+" is Ready", func() bool {
-		return w.get(vm) && vm.GetCondition(xpv1.TypeReady).Status == corev1.ConditionTrue && vm.Observation().ProviderID != ""
+		return w.get(vm) && vm.GetCondition(xpv2.TypeReady).Status == corev1.ConditionTrue && vm.Observation().ProviderID != ""
 	})
 }
 
-func (w *world[T, C]) untilCondition(limit time.Duration, vm T, t xpv1.ConditionType, status corev1.ConditionStatus, parts ...string) {
+func (w *world[T, C]) untilCondition(limit time.Duration, vm T, t xpv2.ConditionType, status corev1.ConditionStatus, parts ...string) {
 	w.Helper()
 	w.until(limit, fmt.Sprintf("%s has %s=%s with %q", vm.GetName(), t, status, parts), func() bool {
 		if !w.get(vm) {

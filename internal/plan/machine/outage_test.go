@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -18,7 +18,7 @@ func TestSees(t *testing.T) {
 	at := time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 	config := func(reachable corev1.ConditionStatus, outage *clusterv1alpha1.Outage) *clusterv1alpha1.ClusterProviderConfig {
 		c := &clusterv1alpha1.ClusterProviderConfig{}
-		c.Status.SetConditions(xpv1.Condition{Type: clusterv1alpha1.ConditionReachable, Status: reachable})
+		c.Status.SetConditions(xpv2.Condition{Type: clusterv1alpha1.ConditionReachable, Status: reachable})
 		c.Status.Outage = outage
 		return c
 	}

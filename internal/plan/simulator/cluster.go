@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -257,9 +257,9 @@ func (c *Cluster) emit(source string, events ...[]plan.Event) {
 
 func ready(r bool) plan.Condition {
 	if r {
-		return plan.Condition{Type: machinev1alpha1.ConditionReady, Status: "True", Reason: string(xpv1.ReasonAvailable)}
+		return plan.Condition{Type: machinev1alpha1.ConditionReady, Status: "True", Reason: string(xpv2.ReasonAvailable)}
 	}
-	return plan.Condition{Type: machinev1alpha1.ConditionReady, Status: "False", Reason: string(xpv1.ReasonCreating)}
+	return plan.Condition{Type: machinev1alpha1.ConditionReady, Status: "False", Reason: string(xpv2.ReasonCreating)}
 }
 
 // setConditions as Crossplane does: only its own Ready has the generation.

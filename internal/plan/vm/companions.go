@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -115,7 +115,7 @@ func await(b *Binding, c Companion, o Observed) (bool, plan.VM) {
 	case there.GetDeletionTimestamp() != nil:
 		word.State, word.Message = plan.VMLost, what+" is being deleted, although its Machine is not"
 		return false, word
-	case meta.ExternalCreateIncomplete(there) && strings.Contains(conditions.Get(xpv1.TypeSynced).Message, createIncomplete):
+	case meta.ExternalCreateIncomplete(there) && strings.Contains(conditions.Get(xpv2.TypeSynced).Message, createIncomplete):
 		word.State, word.Message = plan.VMCreateUnknown, "the provider began to create "+what+", and it is unknown whether it exists"
 		return false, word
 	case !ready && said != "":
@@ -130,7 +130,7 @@ func await(b *Binding, c Companion, o Observed) (bool, plan.VM) {
 
 // IsReady reports whether the provider of a resource reports it as ready.
 func IsReady(o plan.Object) bool {
-	return conditionsOf(o.Unstructured).Get(xpv1.TypeReady).Status == corev1.ConditionTrue
+	return conditionsOf(o.Unstructured).Get(xpv2.TypeReady).Status == corev1.ConditionTrue
 }
 
 // keepCompanions keeps existing companions desired: only the deletion of their Machine deletes

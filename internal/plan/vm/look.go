@@ -39,18 +39,13 @@ func (d *Desired) requestLook(o Observed) time.Duration {
 		return 0
 	}
 	due := since
-	if last, err := time.Parse(time.RFC3339, o.VM.GetAnnotations()[plan.AnnotationReconcileRequestedAt]); err == nil && !last.Before(since) {
+	if last, err := time.Parse(time.RFC3339, o.VM.GetAnnotations()[meta.AnnotationKeyReconcileRequestedAt]); err == nil && !last.Before(since) {
 		due = last.Add(pause(last.Sub(since)))
 	}
 	if wait := due.Sub(o.Now); wait > 0 {
 		return wait
 	}
-	annotations := d.VM.GetAnnotations()
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	annotations[plan.AnnotationReconcileRequestedAt] = o.Now.UTC().Format(time.RFC3339)
-	d.VM.SetAnnotations(annotations)
+	meta.SetReconcileRequest(d.VM, o.Now.UTC().Format(time.RFC3339))
 	return pause(o.Now.Sub(since))
 }
 

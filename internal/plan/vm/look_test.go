@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
@@ -111,7 +112,7 @@ func TestLooks(t *testing.T) {
 				status = nil
 			}
 			if tc.asked != "" {
-				annotations[plan.AnnotationReconcileRequestedAt] = at(tc.asked).Format(time.RFC3339)
+				annotations[meta.AnnotationKeyReconcileRequestedAt] = at(tc.asked).Format(time.RFC3339)
 			}
 			there := vm(annotations, status)
 			if tc.error != "" {
@@ -132,11 +133,11 @@ func TestLooks(t *testing.T) {
 				o.Inventory = &plan.InventoryReport{ExternalName: "1", State: plan.InventoryMissing}
 			}
 			d := Plan(b, nil, o)
-			want := annotations[plan.AnnotationReconcileRequestedAt]
+			want := annotations[meta.AnnotationKeyReconcileRequestedAt]
 			if tc.want {
 				want = o.Now.Format(time.RFC3339)
 			}
-			if got := d.VM.GetAnnotations()[plan.AnnotationReconcileRequestedAt]; got != want {
+			if got := d.VM.GetAnnotations()[meta.AnnotationKeyReconcileRequestedAt]; got != want {
 				t.Errorf("%s: asked at %q, want %q", tc.reason, got, want)
 			}
 			next := time.Duration(0)

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
@@ -106,7 +106,7 @@ func planVM(b *Binding, invalid *plan.Problem, o Observed) Desired {
 // isRefusingPolicies reports whether the provider refuses the management policies of a VM resource.
 // Such a provider could not delete the VM that it creates, because pin sets other policies by then.
 func isRefusingPolicies(vm plan.Object) bool {
-	return strings.Contains(conditionsOf(vm.Unstructured).Get(xpv1.TypeSynced).Message, policiesDisabled)
+	return strings.Contains(conditionsOf(vm.Unstructured).Get(xpv2.TypeSynced).Message, policiesDisabled)
 }
 
 func policiesProblem(vm plan.Object) *plan.Problem {

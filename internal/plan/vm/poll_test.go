@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	"github.com/drover-dev/drover/internal/plan"
 )
@@ -33,11 +35,11 @@ func TestPollInterval(t *testing.T) {
 			if problem != nil {
 				t.Fatal(problem.Message)
 			}
-			if got := made.vm.GetAnnotations()[plan.AnnotationPollInterval]; got != tc.want {
+			if got := made.vm.GetAnnotations()[meta.AnnotationKeyPollInterval]; got != tc.want {
 				t.Errorf("%q, want %q", got, tc.want)
 			}
 			kept := plan.AsObserved(plan.Object{Unstructured: made.vm}, o.Machine)
-			if got := kept.GetAnnotations()[plan.AnnotationPollInterval]; got != tc.want {
+			if got := kept.GetAnnotations()[meta.AnnotationKeyPollInterval]; got != tc.want {
 				t.Errorf("%q is kept once the VM exists, want %q", got, tc.want)
 			}
 		})

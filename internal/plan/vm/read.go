@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -43,10 +43,10 @@ func read(b *Binding, o Observed) (plan.VM, error) {
 	out := plan.VM{State: plan.VMCreating, Name: vm.GetName(), ProviderID: o.Machine.Status.ProviderID}
 
 	said := facts{
-		running: conditions.Get(xpv1.TypeReady).Status == corev1.ConditionTrue,
+		running: conditions.Get(xpv2.TypeReady).Status == corev1.ConditionTrue,
 		error:   providerError(conditions),
-		lost: conditions.Get(xpv1.TypeReady).Reason == machinev1alpha1.ReasonMissing ||
-			strings.Contains(conditions.Get(xpv1.TypeSynced).Message, NotExist),
+		lost: conditions.Get(xpv2.TypeReady).Reason == machinev1alpha1.ReasonMissing ||
+			strings.Contains(conditions.Get(xpv2.TypeSynced).Message, NotExist),
 	}
 	var err error
 	if b != nil {
@@ -79,7 +79,7 @@ func read(b *Binding, o Observed) (plan.VM, error) {
 		end(plan.VMLost, "", "the provider finds VM %s no more", out.ProviderID)
 	case said.failed != "":
 		end(plan.VMFailed, b.classify(said.failed), "%s", said.failed)
-	case meta.ExternalCreateIncomplete(vm) && strings.Contains(conditions.Get(xpv1.TypeSynced).Message, createIncomplete):
+	case meta.ExternalCreateIncomplete(vm) && strings.Contains(conditions.Get(xpv2.TypeSynced).Message, createIncomplete):
 		end(plan.VMCreateUnknown, "", "the provider began to create the VM, and it is unknown whether the VM exists")
 	case out.ProviderID != "" && said.running:
 		out.State = plan.VMRunning
@@ -203,7 +203,7 @@ func evalAddresses(e *expression, variables map[string]any) ([]workernode.Addres
 }
 
 func providerError(c conditions) string {
-	for _, t := range []xpv1.ConditionType{machinev1alpha1.ConditionLastAsyncOperation, xpv1.TypeSynced} {
+	for _, t := range []xpv2.ConditionType{machinev1alpha1.ConditionLastAsyncOperation, xpv2.TypeSynced} {
 		if condition := c.Get(t); condition.Status == corev1.ConditionFalse {
 			return condition.Message
 		}
@@ -211,16 +211,16 @@ func providerError(c conditions) string {
 	return ""
 }
 
-type conditions []xpv1.Condition
+type conditions []xpv2.Condition
 
 // Get returns a condition, empty if there is none of the type.
-func (c conditions) Get(t xpv1.ConditionType) xpv1.Condition {
+func (c conditions) Get(t xpv2.ConditionType) xpv2.Condition {
 	for _, condition := range c {
 		if condition.Type == t {
 			return condition
 		}
 	}
-	return xpv1.Condition{}
+	return xpv2.Condition{}
 }
 
 // conditionsOf a managed resource of any kind.
@@ -230,10 +230,10 @@ func conditionsOf(vm *unstructured.Unstructured) conditions {
 	for _, v := range list {
 		m, _ := v.(map[string]any)
 		s := func(k string) string { v, _ := m[k].(string); return v }
-		out = append(out, xpv1.Condition{
-			Type:    xpv1.ConditionType(s("type")),
+		out = append(out, xpv2.Condition{
+			Type:    xpv2.ConditionType(s("type")),
 			Status:  corev1.ConditionStatus(s("status")),
-			Reason:  xpv1.ConditionReason(s("reason")),
+			Reason:  xpv2.ConditionReason(s("reason")),
 			Message: s("message"),
 		})
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	kjson "sigs.k8s.io/json"
@@ -92,7 +93,7 @@ func render(b *Binding, o Observed) (rendering, *plan.Problem) {
 		return r, invalidBinding(err)
 	}
 	if interval != "" {
-		annotations[plan.AnnotationPollInterval] = interval
+		annotations[meta.AnnotationKeyPollInterval] = interval
 	}
 	r.vm.SetAnnotations(annotations)
 	set, problem := fill(b.VM, o, "", r.vm, variables)

@@ -77,7 +77,7 @@ func appliedOf(is *unstructured.Unstructured) any {
 		out := map[string]any{}
 		for _, e := range entries {
 			owned := map[string]any{}
-			if !is(e) || json.Unmarshal(e.FieldsV1.Raw, &owned) != nil {
+			if !is(e) || json.Unmarshal(e.FieldsV1.GetRawBytes(), &owned) != nil {
 				continue
 			}
 			if spec, ok := owned["f:spec"].(map[string]any); ok {

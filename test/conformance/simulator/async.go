@@ -5,10 +5,10 @@ import (
 	"errors"
 	"sync"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	xpresource "github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/crossplane/upjet/v2/pkg/controller/handler"
 	ujresource "github.com/crossplane/upjet/v2/pkg/resource"
 	tferrors "github.com/crossplane/upjet/v2/pkg/terraform/errors"
@@ -93,9 +93,9 @@ func (o *operations) report(m *managedResource, ended error, request bool) {
 		}
 		now.SetConditions(ujresource.LastAsyncOperationCondition(ended), ujresource.AsyncOperationFinishedCondition())
 		if ended != nil {
-			now.SetConditions(xpv1.ReconcileError(ended))
+			now.SetConditions(xpv2.ReconcileError(ended))
 		} else {
-			now.SetConditions(xpv1.ReconcileSuccess())
+			now.SetConditions(xpv2.ReconcileSuccess())
 		}
 		return o.client.Status().Update(o.life, now)
 	})
@@ -117,7 +117,7 @@ func (a *async) Observe(ctx context.Context, mg xpresource.Managed) (managed.Ext
 	}
 	o, err := a.external.Observe(ctx, mg)
 	if err == nil && o.ResourceExists && !meta.WasDeleted(mg) {
-		mg.SetConditions(ujresource.LastAsyncOperationCondition(nil), xpv1.ReconcileSuccess())
+		mg.SetConditions(ujresource.LastAsyncOperationCondition(nil), xpv2.ReconcileSuccess())
 		o.ResourceLateInitialized = named || o.ResourceLateInitialized
 	}
 	return o, err

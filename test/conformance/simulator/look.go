@@ -4,26 +4,25 @@ import (
 	"context"
 	"time"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
 	xpresource "github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/drover-dev/drover/internal/plan"
 )
 
-// intervalOf returns the interval after which the provider observes a managed resource again. In a
-// namespace with slow VMs, the provider is an old one that ignores the annotation.
+// intervalOf returns the interval after which the provider observes a managed resource again. The
+// managed reconciler's interval honours the annotation. The provider ignores it if it has an old
+// crossplane-runtime, as in a namespace with slow VMs.
 func (c *cloud) intervalOf(mg xpresource.Managed, interval time.Duration) time.Duration {
-	p := c.Poll
-	if p.UntilReady != nil && mg.GetCondition(xpv1.TypeReady).Status != corev1.ConditionTrue {
+	switch p := c.Poll; {
+	case p.UntilReady != nil && mg.GetCondition(xpv2.TypeReady).Status != corev1.ConditionTrue:
 		return p.UntilReady.Duration
+	case p.HonoursAnnotation && !c.isSlow(mg.GetNamespace()):
+		return interval
+	default:
+		return pollInterval
 	}
-	if own, err := time.ParseDuration(mg.GetAnnotations()[plan.AnnotationPollInterval]); err == nil && p.HonoursAnnotation && !c.isSlow(mg.GetNamespace()) {
-		return own
-	}
-	return interval
 }
 
 // isReady reports whether the provider counts a thing as Ready. provider-kubernetes does so at

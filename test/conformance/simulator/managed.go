@@ -3,10 +3,10 @@ package simulator
 import (
 	"context"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	xpunstructured "github.com/crossplane/crossplane-runtime/v2/pkg/resource/unstructured"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -40,50 +40,50 @@ func (m *managedResource) set(path string, value any) {
 	}
 }
 
-func (m *managedResource) GetCondition(t xpv1.ConditionType) xpv1.Condition {
-	s := xpv1.ConditionedStatus{}
+func (m *managedResource) GetCondition(t xpv2.ConditionType) xpv2.Condition {
+	s := xpv2.ConditionedStatus{}
 	m.get("status", &s)
 	return s.GetCondition(t)
 }
 
-func (m *managedResource) SetConditions(c ...xpv1.Condition) {
-	s := xpv1.ConditionedStatus{}
+func (m *managedResource) SetConditions(c ...xpv2.Condition) {
+	s := xpv2.ConditionedStatus{}
 	m.get("status", &s)
 	s.SetConditions(c...)
 	m.set("status.conditions", s.Conditions)
 }
 
-func (m *managedResource) GetManagementPolicies() xpv1.ManagementPolicies {
-	p := xpv1.ManagementPolicies{}
+func (m *managedResource) GetManagementPolicies() xpv2.ManagementPolicies {
+	p := xpv2.ManagementPolicies{}
 	m.get("spec.managementPolicies", &p)
 	return p
 }
 
-func (m *managedResource) SetManagementPolicies(p xpv1.ManagementPolicies) {
+func (m *managedResource) SetManagementPolicies(p xpv2.ManagementPolicies) {
 	m.set("spec.managementPolicies", p)
 }
 
-func (m *managedResource) GetProviderConfigReference() *xpv1.ProviderConfigReference {
-	r := &xpv1.ProviderConfigReference{}
+func (m *managedResource) GetProviderConfigReference() *xpv2.ProviderConfigReference {
+	r := &xpv2.ProviderConfigReference{}
 	if !m.get("spec.providerConfigRef", r) {
 		return nil
 	}
 	return r
 }
 
-func (m *managedResource) SetProviderConfigReference(r *xpv1.ProviderConfigReference) {
+func (m *managedResource) SetProviderConfigReference(r *xpv2.ProviderConfigReference) {
 	m.set("spec.providerConfigRef", r)
 }
 
-func (m *managedResource) GetWriteConnectionSecretToReference() *xpv1.LocalSecretReference {
-	r := &xpv1.LocalSecretReference{}
+func (m *managedResource) GetWriteConnectionSecretToReference() *xpv2.LocalSecretReference {
+	r := &xpv2.LocalSecretReference{}
 	if !m.get("spec.writeConnectionSecretToRef", r) {
 		return nil
 	}
 	return r
 }
 
-func (m *managedResource) SetWriteConnectionSecretToReference(r *xpv1.LocalSecretReference) {
+func (m *managedResource) SetWriteConnectionSecretToReference(r *xpv2.LocalSecretReference) {
 	m.set("spec.writeConnectionSecretToRef", r)
 }
 

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	xpresource "github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -106,9 +106,9 @@ func (e *external) Observe(ctx context.Context, mg xpresource.Managed) (managed.
 	}
 	m.set("status.atProvider", atProvider)
 	if e.cloud.isReady(e.kind, id, m) {
-		m.SetConditions(xpv1.Available())
+		m.SetConditions(xpv2.Available())
 	} else {
-		m.SetConditions(xpv1.Creating())
+		m.SetConditions(xpv2.Creating())
 	}
 	return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true, ResourceLateInitialized: e.lateInitialize(m)}, nil
 }
@@ -154,7 +154,7 @@ func (e *external) Update(context.Context, xpresource.Managed) (managed.External
 }
 
 func (e *external) Delete(ctx context.Context, mg xpresource.Managed) (managed.ExternalDelete, error) {
-	mg.SetConditions(xpv1.Deleting())
+	mg.SetConditions(xpv2.Deleting())
 	return managed.ExternalDelete{}, e.delete(ctx, mg.(*managedResource))
 }
 
