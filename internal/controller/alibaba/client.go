@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -118,7 +119,7 @@ func newCaller(spec v1alpha1.ProviderConfigSpec, c credentials, next http.RoundT
 		}
 	}
 	return &caller{
-		ecs: ecs, sts: sts, transport: &transport{ratelimit.New(throttled{next})}, own: c, roleARN: spec.RoleARN, now: now,
+		ecs: ecs, sts: sts, transport: &transport{restored{ratelimit.New(throttled{next})}}, own: c, roleARN: spec.RoleARN, now: now,
 		turn: make(chan struct{}, 1),
 	}, nil
 }
@@ -174,7 +175,25 @@ func (t throttled) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp.Body = io.NopCloser(bytes.NewReader(b))
 	var body struct{ Code string }
 	if json.Unmarshal(b, &body) == nil && isThrottling(body.Code) {
-		resp.StatusCode, resp.Status = http.StatusTooManyRequests, "429 Too Many Requests"
+		resp.Header.Set(ownStatus, strconv.Itoa(resp.StatusCode))
+		resp.StatusCode = http.StatusTooManyRequests
+	}
+	return resp, nil
+}
+
+// ownStatus is the header with the status that the API returned.
+const ownStatus = "X-Drover-Status"
+
+// restored gives a response its own status back, which errors report.
+type restored struct{ next http.RoundTripper }
+
+func (r restored) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := r.next.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	if status, err := strconv.Atoi(resp.Header.Get(ownStatus)); err == nil {
+		resp.StatusCode = status
 	}
 	return resp, nil
 }

@@ -236,7 +236,7 @@ func TestErrorsNameTheirCause(t *testing.T) {
 		"AUserWhoMayNotReadImages": {func(l *lab) { l.deny("DescribeImages") }, nil, []string{"PermissionDenied: cannot read image", "Forbidden.RAM"}},
 		"AServerThatFails":         {refuse(500, "InternalError", "The request processing has failed due to some unknown error."), nil, []string{"Transient: cannot create the instance"}},
 		"AServerThatIsOverloaded":  {refuse(503, "ServiceUnavailable", "The request has failed due to a temporary failure of the server."), nil, []string{"Transient: cannot create the instance"}},
-		"ACallTooMany":             {refuse(400, "Throttling.Api", "Request was denied due to api flow control."), nil, []string{"Throttled: cannot create the instance", "Throttling.Api"}},
+		"ACallTooMany":             {refuse(400, "Throttling.Api", "Request was denied due to api flow control."), nil, []string{"Throttled: cannot create the instance", "(Throttling.Api, status 400)"}},
 		"ATokenInUse":              {refuse(400, "IdempotentParameterMismatch", "The specified parameter has changed while using an already used clientToken."), nil, []string{"Transient: cannot create the instance"}},
 		"ASecretThatIsWrong": {func(l *lab) {
 			l.SetKey(keyID, fakealibaba.Key{Secret: "another", Account: accountID})

@@ -13,9 +13,8 @@ import (
 
 // Codes of errors.
 const (
-	codeNoInstance   = "InvalidInstanceId.NotFound"
-	codeTokenReused  = "IdempotentParameterMismatch"
-	codeInstanceBusy = "IncorrectInstanceStatus"
+	codeNoInstance  = "InvalidInstanceId.NotFound"
+	codeTokenReused = "IdempotentParameterMismatch"
 )
 
 // isThrottling reports whether a code means that there were too many calls, such as Throttling.User.

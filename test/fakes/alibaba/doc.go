@@ -18,4 +18,8 @@
 //	DescribeImages, DescribeInstanceTypes, GetInstanceConsoleOutput
 //	                                     https://api.alibabacloud.com/document/Ecs/2014-05-26/RunInstances, and so on
 //	GetCallerIdentity, AssumeRole        https://api.alibabacloud.com/document/Sts/2015-04-01/AssumeRole, and so on
+//
+// The codes MissingAuthorization, InvalidAmount.NotSupported, InvalidParameter.Mismatch, InvalidTagCount and
+// InvalidNextToken, and the messages of some validations of RunInstances, are the fake's own: no page with them was
+// found.
 package alibaba
