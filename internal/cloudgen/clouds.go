@@ -109,6 +109,14 @@ var clouds = []cloud{
 		GroupVersion: handWritten,
 	},
 	{
+		Name: "alibaba", What: "Alibaba Cloud", Account: "an account of Alibaba Cloud", SecretRef: "the AccessKey pair",
+		Secret: `Its value is a JSON object, like {"accessKeyID": "...", "accessKeySecret": "..."}. Temporary ` +
+			`credentials of STS have a securityToken too.`,
+		Fields:       alibabaFields + bundle("the certificates of the API are"),
+		Columns:      [][2]string{{"Region", ".spec.region"}},
+		GroupVersion: handWritten,
+	},
+	{
 		Name: "aws", What: "AWS", Account: "an account at AWS", ClusterOnly: true, Identity: true,
 		Secret: `Its value is a file of credentials with the profile default, as the aws command has in ~/.aws/credentials.`,
 		Fields: defaultEndpoint("The default is that of EC2 in the region of the inventory.") + apiBundle,
@@ -202,3 +210,32 @@ const nutanixInsecure = `
 // between the provider and the server can then read the password and all user data. Default false.
 // +optional
 InsecureSkipVerify *bool ` + "`json:\"insecureSkipVerify,omitempty\"`"
+
+const alibabaFields = `
+// Region of the instances, such as cn-hangzhou.
+//
+// The provider never searches for a VM in another region or account than the one that the VM was created in.
+// For another region, create another configuration.
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=63
+// +kubebuilder:validation:Pattern=` + "`^[a-z0-9-]+$`" + `
+Region string ` + "`json:\"region\"`" + `
+// RoleARN of a RAM role that the provider assumes with the credentials, such as
+// acs:ram::1234567890123456:role/drover. The default is none.
+// +optional
+// +kubebuilder:validation:MaxLength=256
+// +kubebuilder:validation:Pattern=` + "`^acs:ram::[0-9]+:role/[A-Za-z0-9.@_-]+$`" + `
+RoleARN string ` + "`json:\"roleARN,omitempty\"`" + `
+// Endpoint of ECS. The default is the public endpoint of the region, such as
+// https://ecs.eu-central-1.aliyuncs.com. A region for finance or government needs an endpoint, and so does a
+// provider in a VPC without access to the Internet.
+// +optional
+// +kubebuilder:validation:MaxLength=253
+// +kubebuilder:validation:Pattern=` + "`^https?://[A-Za-z0-9.:\\[\\]-]+/?$`" + `
+Endpoint string ` + "`json:\"endpoint,omitempty\"`" + `
+// STSEndpoint is the endpoint of the Security Token Service, which returns the ID of the account. The
+// default is the public endpoint of the region, such as https://sts.eu-central-1.aliyuncs.com.
+// +optional
+// +kubebuilder:validation:MaxLength=253
+// +kubebuilder:validation:Pattern=` + "`^https?://[A-Za-z0-9.:\\[\\]-]+/?$`" + `
+STSEndpoint string ` + "`json:\"stsEndpoint,omitempty\"`"

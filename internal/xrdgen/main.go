@@ -42,6 +42,7 @@ func run() error {
 		"./vsphere/...":   "../package/provider-vsphere/crds",
 		"./proxmox/...":   "../package/provider-proxmox/crds",
 		"./nutanix/...":   "../package/provider-nutanix/crds",
+		"./alibaba/...":   "../package/provider-alibaba/crds",
 		"./terraform/...": "../package/provider-terraform/crds",
 
 		"./aws/...":          "../package/provider-inventory/crds",

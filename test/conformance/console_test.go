@@ -47,7 +47,7 @@ func cannot(c Cloud) map[string]string {
 	if err == nil && !bytes.Contains(b, []byte("path: spec.managementPolicies\n")) {
 		out[CasePoliciesOff] = "The provider has management policies unless an argument disables them, so that the Composition does not ask for them"
 	}
-	if s, ok := c.(*simulated); !ok || s.VM().Interrupted == nil {
+	if s, ok := c.(*simulated); (!ok || s.VM().Interrupted == nil) && !showsInterruption(c) {
 		out[CaseSpot] = "The cloud has no spot VMs, or deletes one that it takes back: then the case `Lost` has it"
 	}
 	if s, ok := c.(*simulated); !ok {

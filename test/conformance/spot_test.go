@@ -57,3 +57,9 @@ func spotInterruption(t *testing.T, c Cloud, _ *life) {
 	}
 	w.end(t, md)
 }
+
+// showsInterruption reports whether a cloud behind one of Drover's own providers shows that it takes a spot VM back.
+func showsInterruption(c Cloud) bool {
+	s, ok := c.(interface{ ShowsInterruption() bool })
+	return ok && s.ShowsInterruption()
+}

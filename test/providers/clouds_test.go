@@ -32,6 +32,7 @@ var update = flag.Bool("update", false, "write down what is rendered as what is 
 
 // crds of the clouds' VMs, by cloud.
 var crds = map[string]string{
+	"alibaba":      "../../../package/provider-alibaba/crds/alibaba.drover.dev_virtualmachines.yaml",
 	"aws":          "ec2.aws.m.upbound.io_instances.yaml",
 	"azure":        "compute.azure.m.upbound.io_linuxvirtualmachines.yaml",
 	"digitalocean": "droplet.digitalocean.m.crossplane.io_droplets.yaml",
@@ -237,7 +238,7 @@ func TestAVMInTheClusterOfDroverHasNoOtherSecret(t *testing.T) {
 }
 
 func TestAFailureDomainGoesIntoTheVM(t *testing.T) {
-	for cloud, field := range map[string]string{"aws": "availabilityZone", "gcp": "zone", "hcloud": "location", "openstack": "availabilityZone", "nutanix": "failureDomain", "proxmox": "node", "digitalocean": "region", "yandex": "zone", "azure": "zone"} {
+	for cloud, field := range map[string]string{"alibaba": "zoneID", "aws": "availabilityZone", "gcp": "zone", "hcloud": "location", "openstack": "availabilityZone", "nutanix": "failureDomain", "proxmox": "node", "digitalocean": "region", "yandex": "zone", "azure": "zone"} {
 		t.Run(cloud, func(t *testing.T) {
 			vm := rendered(t, newPlane(t, cloud, "domain-b"))
 			want := "domain-b"

@@ -27,6 +27,7 @@ const (
 // one has fields of the class, whatever its cloud is.
 var sections = map[string]string{
 	"All clouds":    "",
+	"Alibaba Cloud": "alibaba",
 	"AWS":           "aws",
 	"Azure":         "azure",
 	"DigitalOcean":  "digitalocean",

@@ -18,6 +18,11 @@ var observed = map[string]struct {
 	providerID string
 	addresses  []string
 }{
+	"alibaba": {
+		atProvider: `{place: "account 1234567890123456, region cn-hangzhou", providerID: cn-hangzhou.i-bp1example, state: Running, stateText: Running, hostName: workers-x7k2p-crf74, addresses: [{type: InternalIP, address: 10.0.0.7}, {type: InternalIP, address: "2408:4005:3b2:5a00::7"}, {type: ExternalIP, address: 203.0.113.7}]}`,
+		providerID: "cn-hangzhou.i-bp1example",
+		addresses:  []string{"InternalIP 10.0.0.7", "InternalIP 2408:4005:3b2:5a00::7", "ExternalIP 203.0.113.7", "Hostname workers-x7k2p-crf74"},
+	},
 	"aws": {
 		atProvider: `{id: i-0abc, availabilityZone: eu-west-1a, instanceState: running, privateIp: 10.0.0.7, secondaryPrivateIps: [10.0.0.8, 10.0.0.9], ipv6Addresses: ["2001:db8::7"], publicIp: "", privateDns: ip-10-0-0-7.eu-west-1.compute.internal}`,
 		providerID: "aws:///eu-west-1a/i-0abc",
@@ -206,6 +211,13 @@ func TestErrorsHaveTheirClass(t *testing.T) {
 		{"nutanix", `observe failed: ClusterProviderConfig "default": CapacityExhausted: the task VmPowerOn failed: no host has enough resources (VMM-30128, INSUFFICIENT_RESOURCES_ERROR)`, "CapacityExhausted"},
 		{"nutanix", `connect failed: ClusterProviderConfig "default": credentials: password: must not be empty`, "PermissionDenied"},
 		{"nutanix", `observe failed: ClusterProviderConfig "default": Transient: cannot read the VM: unexpected EOF`, "Transient"},
+		{"alibaba", `create failed: ClusterProviderConfig "default": CapacityExhausted: cannot create the instance: Sales of this resource are temporarily suspended in the specified zone (OperationDenied.NoStock, status 403)`, "CapacityExhausted"},
+		{"alibaba", `create failed: ClusterProviderConfig "default": QuotaExceeded: cannot create the instance: The maximum number of Pay-As-You-Go instances is exceeded (QuotaExceed.AfterpayInstance, status 400)`, "QuotaExceeded"},
+		{"alibaba", `create failed: ClusterProviderConfig "default": InvalidRequest: cannot create the instance: The specified KeyPairName does not exist in our records (InvalidKeyPairName.NotFound, status 404)`, "InvalidRequest"},
+		{"alibaba", `observe failed: ClusterProviderConfig "default": PermissionDenied: cannot list instances: User not authorized to operate on the specified resource, or this API doesn't support RAM (Forbidden.RAM, status 403)`, "PermissionDenied"},
+		{"alibaba", `connect failed: ClusterProviderConfig "default": credentials: accessKeySecret: must not be empty`, "PermissionDenied"},
+		{"alibaba", `observe failed: ClusterProviderConfig "default": Throttled: cannot list instances: Request was denied due to user flow control (Throttling.User, status 400)`, "Throttled"},
+		{"alibaba", `create failed: ClusterProviderConfig "default": Transient: cannot create the instance: unexpected EOF`, "Transient"},
 		{"proxmox", `create failed: ClusterProviderConfig "default": InvalidRequest: cannot clone template "t" to VMID 100 on node pve1: pool 'x' does not exist (status 500)`, "InvalidRequest"},
 		{"proxmox", `observe failed: ClusterProviderConfig "default": CapacityExhausted: the task qmclone failed: no space left on device`, "CapacityExhausted"},
 		{"proxmox", `connect failed: ClusterProviderConfig "default": credentials: tokenID: must be like "drover@pve!drover"`, "PermissionDenied"},

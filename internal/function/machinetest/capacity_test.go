@@ -42,7 +42,11 @@ func TestTheCapacityOfNodesIsThatOfTheInstanceType(t *testing.T) {
 			"so1_5-2vcpu-16gb": "2 16Gi amd64", "gpu-h100x1-80gb": "", "": "",
 		}},
 		"hcloud": {"serverType", map[string]string{"cpx31": "4 8Gi amd64", "cax21": "4 8Gi arm64", "ccx63": "48 192Gi amd64", "cx99": "", "": ""}},
-		"local":  {"size", map[string]string{"small": "1 2Gi ", "medium": "2 4Gi ", "large": "4 16Gi ", "huge": ""}},
+		"alibaba": {"instanceType", map[string]string{
+			"ecs.g7.xlarge": "4 16Gi amd64", "ecs.c7.large": "2 4Gi amd64", "ecs.r8i.16xlarge": "64 512Gi amd64", "ecs.g8y.2xlarge": "8 32Gi arm64", "ecs.c6.3xlarge": "12 24Gi amd64",
+			"ecs.g7ne.4xlarge": "16 64Gi amd64", "ecs.g6.26xlarge": "", "ecs.gn7i-c8g1.2xlarge": "", "ecs.hfc7.large": "", "ecs.u1-c1m2.large": "", "": "",
+		}},
+		"local": {"size", map[string]string{"small": "1 2Gi ", "medium": "2 4Gi ", "large": "4 16Gi ", "huge": ""}},
 	} {
 		b := bindingOf(t, provider)
 		for name, want := range types.of {

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	alibabav1alpha1 "github.com/drover-dev/drover/apis/alibaba/v1alpha1"
 	awsv1alpha1 "github.com/drover-dev/drover/apis/aws/v1alpha1"
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
@@ -23,6 +24,7 @@ import (
 
 // kinds of the files that users copy and of those in the package.
 var kinds = map[string]func() any{
+	"alibaba.drover.dev/v1alpha1 ClusterProviderConfig":   func() any { return &alibabav1alpha1.ClusterProviderConfig{} },
 	"aws.drover.dev/v1alpha1 ClusterProviderConfig":       func() any { return &awsv1alpha1.ClusterProviderConfig{} },
 	"cluster.drover.dev/v1alpha1 ClusterProviderConfig":   func() any { return &clusterv1alpha1.ClusterProviderConfig{} },
 	"hcloud.drover.dev/v1alpha1 ClusterProviderConfig":    func() any { return &hcloudv1alpha1.ClusterProviderConfig{} },
