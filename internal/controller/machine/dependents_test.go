@@ -16,10 +16,11 @@ import (
 
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/finalizer"
+	"github.com/drover-dev/drover/internal/plan"
 )
 
-// attachment is a companion that depends on the VM.
-func attachment() *unstructured.Unstructured {
+// diskAttachment is a companion that depends on the VM.
+func diskAttachment() *unstructured.Unstructured {
 	a := card()
 	a.SetName("v-attachment")
 	a.SetAnnotations(map[string]string{
@@ -28,7 +29,7 @@ func attachment() *unstructured.Unstructured {
 	return a
 }
 
-func (w *world) attachment() *unstructured.Unstructured {
+func (w *world) diskAttachment() *unstructured.Unstructured {
 	w.t.Helper()
 	return w.get(cardKind, "v-attachment")
 }
@@ -49,7 +50,7 @@ func withAttachment() *v1alpha1.Machine {
 
 // TestADeletionGoesFromTheDependentsToTheVMAndToTheCompanions restarts the controller before each step.
 func TestADeletionGoesFromTheDependentsToTheVMAndToTheCompanions(t *testing.T) {
-	w := newWorld(t, withAttachment(), aVM(), card(), attachment(), revision("machine-cloud", 1, withCompanion))
+	w := newWorld(t, withAttachment(), aVM(), card(), diskAttachment(), revision("machine-cloud", 1, withCompanion))
 	step := func(stage v1alpha1.DeletionStage, text string) {
 		t.Helper()
 		w.restart()
@@ -61,8 +62,8 @@ func TestADeletionGoesFromTheDependentsToTheVMAndToTheCompanions(t *testing.T) {
 	}
 	held := func(want ...bool) {
 		t.Helper()
-		for i, o := range []client.Object{w.vm(), w.card(), w.attachment()}[:len(want)] {
-			if isHeldByDrain(o) != want[i] {
+		for i, get := range []func() *unstructured.Unstructured{w.vm, w.card, w.diskAttachment}[:len(want)] {
+			if o := get(); isHeldByDrain(o) != want[i] {
 				t.Fatalf("%s is held: %v, want %v", o.GetName(), !want[i], want[i])
 			}
 		}
@@ -71,7 +72,7 @@ func TestADeletionGoesFromTheDependentsToTheVMAndToTheCompanions(t *testing.T) {
 	held(true, true, false)
 	step(v1alpha1.DeletionDeletingDependents, "v-attachment")
 	held(true, true, false)
-	w.gone(w.attachment())
+	w.gone(w.diskAttachment())
 	step(v1alpha1.DeletionDeletingVM, "the VM is deleted")
 	held(false, true)
 	w.gone(w.vm())
@@ -88,7 +89,7 @@ func TestADeletionGoesFromTheDependentsToTheVMAndToTheCompanions(t *testing.T) {
 }
 
 func TestADependentThatHangsHoldsItsVMFiveMinutesAndItsMachineUntilItIsGone(t *testing.T) {
-	w := newWorld(t, withAttachment(), aVM(), card(), attachment(), revision("machine-cloud", 1, withCompanion))
+	w := newWorld(t, withAttachment(), aVM(), card(), diskAttachment(), revision("machine-cloud", 1, withCompanion))
 	w.step()
 	w.now = w.now.Add(dependentsTimeout - 1)
 	w.step()
@@ -111,7 +112,7 @@ func TestADependentThatHangsHoldsItsVMFiveMinutesAndItsMachineUntilItIsGone(t *t
 	if !isHeldByDrain(w.card()) || !slices.Contains(w.machine().GetFinalizers(), v1alpha1.FinalizerTerminator) {
 		t.Error("the attachment still exists: neither the card nor the Machine may go")
 	}
-	w.gone(w.attachment())
+	w.gone(w.diskAttachment())
 	w.step()
 	if isHeldByDrain(w.card()) {
 		t.Error("the card is held when the attachment is gone")
@@ -129,6 +130,7 @@ func composing(t *testing.T, roles ...string) func(context.Context, *fnRequest) 
 			meta["name"] = "v"
 			if v1alpha1.IsCompanion(role) {
 				resource["apiVersion"], resource["kind"] = cardKind.ToAPIVersionAndKind()
+				meta["finalizers"] = []any{v1alpha1.FinalizerDrain, plan.FinalizerManaged}
 				meta["name"], meta["annotations"] = "v-attachment", map[string]any{v1alpha1.AnnotationOrder: "1", v1alpha1.AnnotationAfterVM: "true"}
 			}
 			resources[role] = resource
@@ -140,25 +142,25 @@ func composing(t *testing.T, roles ...string) func(context.Context, *fnRequest) 
 func TestADependentThatAUserDeletesIsReleasedAndMadeAgain(t *testing.T) {
 	alive := withAttachment()
 	alive.DeletionTimestamp = nil
-	w := newWorld(t, alive, aVM(), attachment(), revision("machine-cloud", 1, withCompanion))
+	w := newWorld(t, alive, aVM(), diskAttachment(), revision("machine-cloud", 1, withCompanion))
 	w.script = composing(t, v1alpha1.ResourceVM, v1alpha1.ResourceCompanionPrefix+"attachment")
 	w.step()
-	if !isHeldByDrain(w.attachment()) {
+	if !isHeldByDrain(w.diskAttachment()) {
 		t.Fatal("it is released although no user deleted it")
 	}
-	if err := w.client.Delete(t.Context(), w.attachment()); err != nil {
+	if err := w.client.Delete(t.Context(), w.diskAttachment()); err != nil {
 		t.Fatal(err)
 	}
 	w.restart()
 	w.step()
-	if isHeldByDrain(w.attachment()) {
+	if isHeldByDrain(w.diskAttachment()) {
 		t.Fatal("its provider may not delete it")
 	}
-	before := w.attachment().GetUID()
-	w.gone(w.attachment())
+	before := w.diskAttachment().GetUID()
+	w.gone(w.diskAttachment())
 	w.restart()
 	w.step()
-	if again := w.attachment(); again.GetUID() == before || again.GetDeletionTimestamp() != nil {
+	if again := w.diskAttachment(); again.GetUID() == before || again.GetDeletionTimestamp() != nil {
 		t.Error("it is not made again")
 	}
 	if !isHeldByDrain(w.vm()) {
@@ -170,7 +172,7 @@ func TestADependentThatAUserDeletesIsReleasedAndMadeAgain(t *testing.T) {
 // and a garbage collector that was faster.
 func TestADependentOfADeletedMachineStaysUntilTheDrain(t *testing.T) {
 	deleted := withAttachment()
-	a := attachment()
+	a := diskAttachment()
 	at := metav1.Unix(60, 0)
 	a.SetDeletionTimestamp(&at)
 	w := newWorld(t, deleted, aVM(), a, revision("machine-cloud", 1, withCompanion))
@@ -178,7 +180,7 @@ func TestADependentOfADeletedMachineStaysUntilTheDrain(t *testing.T) {
 	w.stale.DeletionTimestamp = nil
 	w.script = composing(t, v1alpha1.ResourceVM, v1alpha1.ResourceCompanionPrefix+"attachment")
 	_ = w.reconcile()
-	if !isHeldByDrain(w.attachment()) {
+	if !isHeldByDrain(w.diskAttachment()) {
 		t.Error("it is released before the Node is drained")
 	}
 }
@@ -214,18 +216,18 @@ func TestAnOptionalCompanionThatTheStatusForgotIsDeleted(t *testing.T) {
 	m.Status.CompositionRevision = "machine-cloud-1"
 	v := aVM()
 	annotate(v, v1alpha1.AnnotationCompanions, "attachment")
-	w := newWorld(t, m, v, attachment(), revision("machine-cloud", 1, withOptional))
+	w := newWorld(t, m, v, diskAttachment(), revision("machine-cloud", 1, withOptional))
 	w.step()
-	if isHeldByDrain(w.attachment()) || !isHeldByDrain(w.vm()) {
-		t.Errorf("the attachment is held: %v, the VM is held: %v", isHeldByDrain(w.attachment()), isHeldByDrain(w.vm()))
+	if isHeldByDrain(w.diskAttachment()) || !isHeldByDrain(w.vm()) {
+		t.Errorf("the attachment is held: %v, the VM is held: %v", isHeldByDrain(w.diskAttachment()), isHeldByDrain(w.vm()))
 	}
 }
 
 // TestAnOptionalCompanionOfARestoredMachineIsTakenOver by the annotation of its VM.
 func TestAnOptionalCompanionOfARestoredMachineIsTakenOver(t *testing.T) {
-	m := aMachine(false)
-	m.Status = v1alpha1.MachineStatus{CompositionRevision: "machine-cloud-1"}
-	v, a := aVM(), attachment()
+	m := aMachine(false, v1alpha1.FinalizerTerminator)
+	m.Spec.Version, m.Status = "v1.35.4", v1alpha1.MachineStatus{}
+	v, a := aVM(), diskAttachment()
 	for _, o := range []*unstructured.Unstructured{v, a} {
 		o.SetOwnerReferences(nil)
 	}
@@ -235,10 +237,10 @@ func TestAnOptionalCompanionOfARestoredMachineIsTakenOver(t *testing.T) {
 	} {
 		annotate(v, key, value)
 	}
-	w := newWorld(t, m, v, a, revision("machine-cloud", 1, withOptional))
-	w.script = composing(t, v1alpha1.ResourceVM)
-	w.step()
-	for _, o := range []*unstructured.Unstructured{w.vm(), w.attachment()} {
+	w := newWorld(t, m, aClass(), v, a, revision("machine-cloud", 1, withOptional))
+	w.script = drover(t)
+	w.steps(3)
+	for _, o := range []*unstructured.Unstructured{w.vm(), w.diskAttachment()} {
 		if !metav1.IsControlledBy(o, w.machine()) {
 			t.Errorf("%s is not taken over", o.GetName())
 		}

@@ -112,7 +112,7 @@ func TestPhase(t *testing.T) {
 		},
 		"FailsIfItsVMIsNotCompleteInTime": {
 			late, Observed{Machine: machine(phaseIs("Joining")), VM: awaiting, WorkerNode: readyNode()},
-			want{Phase: "Failed", Failure: "JoinTimeout", Message: "the VM was not complete within 20m0s: no disk left", NodeReady: "NodeReady", InfraReady: "QuotaExceeded", Valid: "Valid", Events: []string{"JoinTimeout"}, CallAgain: plan.AtRest},
+			want{Phase: "Failed", Failure: "JoinTimeout", Message: "the VM was not complete within 20m0s: no disk left; last milestone: NodeReady", NodeReady: "NodeReady", InfraReady: "QuotaExceeded", Valid: "Valid", Events: []string{"JoinTimeout"}, CallAgain: plan.AtRest},
 		},
 		"JoinsUntilItsNodeIsReady": {
 			soon, Observed{Machine: machine(phaseIs("Joining")), VM: running, WorkerNode: workerNodeThat("m", "False")},

@@ -346,6 +346,7 @@ func TestACompanionAfterTheVMIsPinnedWhenItIsReadyAndStaysSo(t *testing.T) {
 		t.Errorf("when it is ready no more: policies %v", got)
 	}
 	observes("attachment", o, a, nil, isReady)
+	o.Machine.Status.ProviderID = "test:///1"
 	if got := policies(Plan(nil, &plan.Problem{Reason: "Any"}, o)); !cmp.Equal(got, []string{"Observe", "Delete"}) {
 		t.Errorf("without a binding: policies %v", got)
 	}
