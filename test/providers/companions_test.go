@@ -134,6 +134,39 @@ func TestADataDiskOfAzureIsAttachedToTheVM(t *testing.T) {
 	}
 }
 
+// TestAClassIsNeededUntilTheDiskIsAttached deletes the class when the VM exists, and again when its disk
+// is attached.
+func TestAClassIsNeededUntilTheDiskIsAttached(t *testing.T) {
+	p := newPlane(t, "azure", "")
+	rendered(t, p)
+	all := p.Others
+	p.Others = all[1:] // The class is the first one.
+	vmIsThere(t, p, "azure")
+	p.Reconcile()
+	if valid := conditionOf(p, "Valid"); valid["reason"] != "ClassNotFound" || p.Composed["companion-datadiskattachment"] != nil || p.Composed["vm"] == nil {
+		t.Fatalf("without the class: composed %s, Valid is %v", composed(p), valid)
+	}
+	p.Others = all
+	p.Reconcile()
+	attachment := p.Composed["companion-datadiskattachment"]
+	if valid := conditionOf(p, "Valid"); attachment == nil || valid["status"] != "True" {
+		t.Fatalf("with the class: composed %s, Valid is %v", composed(p), valid)
+	}
+	companionIsReady(t, attachment)
+	p.Others = all[1:]
+	p.Reconcile()
+	if valid := conditionOf(p, "Valid"); valid["status"] != "True" {
+		t.Errorf("when the disk is attached, Valid is %v", valid)
+	}
+	// A user deletes the attachment of a Machine whose class is there.
+	p.Others = all
+	delete(p.Composed, "companion-datadiskattachment")
+	p.Reconcile()
+	if got := forProviderOf(p, "companion-datadiskattachment", "managedDiskId"); !strings.HasSuffix(got, "-datadisk") {
+		t.Errorf("it is made again with the disk %q", got)
+	}
+}
+
 // TestAVMOfAWSGetsItsAddressAndItsPlaceInATargetGroup has a class of the example with both companions.
 func TestAVMOfAWSGetsItsAddressAndItsPlaceInATargetGroup(t *testing.T) {
 	p := newPlane(t, "aws", "", func(class *unstructured.Unstructured) {
