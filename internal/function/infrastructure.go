@@ -57,7 +57,7 @@ func runInfrastructure(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFu
 	case o.VM == nil || !o.Begun():
 		invalid, complete = lookUp(req, rsp, b, &o)
 	default:
-		complete = lookUpForgotten(req, rsp, b, &o)
+		invalid, complete = lookUpBegun(req, rsp, b, &o)
 	}
 	if !complete {
 		return rsp.RunFunctionResponse, nil
@@ -91,7 +91,7 @@ func lookUp(req *fnv1.RunFunctionRequest, rsp step.Response, b *vm.Binding, o *v
 	o.Installation, o.InstallationProblem = installation, unknown
 
 	// Requiring a VM of a kind that does not exist is an error of the whole pipeline.
-	if problem, complete := requireSchemas(req, rsp, b, o); problem != nil || !complete {
+	if problem, complete := requireSchemas(req, rsp, b.VM, b.CompanionsOf(o.Class), o); problem != nil || !complete {
 		return problem, complete
 	}
 	complete = true
@@ -103,6 +103,23 @@ func lookUp(req *fnv1.RunFunctionRequest, rsp step.Response, b *vm.Binding, o *v
 		complete = lookForCompanion(req, rsp, c, o) && complete
 	}
 	return nil, complete
+}
+
+// lookUpBegun requires the objects that are needed for a VM that exists or may exist: companions that
+// the Machine no longer refers to and, as long as a companion that depends on the VM was not created,
+// its class and its schema. It returns false while Crossplane has not looked for all of them yet.
+func lookUpBegun(req *fnv1.RunFunctionRequest, rsp step.Response, b *vm.Binding, o *vm.Observed) (invalid *plan.Problem, complete bool) {
+	complete = lookUpForgotten(req, rsp, b, o)
+	lacking := b.LackingDependents(*o)
+	if len(lacking) == 0 {
+		return nil, complete
+	}
+	class, problem, looked := rsp.Class(req, o.Machine, "spec.classRef.name")
+	installation, unknown, looked2 := rsp.Installation(req)
+	o.Class, o.ClassProblem = class, problem
+	o.Installation, o.InstallationProblem = installation, unknown
+	missing, looked3 := requireCompanionSchemas(req, rsp, lacking, o)
+	return missing, complete && looked && looked2 && looked3
 }
 
 // lookUpForgotten looks for further companions of a VM that exists: a companion without a reference
@@ -152,36 +169,54 @@ func lookFor(req *fnv1.RunFunctionRequest, rsp step.Response, requirement string
 
 // requireSchemas requires the schemas of the VM's kind and of the kinds of its companions, if
 // Crossplane supports that. It returns false while Crossplane has not looked for them yet.
-func requireSchemas(req *fnv1.RunFunctionRequest, rsp step.Response, b *vm.Binding, o *vm.Observed) (missing *plan.Problem, complete bool) {
-	if !request.HasCapability(req, fnv1.Capability_CAPABILITY_REQUIRED_SCHEMAS) {
-		return nil, true
+func requireSchemas(req *fnv1.RunFunctionRequest, rsp step.Response, t vm.Template, companions []vm.Companion, o *vm.Observed) (missing *plan.Problem, complete bool) {
+	validator, missing, complete := requireSchema(req, rsp, requirementSchema, t)
+	o.Validator = validator
+	another, looked := requireCompanionSchemas(req, rsp, companions, o)
+	if missing == nil {
+		missing = another
 	}
-	complete = true
-	o.Validators = map[string]*vm.Validator{}
-	one := func(requirement string, t vm.Template) *vm.Validator {
-		apiVersion, kind := t.GVK.ToAPIVersionAndKind()
-		response.RequireSchema(rsp.RunFunctionResponse, requirement, apiVersion, kind)
-		schema, looked := request.GetRequiredSchema(req, requirement)
-		switch {
-		case !looked:
-			complete = false
-		case schema == nil && missing == nil:
-			missing = t.NotInstalled()
-		case schema != nil:
-			// A schema that cannot be parsed is left to the API server.
-			v, _ := validatorOf(schema)
-			return v
+	if !complete || !looked {
+		return nil, false
+	}
+	return missing, true
+}
+
+// requireCompanionSchemas is requireSchemas for companions only.
+func requireCompanionSchemas(req *fnv1.RunFunctionRequest, rsp step.Response, companions []vm.Companion, o *vm.Observed) (missing *plan.Problem, complete bool) {
+	o.Validators, complete = map[string]*vm.Validator{}, true
+	for _, c := range companions {
+		validator, problem, looked := requireSchema(req, rsp, c.Name+suffixSchema, c.Template)
+		o.Validators[c.Name] = validator
+		complete = complete && looked
+		if missing == nil {
+			missing = problem
 		}
-		return nil
-	}
-	o.Validator = one(requirementSchema, b.VM)
-	for _, c := range b.CompanionsOf(o.Class) {
-		o.Validators[c.Name] = one(c.Name+suffixSchema, c.Template)
 	}
 	if !complete {
 		return nil, false
 	}
 	return missing, true
+}
+
+// requireSchema requires the schema of a kind, if Crossplane supports that. The validator is nil if
+// there is no schema. The last result is false while Crossplane has not looked for it yet.
+func requireSchema(req *fnv1.RunFunctionRequest, rsp step.Response, requirement string, t vm.Template) (*vm.Validator, *plan.Problem, bool) {
+	if !request.HasCapability(req, fnv1.Capability_CAPABILITY_REQUIRED_SCHEMAS) {
+		return nil, nil, true
+	}
+	apiVersion, kind := t.GVK.ToAPIVersionAndKind()
+	response.RequireSchema(rsp.RunFunctionResponse, requirement, apiVersion, kind)
+	schema, looked := request.GetRequiredSchema(req, requirement)
+	switch {
+	case !looked:
+		return nil, nil, false
+	case schema == nil:
+		return nil, t.NotInstalled(), true
+	}
+	// A schema that cannot be parsed is left to the API server.
+	v, _ := validatorOf(schema)
+	return v, nil, true
 }
 
 // hasKind reports whether the API server has a kind. Without the capability, it is assumed to have
@@ -266,7 +301,7 @@ func checkClass(req *fnv1.RunFunctionRequest, rsp step.Response, composition pla
 	}
 	// Schemas are required in the same call as the profile: each further call repeats all
 	// requirements in its request, and Crossplane makes at most six.
-	if problem, complete := requireSchemas(req, rsp, b, &o); problem != nil || !complete || !looked {
+	if problem, complete := requireSchemas(req, rsp, b.VM, b.CompanionsOf(class), &o); problem != nil || !complete || !looked {
 		return problem, complete && looked
 	}
 	if problem := vm.Check(b, o); problem != nil {

@@ -186,6 +186,10 @@ type VM struct {
 	Addresses []workernode.Address `json:"addresses,omitempty"`
 	// Console of the VM, nil if its provider does not report one.
 	Console *Console `json:"console,omitempty"`
+	// AwaitsCompanion means that the VM exists, and that the Machine must not run yet, because a
+	// companion that depends on the VM is not ready. The Message names it. It is false for a
+	// Machine that has run.
+	AwaitsCompanion bool `json:"awaitsCompanion,omitempty"`
 	// ErrorCode and Message of the provider's last error, if it is in error.
 	ErrorCode string `json:"errorCode,omitempty"`
 	Message   string `json:"message,omitempty"`

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -28,10 +29,27 @@ func CreationBegan(vm Object) bool {
 	return false
 }
 
+// IsAfterVM reports whether a companion depends on the VM of its Machine.
+func IsAfterVM(companion metav1.Object) bool {
+	return companion.GetAnnotations()[machinev1alpha1.AnnotationAfterVM] == "true"
+}
+
+// HasRun reports whether a Machine had a healthy Node at any time, by its last status.
+func HasRun(s machinev1alpha1.MachineStatus) bool {
+	switch s.Phase {
+	case machinev1alpha1.MachineRunning, machinev1alpha1.MachineUpdating, machinev1alpha1.MachineUnknown:
+		return true
+	case machinev1alpha1.MachineFailed:
+		return s.FailureReason == machinev1alpha1.FailureNodeUnhealthy
+	default:
+		return false
+	}
+}
+
 // AnnotationsOfVM returns the annotations that Drover sets on a VM resource or a companion.
 func AnnotationsOfVM() []string {
 	return []string{
-		machinev1alpha1.AnnotationOrder, machinev1alpha1.AnnotationCompanions,
+		machinev1alpha1.AnnotationOrder, machinev1alpha1.AnnotationAfterVM, machinev1alpha1.AnnotationCompanions,
 		machinev1alpha1.AnnotationMachineUID, machinev1alpha1.AnnotationNodeName, machinev1alpha1.AnnotationInstallation,
 		meta.AnnotationKeyPollInterval, meta.AnnotationKeyReconcileRequestedAt,
 	}

@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"sync"
@@ -144,7 +145,12 @@ func (a *simulatedAccount) secret() *corev1.Secret {
 
 func (a *simulatedAccount) Class(t *testing.T) *machinev1alpha1.MachineClass {
 	t.Helper()
-	return classOf(t, a.fleet, a.Description.Class, machinev1alpha1.VMProviderConfigReference{Kind: a.Description.ProviderConfig.Kind, Name: a.fleet.Namespace})
+	class := classOf(t, a.fleet, a.Description.Class, machinev1alpha1.VMProviderConfigReference{Kind: a.Description.ProviderConfig.Kind, Name: a.fleet.Namespace})
+	if class.Spec.Companions == nil {
+		class.Spec.Companions = map[string]machinev1alpha1.Companion{}
+	}
+	maps.Copy(class.Spec.Companions, a.Companions)
+	return class
 }
 
 func (a *simulatedAccount) VMKind() schema.GroupVersionKind { return a.VM().GroupVersionKind() }

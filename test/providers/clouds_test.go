@@ -56,6 +56,12 @@ var companionCRDs = map[string][]string{
 		"network.azure.m.upbound.io_publicips.yaml",
 		"network.azure.m.upbound.io_networkinterfaces.yaml",
 		"network.azure.m.upbound.io_networkinterfacesecuritygroupassociations.yaml",
+		"compute.azure.m.upbound.io_manageddisks.yaml",
+		"compute.azure.m.upbound.io_virtualmachinedatadiskattachments.yaml",
+	},
+	"aws": {
+		"ec2.aws.m.upbound.io_eips.yaml",
+		"elbv2.aws.m.upbound.io_lbtargetgroupattachments.yaml",
 	},
 }
 

@@ -13,14 +13,21 @@ import (
 	"github.com/drover-dev/drover/internal/gzipb64"
 )
 
-const azureGroup = "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/production-nodes/providers/Microsoft.Network/"
+const (
+	azureGroup   = "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/production-nodes/providers/Microsoft.Network/"
+	azureCompute = "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/production-nodes/providers/Microsoft.Compute/"
+)
 
-// companionIsReady sets the status that provider-azure writes for a companion that it created.
+// companionIsReady sets the status that the provider writes for a companion that it created.
 func companionIsReady(t *testing.T, c *unstructured.Unstructured) {
 	t.Helper()
 	says := map[string]string{
-		"PublicIP":         fmt.Sprintf("{id: %spublicIPAddresses/%s, ipAddress: 203.0.113.7}", azureGroup, c.GetName()),
-		"NetworkInterface": fmt.Sprintf(`{id: %snetworkInterfaces/%s, privateIpAddresses: [10.0.0.7, "fd00::7"]}`, azureGroup, c.GetName()),
+		"PublicIP":                         fmt.Sprintf("{id: %spublicIPAddresses/%s, ipAddress: 203.0.113.7}", azureGroup, c.GetName()),
+		"NetworkInterface":                 fmt.Sprintf(`{id: %snetworkInterfaces/%s, privateIpAddresses: [10.0.0.7, "fd00::7"]}`, azureGroup, c.GetName()),
+		"ManagedDisk":                      fmt.Sprintf("{id: %sdisks/%s}", azureCompute, c.GetName()),
+		"VirtualMachineDataDiskAttachment": fmt.Sprintf("{id: %svirtualMachines/x/dataDisks/%s}", azureCompute, c.GetName()),
+		"EIP":                              "{id: eipalloc-1, allocationId: eipalloc-1, publicIp: 203.0.113.9}",
+		"LBTargetGroupAttachment":          "{id: workers-1}",
 		"NetworkInterfaceSecurityGroupAssociation": fmt.Sprintf("{id: %snetworkInterfaces/x|%snetworkSecurityGroups/nodes}", azureGroup, azureGroup),
 	}[c.GetKind()]
 	if says == "" {
@@ -43,7 +50,10 @@ func merged(m map[string]string, key, value string) map[string]string {
 // composed returns the kinds of a plane's VM and companions.
 func composed(p *machinetest.Plane) string {
 	var out []string
-	for _, name := range []string{"companion-publicip", "companion-nic", "companion-securitygroup", machinev1alpha1.ResourceVM} {
+	for _, name := range []string{
+		"companion-publicip", "companion-nic", "companion-securitygroup", "companion-datadisk", machinev1alpha1.ResourceVM,
+		"companion-datadiskattachment", "companion-elasticip", "companion-targetgroup",
+	} {
 		if p.Composed[name] != nil {
 			out = append(out, p.Composed[name].GetKind())
 		}
@@ -55,7 +65,7 @@ func TestAVMOfAzureComesAfterWhatItNeeds(t *testing.T) {
 	p := newPlane(t, "azure", "")
 	p.Reconcile()
 	p.Reconcile()
-	want := []string{"PublicIP", "NetworkInterface", "NetworkInterfaceSecurityGroupAssociation", "LinuxVirtualMachine"}
+	want := []string{"PublicIP", "NetworkInterface", "NetworkInterfaceSecurityGroupAssociation", "ManagedDisk", "LinuxVirtualMachine"}
 	for i := range want {
 		if got := composed(p); got != strings.Join(want[:i+1], " ") {
 			t.Fatalf("step %d: composed %s", i, got)
@@ -80,10 +90,121 @@ func TestAVMOfAzureComesAfterWhatItNeeds(t *testing.T) {
 	}
 }
 
+// vmIsThere sets the status that the provider writes for a VM that runs.
+func vmIsThere(t *testing.T, p *machinetest.Plane, cloud string) {
+	t.Helper()
+	vm := p.Composed[machinev1alpha1.ResourceVM]
+	vm.SetAnnotations(merged(vm.GetAnnotations(), "crossplane.io/external-name", vm.GetName()))
+	tells(t, p, vm, observed[cloud].atProvider)
+}
+
+// forProviderOf returns a field of a composed resource as a text.
+func forProviderOf(p *machinetest.Plane, resource, field string) string {
+	if p.Composed[resource] == nil {
+		return "no " + resource
+	}
+	s, _, _ := unstructured.NestedString(p.Composed[resource].Object, "spec", "forProvider", field)
+	return s
+}
+
+func TestADataDiskOfAzureIsAttachedToTheVM(t *testing.T) {
+	p := newPlane(t, "azure", "westeurope-2")
+	vm := rendered(t, p)
+	if zone, want := forProviderOf(p, "companion-datadisk", "zone"), forProviderOf(p, "vm", "zone"); zone != "2" || want != "2" {
+		t.Errorf("the disk is in zone %q, the VM in zone %q", zone, want)
+	}
+	if p.Composed["companion-datadiskattachment"] != nil {
+		t.Fatal("the disk is attached before there is a VM")
+	}
+	vmIsThere(t, p, "azure")
+	p.Reconcile()
+	disk := azureCompute + "disks/" + vm.GetName() + "-datadisk"
+	id, _, _ := unstructured.NestedString(vm.Object, "status", "atProvider", "id")
+	if d, v := forProviderOf(p, "companion-datadiskattachment", "managedDiskId"), forProviderOf(p, "companion-datadiskattachment", "virtualMachineId"); d != disk || v != id || id == "" {
+		t.Errorf("disk %q is attached to %q, want %q and %q", d, v, disk, id)
+	}
+	golden(t, "azure-companion-datadiskattachment", withoutUserData(p.Composed["companion-datadiskattachment"]))
+	if got := status(p, "lastOperation", "description"); !strings.Contains(got, "waiting for VirtualMachineDataDiskAttachment "+vm.GetName()+"-datadiskattachment") {
+		t.Errorf("the Machine waits for %q", got)
+	}
+	companionIsReady(t, p.Composed["companion-datadiskattachment"])
+	p.Reconcile()
+	if got := status(p, "lastOperation", "description"); strings.Contains(got, "DataDiskAttachment") {
+		t.Errorf("when the disk is attached, the Machine waits for %q", got)
+	}
+}
+
+// TestAClassIsNeededUntilTheDiskIsAttached deletes the class when the VM exists, and again when its disk
+// is attached.
+func TestAClassIsNeededUntilTheDiskIsAttached(t *testing.T) {
+	p := newPlane(t, "azure", "")
+	rendered(t, p)
+	all := p.Others
+	p.Others = all[1:] // The class is the first one.
+	vmIsThere(t, p, "azure")
+	p.Reconcile()
+	if valid := conditionOf(p, "Valid"); valid["reason"] != "ClassNotFound" || p.Composed["companion-datadiskattachment"] != nil || p.Composed["vm"] == nil {
+		t.Fatalf("without the class: composed %s, Valid is %v", composed(p), valid)
+	}
+	p.Others = all
+	p.Reconcile()
+	attachment := p.Composed["companion-datadiskattachment"]
+	if valid := conditionOf(p, "Valid"); attachment == nil || valid["status"] != "True" {
+		t.Fatalf("with the class: composed %s, Valid is %v", composed(p), valid)
+	}
+	companionIsReady(t, attachment)
+	p.Others = all[1:]
+	p.Reconcile()
+	if valid := conditionOf(p, "Valid"); valid["status"] != "True" {
+		t.Errorf("when the disk is attached, Valid is %v", valid)
+	}
+	// A user deletes the attachment of a Machine whose class is there.
+	p.Others = all
+	delete(p.Composed, "companion-datadiskattachment")
+	p.Reconcile()
+	if got := forProviderOf(p, "companion-datadiskattachment", "managedDiskId"); !strings.HasSuffix(got, "-datadisk") {
+		t.Errorf("it is made again with the disk %q", got)
+	}
+}
+
+// TestAVMOfAWSGetsItsAddressAndItsPlaceInATargetGroup has a class of the example with both companions.
+func TestAVMOfAWSGetsItsAddressAndItsPlaceInATargetGroup(t *testing.T) {
+	p := newPlane(t, "aws", "", func(class *unstructured.Unstructured) {
+		machinetest.Set(class, map[string]any{
+			"elasticip":   map[string]any{"forProvider": map[string]any{"domain": "vpc", "publicIpv4Pool": "ipv4pool-ec2-1"}},
+			"targetgroup": map[string]any{"forProvider": map[string]any{"targetGroupArn": "arn:workers", "port": int64(443)}},
+		}, "spec", "companions")
+	})
+	rendered(t, p)
+	if got := composed(p); got != "Instance" {
+		t.Fatalf("composed %s before there is a VM", got)
+	}
+	vmIsThere(t, p, "aws")
+	p.Reconcile()
+	if got := composed(p); got != "Instance EIP" {
+		t.Fatalf("composed %s", got)
+	}
+	companionIsReady(t, p.Composed["companion-elasticip"])
+	p.Reconcile()
+	id, _, _ := unstructured.NestedString(p.Composed["vm"].Object, "status", "atProvider", "id")
+	for resource, field := range map[string]string{"companion-elasticip": "instance", "companion-targetgroup": "targetId"} {
+		if got := forProviderOf(p, resource, field); got != id || id == "" {
+			t.Errorf("%s is of VM %q, want %q", resource, got, id)
+		}
+		golden(t, "aws-"+resource, withoutUserData(p.Composed[resource]))
+	}
+	b, _ := json.Marshal(p.Machine.Object["status"])
+	if !strings.Contains(string(b), "203.0.113.9") {
+		t.Errorf("the Elastic IP address is not one of the Machine: %s", b)
+	}
+}
+
 func TestAClassWithoutPublicAddressHasNone(t *testing.T) {
 	p := newPlane(t, "azure", "")
 	unstructured.RemoveNestedField(p.Others[0].Object, "spec", "companions", "publicip")
-	unstructured.RemoveNestedField(p.Others[0].Object, "spec", "companions", "securitygroup")
+	for _, name := range []string{"securitygroup", "datadisk", "datadiskattachment"} {
+		unstructured.RemoveNestedField(p.Others[0].Object, "spec", "companions", name)
+	}
 	rendered(t, p)
 	if got := composed(p); got != "NetworkInterface LinuxVirtualMachine" {
 		t.Errorf("composed %s", got)
@@ -105,8 +226,14 @@ func TestAWrongFieldOfANetworkInterfaceIsRefusedBeforeThereIsAnything(t *testing
 		"AnotherType": {func(c map[string]any) {
 			c["nic"].(map[string]any)["forProvider"].(map[string]any)["ipConfiguration"].([]any)[0].(map[string]any)["primary"] = "yes"
 		}, "companions.nic.forProvider.ipConfiguration[0].primary: Invalid value"},
-		"ACompanionThatThereIsNot": {func(c map[string]any) { c["disk"] = map[string]any{} }, `companions.disk: VMs of provider \"azure\" have no such companion: they may have publicip, nic, securitygroup`},
-		"NoneThatIsRequired":       {func(c map[string]any) { delete(c, "nic"); delete(c, "publicip") }, "companions.nic: spec.forProvider.ipConfiguration is a required parameter"},
+		"ACompanionThatThereIsNot": {func(c map[string]any) { c["disk"] = map[string]any{} }, `companions.disk: VMs of provider \"azure\" have no such companion: they may have publicip, nic, securitygroup, datadisk, datadiskattachment`},
+		"AnUnknownFieldOfOneAfterTheVM": {func(c map[string]any) {
+			c["datadiskattachment"].(map[string]any)["forProvider"].(map[string]any)["slot"] = 1
+		}, "companions.datadiskattachment.forProvider.slot: unknown field"},
+		"NoneThatIsRequiredOfOneAfterTheVM": {func(c map[string]any) {
+			delete(c["datadiskattachment"].(map[string]any)["forProvider"].(map[string]any), "caching")
+		}, "companions.datadiskattachment: spec.forProvider.caching is a required parameter"},
+		"NoneThatIsRequired": {func(c map[string]any) { delete(c, "nic"); delete(c, "publicip") }, "companions.nic: spec.forProvider.ipConfiguration is a required parameter"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPlane(t, "azure", "")

@@ -258,7 +258,7 @@ func TestAPathThatDoesNotExistIsFound(t *testing.T) {
 		"AKeyOfAMap":                                 {"gcp", "forProvider.metadata.ssh-keys", "", "A map has any key."},
 		"AFieldOfACompanion":                         {"azure", "companions.nic.forProvider.dnsServers", "", "The kind of the companion has the field."},
 		"AFieldThatTheCompanionDoesNotHave":          {"azure", "companions.nic.forProvider.dns", `no field "dns"`, "The kind of the companion has another field."},
-		"ACompanionThatTheCompositionDoesNotHave":    {"azure", "companions.disk.forProvider.diskSizeGb", "no companion disk", "The Composition creates no disks."},
+		"ACompanionThatTheCompositionDoesNotHave":    {"azure", "companions.disk.forProvider.diskSizeGb", "no companion disk", "The companion has another name."},
 		"ACompanionOfAnotherCloud":                   {"aws", "companions.nic.forProvider.dnsServers", "no companion nic", "Only Azure has this companion."},
 		"AFieldOfACompanionOutsideOfItsForProvider":  {"azure", "companions.nic.dnsServers", "below forProvider", "The class validates nothing else."},
 		"AFieldOfTheManifestOfKubeVirt":              {"kubevirt", "forProvider.manifest.spec.template.spec.domain.cpu.cores", "", "KubeVirt has the field."},

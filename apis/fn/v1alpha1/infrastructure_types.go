@@ -19,7 +19,8 @@ import (
 //	             exist, and status is empty until the provider reports one
 //
 // Expressions of companions[].fields may use the same variables. There, name is the name of the
-// companion, and companions has only those before it in the list.
+// companion, and companions has only those before it in the list. Expressions of a companion with
+// afterVM may also use vm, the observed VM resource.
 //
 // Expressions of status may use companions, machine and vm. vm is the observed VM resource, whose
 // metadata, spec and status always exist. They may not use class, because the class may be deleted
@@ -53,7 +54,9 @@ type Infrastructure struct {
 
 	// Companions are resources that each VM needs beside it, such as a network interface of its
 	// own. They are created in their order: each one when all before it are ready, and the VM when
-	// all are. They are deleted in the opposite order, after the VM is deleted.
+	// all without afterVM are. They are deleted in the opposite order, after the VM is deleted.
+	// Those with afterVM come last in the list. They are created after the VM, and deleted before
+	// it.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -128,12 +131,25 @@ type CompanionBinding struct {
 	// +optional
 	Optional bool `json:"optional,omitempty"`
 
+	// AfterVM means that the companion depends on the VM, such as the attachment of a disk. It is
+	// created once the VM resource reports the providerID, and its fields may use vm, the observed
+	// VM resource. A new Machine runs when all of these companions are ready. They are deleted
+	// after the drain and before the VM, which waits at most 5 minutes for that. If a user deletes
+	// one, it is created again from the class. Companions with afterVM must come last in the list.
+	// The default is false.
+	//
+	// Before there is a VM, the fields are evaluated to check the class. Then vm has the desired
+	// spec and an empty status, so that expressions must not require the status.
+	// +optional
+	AfterVM bool `json:"afterVM,omitempty"`
+
 	// Fields that Drover sets.
 	// +optional
 	Fields []FieldBinding `json:"fields,omitempty"`
 
-	// Ready is a CEL expression that is true if the next companions and the VM may be created. It
-	// may use machine and companion, the observed resource. By default the resource must be Ready.
+	// Ready is a CEL expression that is true if the next companions and the VM may be created, or
+	// with afterVM if the companion is complete. It may use machine and companion, the observed
+	// resource. By default the resource must be Ready.
 	// +optional
 	Ready string `json:"ready,omitempty"`
 }

@@ -158,6 +158,10 @@ const (
 	// The last one is deleted first.
 	AnnotationOrder = Group + "/order"
 
+	// AnnotationAfterVM on a companion of a VM is "true" if it depends on the VM, such as the
+	// attachment of a disk. It is deleted before the VM.
+	AnnotationAfterVM = Group + "/after-vm"
+
 	// AnnotationCompanions on a VM are the names of the companions that it was made with,
 	// with commas between them.
 	AnnotationCompanions = Group + "/companions"

@@ -204,7 +204,7 @@ type UpdateStatus struct {
 }
 
 // A DeletionStage is the current part of the deletion of a Machine.
-// +kubebuilder:validation:Enum=Held;WaitingForPreDrainHooks;Draining;DetachingVolumes;DeletingNode;WaitingForPreTerminateHooks;DeletingVM;DeletingCompanions
+// +kubebuilder:validation:Enum=Held;WaitingForPreDrainHooks;Draining;DetachingVolumes;DeletingNode;WaitingForPreTerminateHooks;DeletingDependents;DeletingVM;DeletingCompanions
 type DeletionStage string
 
 // Stages of a deletion, in their order. A stage that takes no time is not reported.
@@ -222,10 +222,13 @@ const (
 	DeletionDeletingNode DeletionStage = "DeletingNode"
 	// DeletionPreTerminateHooks is held by pre-terminate hooks.
 	DeletionPreTerminateHooks DeletionStage = "WaitingForPreTerminateHooks"
+	// DeletionDeletingDependents deletes the companions that depend on the VM, such as the
+	// attachment of a disk. It ends after 5 minutes at the latest.
+	DeletionDeletingDependents DeletionStage = "DeletingDependents"
 	// DeletionDeletingVM deletes the VM.
 	DeletionDeletingVM DeletionStage = "DeletingVM"
 	// DeletionDeletingCompanions deletes the companions of the VM, such as its network
-	// interface.
+	// interface. Companions that depend on the VM and still exist are deleted first.
 	DeletionDeletingCompanions DeletionStage = "DeletingCompanions"
 )
 
@@ -233,7 +236,7 @@ const (
 // deleted, or there was none. A deletion never returns to these stages.
 func (s DeletionStage) IsPastNode() bool {
 	switch s {
-	case DeletionPreTerminateHooks, DeletionDeletingVM, DeletionDeletingCompanions:
+	case DeletionPreTerminateHooks, DeletionDeletingDependents, DeletionDeletingVM, DeletionDeletingCompanions:
 		return true
 	case DeletionHeld, DeletionPreDrainHooks, DeletionDraining, DeletionDetachingVolumes, DeletionDeletingNode:
 	}

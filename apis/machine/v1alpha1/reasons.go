@@ -740,6 +740,12 @@ const (
 	//   - Type: Warning
 	//   - Do: Ask the owner of the hook.
 	EventHookTimeout = "HookTimeout"
+	// EventDependentTimeout reports companions that depend on the VM, were not deleted in time,
+	// and no longer hold the VM. The Machine still waits for them.
+	//   - Kinds: Machine
+	//   - Type: Warning
+	//   - Do: Read the events of the resource that the message names.
+	EventDependentTimeout = "DependentTimeout"
 	// EventVolumeDetachTimeout reports volumes that were not detached in time and are not waited
 	// for.
 	//   - Kinds: Machine

@@ -39,6 +39,7 @@ func TestTheDeletionStagesThatLeftTheNode(t *testing.T) {
 		machinev1alpha1.DeletionDetachingVolumes:   false,
 		machinev1alpha1.DeletionDeletingNode:       false,
 		machinev1alpha1.DeletionPreTerminateHooks:  true,
+		machinev1alpha1.DeletionDeletingDependents: true,
 		machinev1alpha1.DeletionDeletingVM:         true,
 		machinev1alpha1.DeletionDeletingCompanions: true,
 	} {

@@ -16,7 +16,8 @@
 // the Node gets a key that is not recorded yet.
 //
 // The deletion of a Machine (terminate.go) needs neither Composition, class nor target
-// cluster: the Node is drained and deleted first, then the VM, then its companions. Every
+// cluster: the Node is drained and deleted first, then the companions that depend on the VM, then
+// the VM, then the other companions. Every
 // wait has a timeout. The order is kept by FinalizerDrain on the VM and its companions:
 // crossplane-runtime does not delete the external resource of an object that has a
 // finalizer beside its own.

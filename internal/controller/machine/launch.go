@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 
+	xpmeta "github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,6 +24,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/finalizer"
 	"github.com/drover-dev/drover/internal/names"
+	"github.com/drover-dev/drover/internal/plan"
 )
 
 // fieldOwner of what pipelines desire of composed resources.
@@ -61,7 +63,38 @@ func (r *Reconciler) launch(ctx context.Context, f *facts, d decision, isCurrent
 			return fmt.Errorf("cannot apply %s %q (%s): %w", want.GetKind(), want.GetName(), role, err)
 		}
 	}
+	if err := r.releaseDeletedDependents(ctx, f); err != nil {
+		return err
+	}
 	return r.discard(ctx, f, desired)
+}
+
+// releaseDeletedDependents lets the provider delete the companions that depend on the VM and that a user
+// deleted. When they are gone, the pipeline composes them again. The API server must confirm that the Machine is
+// not being deleted: the garbage collector deletes the companions of such a Machine before its Node is drained.
+func (r *Reconciler) releaseDeletedDependents(ctx context.Context, f *facts) error {
+	var errs []error
+	for role, obj := range f.observed {
+		if !isDeletedDependent(role, obj) {
+			continue
+		}
+		if err := r.checkAlive(ctx, f.machine); err != nil {
+			return err
+		}
+		change := release
+		if !isHeld(obj) {
+			change = forget
+		}
+		errs = append(errs, change(ctx, r.client, obj.GroupVersionKind(), obj, r.now()))
+	}
+	return errors.Join(errs...)
+}
+
+// isDeletedDependent reports whether a companion that depends on the VM is being deleted, and its provider needs
+// a permission for that: to delete it, or to forget a creation whose end was not recorded.
+func isDeletedDependent(role string, obj *unstructured.Unstructured) bool {
+	return machinev1alpha1.IsCompanion(role) && plan.IsAfterVM(obj) && obj.GetDeletionTimestamp() != nil &&
+		(isHeld(obj) || xpmeta.ExternalCreateIncomplete(obj))
 }
 
 // isLaunched reports whether launch has nothing to do.
@@ -77,7 +110,7 @@ func (f *facts) isLaunched(d decision) (bool, error) {
 		}
 	}
 	for role, obj := range f.observed {
-		if isDiscarded(desired, role, obj) {
+		if isDiscarded(desired, role, obj) || isDeletedDependent(role, obj) {
 			return false, nil
 		}
 	}

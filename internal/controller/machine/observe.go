@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
@@ -35,7 +36,7 @@ type composed map[string]*unstructured.Unstructured
 // pipeline, whose names are known, and those that the status refers to. Only kinds that a pipeline composes are
 // watched: a status can be forged.
 func (r *Reconciler) observe(ctx context.Context, m *machinev1alpha1.Machine, steps []pipeline.Step) (composed, error) {
-	if err := r.watchKinds(slices.Collect(maps.Values(kindsOf(steps)))); err != nil {
+	if err := r.watchKinds(slices.Collect(maps.Values(expectedKinds(m, steps)))); err != nil {
 		return nil, err
 	}
 	out := composed{}
@@ -59,7 +60,7 @@ func (r *Reconciler) observe(ctx context.Context, m *machinev1alpha1.Machine, st
 // those of the status: a status never replaces a resource that the pipeline names.
 func mayHave(m *machinev1alpha1.Machine, steps []pipeline.Step) []machinev1alpha1.ComposedReference {
 	var out []machinev1alpha1.ComposedReference
-	for role, gvk := range kindsOf(steps) {
+	for role, gvk := range expectedKinds(m, steps) {
 		name := names.OfMachine(m.GetName(), m.GetUID())
 		if machinev1alpha1.IsCompanion(role) {
 			name = names.OfCompanion(m.GetName(), m.GetUID(), role[len(machinev1alpha1.ResourceCompanionPrefix):])
@@ -68,6 +69,48 @@ func mayHave(m *machinev1alpha1.Machine, steps []pipeline.Step) []machinev1alpha
 		out = append(out, machinev1alpha1.ComposedReference{Role: role, APIVersion: apiVersion, Kind: kind, Name: name})
 	}
 	return append(out, m.Status.ResourceRefs...)
+}
+
+// expectedKinds returns the kinds of the resources that a Machine has by its pipeline, by role. Of the optional
+// companions, these are the ones that its status refers to. A kind that no Machine uses may not be installed, and
+// provider-drover may lack the rights for it. If the status lacks a companion, the step infrastructure requires
+// it.
+func expectedKinds(m *machinev1alpha1.Machine, steps []pipeline.Step) map[string]schema.GroupVersionKind {
+	out := kindsOf(steps)
+	for role := range optionalKinds(steps) {
+		if !slices.ContainsFunc(m.Status.ResourceRefs, func(ref machinev1alpha1.ComposedReference) bool { return ref.Role == role }) {
+			delete(out, role)
+		}
+	}
+	return out
+}
+
+// optionalKinds returns the kinds of the optional companions by role.
+func optionalKinds(steps []pipeline.Step) map[string]schema.GroupVersionKind {
+	out := map[string]schema.GroupVersionKind{}
+	all := kindsOf(steps)
+	for _, s := range steps {
+		for _, c := range s.Input.GetFields()["companions"].GetListValue().GetValues() {
+			f := c.GetStructValue().GetFields()
+			role := machinev1alpha1.ResourceCompanionPrefix + f["name"].GetStringValue()
+			if gvk, ok := all[role]; ok && f["optional"].GetBoolValue() {
+				out[role] = gvk
+			}
+		}
+	}
+	return out
+}
+
+// namedBy returns the kinds of the companions that a VM was created with.
+func namedBy(vm metav1.Object, kinds map[string]schema.GroupVersionKind) map[string]schema.GroupVersionKind {
+	out := map[string]schema.GroupVersionKind{}
+	for name := range strings.SplitSeq(vm.GetAnnotations()[machinev1alpha1.AnnotationCompanions], ",") {
+		role := machinev1alpha1.ResourceCompanionPrefix + name
+		if gvk, ok := kinds[role]; ok {
+			out[role] = gvk
+		}
+	}
+	return out
 }
 
 // kindsOf returns the kinds of the VM and its companions by role, from the input of the step infrastructure.

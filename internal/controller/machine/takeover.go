@@ -39,7 +39,8 @@ func (r *Reconciler) takeOver(ctx context.Context, m *machinev1alpha1.Machine, s
 	if observed[machinev1alpha1.ResourceVM] != nil {
 		return observed, nil, nil
 	}
-	kinds := kindsOf(steps)
+	kinds, optional := kindsOf(steps), optionalKinds(steps)
+	maps.DeleteFunc(kinds, func(role string, _ schema.GroupVersionKind) bool { return optional[role] != schema.GroupVersionKind{} })
 	waiting, err := r.waitingFor(ctx, m, kinds)
 	if err != nil {
 		return observed, nil, err
@@ -60,6 +61,11 @@ func (r *Reconciler) takeOver(ctx context.Context, m *machinev1alpha1.Machine, s
 	if problem, err := r.refuses(ctx, m, vm); problem != nil || err != nil {
 		return observed, problem, err
 	}
+	more, err := r.waitingFor(ctx, m, namedBy(vm, optional))
+	if err != nil {
+		return observed, nil, err
+	}
+	maps.Copy(waiting, more)
 	out := maps.Clone(observed)
 	for _, role := range slices.Sorted(maps.Keys(waiting)) {
 		if role == machinev1alpha1.ResourceVM {

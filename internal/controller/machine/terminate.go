@@ -26,6 +26,7 @@ import (
 	"github.com/drover-dev/drover/internal/finalizer"
 	"github.com/drover-dev/drover/internal/identity"
 	"github.com/drover-dev/drover/internal/jointoken"
+	"github.com/drover-dev/drover/internal/plan"
 	"github.com/drover-dev/drover/internal/workernode"
 )
 
@@ -194,6 +195,9 @@ func (r *Reconciler) execute(ctx context.Context, m *machinev1alpha1.Machine, o 
 	if len(p.timedOut) > 0 {
 		r.record.Event(m, event.Warning(machinev1alpha1.EventHookTimeout, fmt.Errorf("the deletion goes on, although it is held by %s: that took longer than %s", strings.Join(p.timedOut, ", "), o.hookTimeout)))
 	}
+	if len(p.overdue) > 0 {
+		r.record.Event(m, event.Warning(machinev1alpha1.EventDependentTimeout, fmt.Errorf("the VM is deleted, although %s still exist: their deletion took longer than %s", describeAll(p.overdue), dependentsTimeout)))
+	}
 	// The stage is recorded before it starts: after a restart the deletion never returns to the Node.
 	if err := r.reportDeletion(ctx, m, p, wn); err != nil {
 		return err
@@ -210,6 +214,15 @@ func (r *Reconciler) execute(ctx context.Context, m *machinev1alpha1.Machine, o 
 	}
 	errs = append(errs, finalizer.Take(ctx, r.client, machineKind, m, p.step))
 	return errors.Join(errs...)
+}
+
+// describeAll returns the kinds and names of resources.
+func describeAll(vms []vm) string {
+	out := make([]string, 0, len(vms))
+	for _, v := range vms {
+		out = append(out, v.kind+" "+v.name)
+	}
+	return strings.Join(out, ", ")
 }
 
 // reportDeletion writes the stage of the deletion in the status, if it changed.
@@ -271,27 +284,55 @@ func (r *Reconciler) inventory(ctx context.Context, m *machinev1alpha1.Machine, 
 	a := m.GetAnnotations()
 	o.preDrain, o.preTerminate = machinev1alpha1.HooksIn(a, machinev1alpha1.HookPreDrain), machinev1alpha1.HooksIn(a, machinev1alpha1.HookPreTerminate)
 	o.hookTimeout = m.Spec.Drain.HookTimeout.Duration
-	kinds, err := r.kindsToSearch(ctx, m)
+	kinds, optional, err := r.kindsToSearch(ctx, m)
 	if err != nil {
 		return o, err
 	}
 	for _, gvk := range kinds {
-		items, err := list(ctx, gvk, m)
-		if meta.IsNoMatchError(err) {
-			continue // The kind is gone, and with it all of its objects.
-		}
-		if err != nil {
-			o.unreadable = fmt.Sprintf("cannot list %s", gvk.GroupKind())
-			r.record.Event(m, event.Warning(machinev1alpha1.EventVMUnreadable, fmt.Errorf("%s: %w", o.unreadable, err)))
-			continue
-		}
-		o.unwatched = o.unwatched || len(items) > 0 && !r.watches.has(gvk)
-		for i := range items {
-			o.add(gvk, &items[i])
+		r.search(ctx, m, &o, gvk, list)
+	}
+	for _, gvk := range r.optionalToSearch(m, &o, optional) {
+		if !slices.Contains(kinds, gvk) {
+			kinds = append(kinds, gvk)
+			r.search(ctx, m, &o, gvk, list)
 		}
 	}
-	slices.SortStableFunc(o.companions, func(a, b vm) int { return cmp.Or(cmp.Compare(a.order, b.order), strings.Compare(a.name, b.name)) })
+	for _, companions := range [][]vm{o.companions, o.dependents} {
+		slices.SortStableFunc(companions, func(a, b vm) int { return cmp.Or(cmp.Compare(a.order, b.order), strings.Compare(a.name, b.name)) })
+	}
 	return o, nil
+}
+
+// search adds the resources of a kind to the inventory.
+func (r *Reconciler) search(ctx context.Context, m *machinev1alpha1.Machine, o *inventory, gvk schema.GroupVersionKind, list lister) {
+	items, err := list(ctx, gvk, m)
+	if meta.IsNoMatchError(err) {
+		return // The kind is gone, and with it all of its objects.
+	}
+	if err != nil {
+		o.unreadable = fmt.Sprintf("cannot list %s", gvk.GroupKind())
+		r.record.Event(m, event.Warning(machinev1alpha1.EventVMUnreadable, fmt.Errorf("%s: %w", o.unreadable, err)))
+		return
+	}
+	o.unwatched = o.unwatched || len(items) > 0 && !r.watches.has(gvk)
+	for i := range items {
+		o.add(gvk, &items[i])
+	}
+}
+
+// optionalToSearch returns the kinds of the optional companions that a Machine may have although its status does
+// not refer to them: those that its VM was created with, and those that can certainly be read, because they were
+// read before. If a restored Machine has no VM resource, these are all.
+func (r *Reconciler) optionalToSearch(m *machinev1alpha1.Machine, o *inventory, optional map[string]schema.GroupVersionKind) []schema.GroupVersionKind {
+	vm := o.vmOf()
+	if vm == nil && o.restored {
+		return slices.Collect(maps.Values(optional))
+	}
+	out := slices.DeleteFunc(slices.Collect(maps.Values(optional)), func(gvk schema.GroupVersionKind) bool { return !r.watches.isIndexed(gvk) })
+	if vm != nil {
+		out = append(out, slices.Collect(maps.Values(namedBy(vm, optional)))...)
+	}
+	return out
 }
 
 // vmOf returns the VM resource of the Machine, nil if there is none.
@@ -305,6 +346,8 @@ func (o *inventory) vmOf() metav1.Object {
 func (o *inventory) add(gvk schema.GroupVersionKind, obj *metav1.PartialObjectMetadata) {
 	v := readVM(gvk.Kind, obj)
 	switch role := obj.GetAnnotations()[roleAnnotation]; {
+	case machinev1alpha1.IsCompanion(role) && v.afterVM:
+		o.dependents = append(o.dependents, v)
 	case machinev1alpha1.IsCompanion(role):
 		o.companions = append(o.companions, v)
 	case role == machinev1alpha1.ResourceVM:
@@ -316,9 +359,9 @@ func (o *inventory) add(gvk schema.GroupVersionKind, obj *metav1.PartialObjectMe
 }
 
 // kindsToSearch returns the kinds of the VM and the companions of a Machine: those that its status refers to,
-// and those of the pipeline that it follows.
-func (r *Reconciler) kindsToSearch(ctx context.Context, m *machinev1alpha1.Machine) ([]schema.GroupVersionKind, error) {
-	var out []schema.GroupVersionKind
+// and those of the pipeline that it follows. The optional companions that its status does not refer to are
+// separate.
+func (r *Reconciler) kindsToSearch(ctx context.Context, m *machinev1alpha1.Machine) (out []schema.GroupVersionKind, optional map[string]schema.GroupVersionKind, err error) {
 	add := func(gvk schema.GroupVersionKind) {
 		if gvk.Group != "" && gvk.Group != machinev1alpha1.Group && !slices.Contains(out, gvk) {
 			out = append(out, gvk)
@@ -331,18 +374,18 @@ func (r *Reconciler) kindsToSearch(ctx context.Context, m *machinev1alpha1.Machi
 	}
 	s, err := r.followed(ctx, m)
 	if err != nil || s.revision == nil {
-		return out, err
+		return out, nil, err
 	}
 	steps, err := r.steps.StepsOf(s.revision)
 	if err != nil {
-		return out, nil //nolint:nilerr // A pipeline that cannot be read composed nothing.
+		return out, nil, nil //nolint:nilerr // A pipeline that cannot be read composed nothing.
 	}
-	kinds := slices.Collect(maps.Values(kindsOf(steps)))
+	kinds := slices.Collect(maps.Values(expectedKinds(m, steps)))
 	for _, gvk := range kinds {
 		add(gvk)
 	}
 	_ = r.watchKinds(kinds) // A kind that cannot be watched is listed live.
-	return out, nil
+	return out, optionalKinds(steps), nil
 }
 
 // followed returns the revision that the Machine follows. If the status has none, as after a restore, it is the
@@ -360,6 +403,7 @@ func readVM(kind string, obj *metav1.PartialObjectMetadata) vm {
 		held:      controllerutil.ContainsFinalizer(obj, machinev1alpha1.FinalizerDrain),
 		deleting:  obj.GetDeletionTimestamp() != nil,
 		uncertain: xpmeta.ExternalCreateIncomplete(obj),
+		afterVM:   plan.IsAfterVM(obj),
 	}
 	// A companion without a number counts as one of the first.
 	v.order, _ = strconv.Atoi(obj.GetAnnotations()[machinev1alpha1.AnnotationOrder])

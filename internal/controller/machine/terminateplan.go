@@ -15,6 +15,10 @@ const (
 	// time, and each stage in the status is a write.
 	tellNodeAfter = 3 * time.Second
 
+	// dependentsTimeout is how long the companions that depend on the VM may hold it: without them the deletion
+	// of the VM usually succeeds, too.
+	dependentsTimeout = 5 * time.Minute
+
 	// forceDeleteAfter is how long the provider of a released VM may take. After that, a forced deletion of the
 	// Machine abandons the VM.
 	forceDeleteAfter = 10 * time.Second
@@ -42,8 +46,9 @@ type machineState struct {
 	// node is nil once the Node is gone.
 	node *leavingNode
 	vms  []vm
-	// companions of the VMs, in the order of their creation.
-	companions []vm
+	// companions of the VMs that were created before them, and dependents that were created after them. Both are in
+	// the order of their creation.
+	companions, dependents []vm
 	// unreadable is why there may be VMs that cannot be read, empty if all were read.
 	unreadable string
 }
@@ -68,6 +73,8 @@ type vm struct {
 	// uncertain means that its creation began, and that its end was not recorded.
 	uncertain bool
 	order     int // of a companion
+	// afterVM means that a companion depends on the VM.
+	afterVM bool
 }
 
 // machinePlan has the actions on a Machine and its composed resources.
@@ -78,6 +85,8 @@ type machinePlan struct {
 	forget  []vm // a mark of their creation keeps their provider from deleting them
 	// timedOut are hooks that are no longer waited for.
 	timedOut []string
+	// overdue are the companions that depend on the VM, and that it no longer waits for.
+	overdue []vm
 	// operation and deletion are the changes of the Machine's status, nil for no change.
 	operation *machinev1alpha1.LastOperation
 	deletion  *machinev1alpha1.DeletionStatus
@@ -106,7 +115,7 @@ func planDeletion(s machineState) machinePlan {
 		p.step = finalizer.Nothing // In a foreground deletion its VM resource would be deleted too.
 	}
 	at := s.place()
-	p.timedOut, p.again = at.timedOut, at.again
+	p.timedOut, p.overdue, p.again = at.timedOut, at.overdue, at.again
 	p.operation, p.deletion = operation(s, at), s.deletion(at)
 	for _, v := range s.due(at.stage) {
 		switch {
@@ -127,22 +136,39 @@ func planDeletion(s machineState) machinePlan {
 // left reports whether the Machine has to wait for a resource. The VM resource of a restored Machine may be
 // restored later.
 func (s machineState) left() bool {
-	return s.isHeld() && s.restored || s.node != nil || len(s.vms)+len(s.companions) > 0
+	return s.isHeld() && s.restored || s.node != nil || len(s.vms)+len(s.companions)+len(s.dependents) > 0
 }
 
 // due returns the resources that are deleted in a stage. Of the companions, these are the last created ones, on
 // which no remaining companion depends. A forced deletion deletes all at once.
 func (s machineState) due(stage machinev1alpha1.DeletionStage) []vm {
 	switch {
+	case stage == machinev1alpha1.DeletionDeletingDependents:
+		return lastOf(s.dependents)
+	case stage == machinev1alpha1.DeletionDeletingVM && len(s.vms) == 0:
+		return nil // There may be a VM that cannot be read.
+	case stage == machinev1alpha1.DeletionDeletingVM && s.forceDelete:
+		return slices.Concat(s.dependents, s.vms)
 	case stage == machinev1alpha1.DeletionDeletingVM:
-		return s.vms
+		// Dependents that no longer hold the VM are still deleted.
+		return slices.Concat(lastOf(s.dependents), s.vms)
 	case stage == machinev1alpha1.DeletionDeletingCompanions && s.forceDelete:
-		return s.companions
+		return slices.Concat(s.companions, s.dependents)
+	case stage == machinev1alpha1.DeletionDeletingCompanions && len(s.dependents) > 0:
+		return lastOf(s.dependents)
 	case stage == machinev1alpha1.DeletionDeletingCompanions:
-		last := s.companions[len(s.companions)-1].order
-		return s.companions[slices.IndexFunc(s.companions, func(c vm) bool { return c.order == last }):]
+		return lastOf(s.companions)
 	}
 	return nil
+}
+
+// lastOf returns the companions that were created last. Those with the same number were created together.
+func lastOf(companions []vm) []vm {
+	if len(companions) == 0 {
+		return nil
+	}
+	last := companions[len(companions)-1].order
+	return companions[slices.IndexFunc(companions, func(c vm) bool { return c.order == last }):]
 }
 
 // A place is the progress of a deletion.
@@ -153,6 +179,7 @@ type place struct {
 	// quiet means that the stage is not to be reported yet.
 	quiet    bool
 	timedOut []string
+	overdue  []vm
 	again    time.Duration
 }
 
@@ -167,7 +194,7 @@ func (s machineState) place() place {
 	at := place{stage: machinev1alpha1.DeletionDeletingVM}
 	if len(s.vms) == 0 {
 		// A VM that cannot be read may need its companions.
-		if len(s.companions) > 0 && (s.unreadable == "" || s.forceDelete) {
+		if len(s.companions)+len(s.dependents) > 0 && (s.unreadable == "" || s.forceDelete) {
 			at.stage = machinev1alpha1.DeletionDeletingCompanions
 		}
 		return at
@@ -179,7 +206,7 @@ func (s machineState) place() place {
 		}
 		at.timedOut = append(at.timedOut, s.preDrain...)
 	}
-	if s.stage != machinev1alpha1.DeletionDeletingVM {
+	if !s.hasPassedHooks() {
 		since := s.now
 		if s.stage == machinev1alpha1.DeletionPreTerminateHooks {
 			since = s.since
@@ -189,7 +216,32 @@ func (s machineState) place() place {
 		}
 		at.timedOut = append(at.timedOut, s.preTerminate...)
 	}
+	return s.deletingDependents(at)
+}
+
+// deletingDependents returns the progress of a deletion whose hooks no longer hold the VM. Companions that depend
+// on the VM hold it for a limited time. A forced deletion does not wait for them.
+func (s machineState) deletingDependents(at place) place {
+	isWaiting := s.stage == machinev1alpha1.DeletionDeletingDependents
+	if len(s.dependents) == 0 || s.forceDelete || s.hasPassedHooks() && !isWaiting {
+		return at
+	}
+	since := s.now
+	if isWaiting {
+		since = s.since
+	}
+	if left := since.Add(dependentsTimeout).Sub(s.now); left > 0 {
+		return place{stage: machinev1alpha1.DeletionDeletingDependents, timedOut: at.timedOut, again: left}
+	}
+	at.overdue = s.dependents
 	return at
+}
+
+// hasPassedHooks reports whether the deletion has come so far that hooks hold it no longer.
+func (s machineState) hasPassedHooks() bool {
+	return slices.Contains([]machinev1alpha1.DeletionStage{
+		machinev1alpha1.DeletionDeletingDependents, machinev1alpha1.DeletionDeletingVM, machinev1alpha1.DeletionDeletingCompanions,
+	}, s.stage)
 }
 
 // draining returns the progress of a deletion whose Node still exists.
@@ -250,12 +302,16 @@ func operation(s machineState, at place) *machinev1alpha1.LastOperation {
 		return op(machinev1alpha1.OperationDrain, "Waiting for Node %s: it is deleted", s.node.name)
 	case machinev1alpha1.DeletionPreTerminateHooks:
 		return op(machinev1alpha1.OperationDelete, "Waiting for pre-terminate hooks: %s", strings.Join(at.hooks, ", "))
+	case machinev1alpha1.DeletionDeletingDependents:
+		last := s.dependents[len(s.dependents)-1]
+		return op(machinev1alpha1.OperationDelete, "Waiting for %s %s: it depends on the VM, and is deleted before it", last.kind, last.name)
 	case machinev1alpha1.DeletionDeletingVM:
 		if len(s.vms) > 0 {
 			return op(machinev1alpha1.OperationDelete, "Waiting for %s %s: the VM is deleted", s.vms[0].kind, s.vms[0].name)
 		}
 	case machinev1alpha1.DeletionDeletingCompanions:
-		last := s.companions[len(s.companions)-1]
+		all := slices.Concat(s.companions, s.dependents)
+		last := all[len(all)-1]
 		return op(machinev1alpha1.OperationDelete, "Waiting for %s %s: the VM is gone, and what it had beside it is deleted", last.kind, last.name)
 	}
 	if s.unreadable != "" {

@@ -87,6 +87,13 @@ func (w *watches) has(gvk schema.GroupVersionKind) bool {
 	return w.started[gvk]
 }
 
+// isIndexed reports whether a kind is indexed, so that its resources have been read.
+func (w *watches) isIndexed(gvk schema.GroupVersionKind) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.indexed[gvk]
+}
+
 // require stores the requirements of a Machine's pipeline, and watches their kinds.
 func (w *watches) require(machine types.NamespacedName, required []pipeline.Requirement) {
 	now := map[schema.GroupVersionKind][]*fnv1.ResourceSelector{}

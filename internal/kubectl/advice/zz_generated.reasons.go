@@ -229,6 +229,7 @@ var reasons = map[key]Advice{
 	{"Machine", "DrainTimeout"}:                             {Meaning: "Reports that the drain took too long: the pods that are left are deleted without regard to their budgets.", Do: ""},
 	{"Machine", "DrainForced"}:                              {Meaning: "Reports that an annotation forces the drain: the pods that are left are deleted without regard to their budgets.", Do: ""},
 	{"Machine", "HookTimeout"}:                              {Meaning: "Reports that hooks are no longer waited for.", Do: "Ask the owner of the hook."},
+	{"Machine", "DependentTimeout"}:                         {Meaning: "Reports companions that depend on the VM, were not deleted in time, and no longer hold the VM. The Machine still waits for them.", Do: "Read the events of the resource that the message names."},
 	{"Machine", "VolumeDetachTimeout"}:                      {Meaning: "Reports volumes that were not detached in time and are not waited for.", Do: "Check the CSI driver of the volumes."},
 	{"Machine", "VolumesUnreadable"}:                        {Meaning: "Reports that the attachments of volumes cannot be read, so that they are not waited for.", Do: "Grant the right that the message names."},
 	{"Machine", "NodeDeleted"}:                              {Meaning: "Reports that the Node was deleted from the target cluster.", Do: ""},

@@ -208,7 +208,7 @@ func waitOf(now time.Time, m *machinev1alpha1.Machine) wait {
 		}
 		w.reason = machinev1alpha1.ReasonVMNotDeleted
 		w.text += " since " + stamp(d.Since.Time) + "; see the events of the VM resource; " + annotation(machinev1alpha1.AnnotationForceDelete, m, "deletes the Machine without its VM")
-	case machinev1alpha1.DeletionHeld, machinev1alpha1.DeletionDetachingVolumes, machinev1alpha1.DeletionDeletingNode, machinev1alpha1.DeletionDeletingCompanions:
+	case machinev1alpha1.DeletionHeld, machinev1alpha1.DeletionDetachingVolumes, machinev1alpha1.DeletionDeletingNode, machinev1alpha1.DeletionDeletingDependents, machinev1alpha1.DeletionDeletingCompanions:
 	}
 	return w
 }

@@ -75,8 +75,12 @@ type facts struct {
 
 func factsOf(now time.Time, o Observed) facts {
 	m := o.Machine
-	f := facts{Observed: o, now: now, before: m.Status, hasRun: hasRun(m.Status), providerID: o.VM.ProviderID, problem: o.Bootstrap.Problem}
+	f := facts{Observed: o, now: now, before: m.Status, hasRun: plan.HasRun(m.Status), providerID: o.VM.ProviderID, problem: o.Bootstrap.Problem}
 	f.node = nodeOf(now, m, o.WorkerNode, f.hasRun)
+	if o.VM.AwaitsCompanion {
+		// Without its disk or its place behind a load balancer, the VM is not complete.
+		f.node.healthy = false
+	}
 	f.isNodeKnown = o.WorkerNode != nil && f.node.Error == ""
 	f.everJoined = f.node.joined || f.before.NodeRef != nil
 	f.skipsRemediation = f.asksFor(machinev1alpha1.AnnotationSkipRemediation)
@@ -121,17 +125,6 @@ func (f *facts) takeVerdict() {
 		return
 	}
 	f.VM.State, f.VM.ErrorCode, f.VM.Message = v.State, "", v.Message
-}
-
-func hasRun(s machinev1alpha1.MachineStatus) bool {
-	switch s.Phase {
-	case machinev1alpha1.MachineRunning, machinev1alpha1.MachineUpdating, machinev1alpha1.MachineUnknown:
-		return true
-	case machinev1alpha1.MachineFailed:
-		return s.FailureReason == machinev1alpha1.FailureNodeUnhealthy
-	default:
-		return false
-	}
 }
 
 func (f facts) asksFor(annotation string) bool {

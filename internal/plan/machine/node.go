@@ -24,7 +24,8 @@ type node struct {
 	bad []workernode.Condition
 	// starting means that it is Ready and still has startup taints.
 	starting bool
-	// healthy means that it is Ready, and neither unhealthy nor starting.
+	// healthy means that it is Ready, and neither unhealthy nor starting, and that its VM does not
+	// await a companion.
 	healthy bool
 	// goneSince is the time since which the Node is known to be deleted.
 	goneSince time.Time

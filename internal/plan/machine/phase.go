@@ -130,7 +130,10 @@ func ofCreation(f facts) *failure {
 		return nil
 	}
 	message := fmt.Sprintf("no Node joined within %s", f.creationTimeout)
-	if f.everJoined {
+	switch {
+	case f.VM.AwaitsCompanion:
+		message = fmt.Sprintf("the VM was not complete within %s", f.creationTimeout)
+	case f.everJoined:
 		message = fmt.Sprintf("the Node was not healthy within %s", f.creationTimeout)
 	}
 	return &failure{machinev1alpha1.FailureJoinTimeout, "", message + ": " + f.waitsFor + describeJoin(f)}

@@ -68,6 +68,7 @@ func TestPhase(t *testing.T) {
 	running := plan.VM{State: plan.VMRunning, ProviderID: id}
 	creating := plan.VM{State: plan.VMCreating, Name: "m"}
 	absent := plan.VM{State: plan.VMAbsent}
+	awaiting := plan.VM{State: plan.VMCreating, ProviderID: id, AwaitsCompanion: true, ErrorCode: "QuotaExceeded", Message: "no disk left"}
 	problem := &plan.Problem{Reason: "ClassNotFound", Message: "no class"}
 
 	type want struct {
@@ -104,6 +105,14 @@ func TestPhase(t *testing.T) {
 		"JoinsWhenItsVMRuns": {
 			soon, Observed{Machine: machine(phaseIs("Provisioning")), VM: running},
 			want{Phase: "Joining", NodeReady: "NodeNotJoined", InfraReady: "VMRunning", Valid: "Valid", Events: []string{"VMRunning"}, CallAgain: plan.InFlight},
+		},
+		"JoinsUntilItsVMIsCompleteAlthoughItsNodeIsReady": {
+			soon, Observed{Machine: machine(phaseIs("Joining")), VM: awaiting, WorkerNode: readyNode()},
+			want{Phase: "Joining", NodeReady: "NodeReady", InfraReady: "QuotaExceeded", Valid: "Valid", Events: []string{"QuotaExceeded"}, CallAgain: plan.InFlight},
+		},
+		"FailsIfItsVMIsNotCompleteInTime": {
+			late, Observed{Machine: machine(phaseIs("Joining")), VM: awaiting, WorkerNode: readyNode()},
+			want{Phase: "Failed", Failure: "JoinTimeout", Message: "the VM was not complete within 20m0s: no disk left; last milestone: NodeReady", NodeReady: "NodeReady", InfraReady: "QuotaExceeded", Valid: "Valid", Events: []string{"JoinTimeout"}, CallAgain: plan.AtRest},
 		},
 		"JoinsUntilItsNodeIsReady": {
 			soon, Observed{Machine: machine(phaseIs("Joining")), VM: running, WorkerNode: workerNodeThat("m", "False")},

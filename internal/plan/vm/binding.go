@@ -42,7 +42,9 @@ type Companion struct {
 	Template
 	Name     string
 	optional bool
-	ready    *expression // nil if the input does not have it
+	// afterVM means that it depends on the VM: it is created after the VM, and deleted before it.
+	afterVM bool
+	ready   *expression // nil if the input does not have it
 }
 
 // A placement of a value at a path of a resource.
@@ -101,16 +103,15 @@ func compileBinding(in *fn.Infrastructure) (*Binding, error) {
 		}
 	}
 	b := &Binding{provider: in.Provider}
-	var err error
-	if b.VM, err = compileTemplate("virtualMachine", in.VirtualMachine.APIVersion, in.VirtualMachine.Kind, in.VirtualMachine.Fields); err != nil {
+	fields, err := fieldEnv()
+	if err != nil {
+		return nil, err
+	}
+	if b.VM, err = compileTemplate(fields, "virtualMachine", in.VirtualMachine.APIVersion, in.VirtualMachine.Kind, in.VirtualMachine.Fields); err != nil {
 		return nil, err
 	}
 	if in.VirtualMachine.PollInterval != "" {
-		env, err := fieldEnv()
-		if err != nil {
-			return nil, err
-		}
-		if b.pollInterval, err = compile(env, "virtualMachine.pollInterval", in.VirtualMachine.PollInterval, cel.StringType); err != nil {
+		if b.pollInterval, err = compile(fields, "virtualMachine.pollInterval", in.VirtualMachine.PollInterval, cel.StringType); err != nil {
 			return nil, err
 		}
 	}
@@ -132,7 +133,7 @@ func compileBinding(in *fn.Infrastructure) (*Binding, error) {
 	return b, nil
 }
 
-func compileTemplate(place, apiVersion, kind string, fields []fn.FieldBinding) (Template, error) {
+func compileTemplate(env *cel.Env, place, apiVersion, kind string, fields []fn.FieldBinding) (Template, error) {
 	t := Template{place: place}
 	for _, required := range []struct{ path, value string }{
 		{"apiVersion", apiVersion},
@@ -147,10 +148,6 @@ func compileTemplate(place, apiVersion, kind string, fields []fn.FieldBinding) (
 		return t, fmt.Errorf("%s.apiVersion: %w", place, err)
 	}
 	t.GVK = gv.WithKind(kind)
-	env, err := fieldEnv()
-	if err != nil {
-		return t, err
-	}
 	for i, f := range fields {
 		place := fmt.Sprintf("%s.fields[%d]", place, i)
 		if err := checkPath(f.Path); err != nil {
@@ -173,6 +170,14 @@ func (b *Binding) compileCompanions(companions []fn.CompanionBinding) error {
 	if err != nil {
 		return err
 	}
+	before, err := fieldEnv()
+	if err != nil {
+		return err
+	}
+	after, err := dependentEnv()
+	if err != nil {
+		return err
+	}
 	for i, in := range companions {
 		place := fmt.Sprintf("companions[%d]", i)
 		if !companionName.MatchString(in.Name) {
@@ -181,8 +186,15 @@ func (b *Binding) compileCompanions(companions []fn.CompanionBinding) error {
 		if slices.ContainsFunc(b.companions, func(c Companion) bool { return c.Name == in.Name }) {
 			return fmt.Errorf("%s.name: there is a companion %q before it", place, in.Name)
 		}
-		c := Companion{Name: in.Name, optional: in.Optional}
-		if c.Template, err = compileTemplate(place, in.APIVersion, in.Kind, in.Fields); err != nil {
+		if last := len(b.companions) - 1; last >= 0 && b.companions[last].afterVM && !in.AfterVM {
+			return fmt.Errorf("%s.afterVM: companion %q is created before the VM, and must be before %q, which is created after the VM", place, in.Name, b.companions[last].Name)
+		}
+		c := Companion{Name: in.Name, optional: in.Optional, afterVM: in.AfterVM}
+		fields := before
+		if c.afterVM {
+			fields = after
+		}
+		if c.Template, err = compileTemplate(fields, place, in.APIVersion, in.Kind, in.Fields); err != nil {
 			return err
 		}
 		if in.Ready != "" {

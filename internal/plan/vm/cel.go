@@ -33,9 +33,10 @@ func language(variables ...cel.EnvOption) (*cel.Env, error) {
 	)...)
 }
 
-// fieldEnv is for expressions that set fields of a VM or a companion.
-func fieldEnv() (*cel.Env, error) {
-	return language(
+// fieldEnv is for expressions that set fields of a VM or of a companion that is created before it.
+// Further variables may be added.
+func fieldEnv(also ...cel.EnvOption) (*cel.Env, error) {
+	return language(append(also,
 		cel.Variable("machine", cel.DynType),
 		cel.Variable("class", cel.DynType),
 		cel.Variable("name", cel.StringType),
@@ -43,8 +44,11 @@ func fieldEnv() (*cel.Env, error) {
 		cel.Variable("tags", cel.MapType(cel.StringType, cel.StringType)),
 		cel.Variable("failureDomain", cel.StringType),
 		cel.Variable("companions", cel.MapType(cel.StringType, cel.DynType)),
-	)
+	)...)
 }
+
+// dependentEnv is for expressions that set fields of a companion that is created after the VM.
+func dependentEnv() (*cel.Env, error) { return fieldEnv(cel.Variable("vm", cel.DynType)) }
 
 // classEnv is for expressions that read a class.
 func classEnv() (*cel.Env, error) {

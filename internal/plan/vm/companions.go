@@ -77,10 +77,13 @@ func unknownCompanion(b *Binding, class *machinev1alpha1.MachineClass) *plan.Pro
 	return nil
 }
 
-// compose the rendered resources in order, up to the first companion that is not ready.
-// keepCompanions keeps companions whose creation may have begun.
+// compose the rendered resources in order, up to the VM or the first companion before it that is not
+// ready. keepCompanions keeps companions whose creation may have begun.
 func (d *Desired) compose(b *Binding, o Observed, made rendering) {
 	for _, c := range b.CompanionsOf(o.Class) {
+		if c.afterVM {
+			break
+		}
 		if there, ok := o.Companions[c.Name]; !ok || !plan.CreationBegan(there) {
 			d.Companions[c.Name] = made.companions[c.Name]
 		}
@@ -97,21 +100,24 @@ func (d *Desired) compose(b *Binding, o Observed, made rendering) {
 // VM.
 func await(b *Binding, c Companion, o Observed) (bool, plan.VM) {
 	there, ok := o.Companions[c.Name]
-	what := fmt.Sprintf("%s %s", c.GVK.Kind, names.OfCompanion(o.Machine.Name, o.Machine.UID, c.Name))
+	what := c.describe(o)
 	word := plan.VM{State: plan.VMCreating, Message: "waiting for " + what + ", which the VM needs"}
+	if c.afterVM {
+		word.Message = "waiting for " + what + ", which completes the VM"
+	}
 	if !ok {
 		return false, word
 	}
 	conditions := conditionsOf(there.Unstructured)
-	ready := IsReady(there)
-	if c.ready != nil {
-		var err error
-		if ready, err = evalAs[bool](c.ready, map[string]any{"machine": o.RawMachine, "companion": whole(there.Object)}); err != nil {
-			word.Problem = invalidBinding(err)
-			return false, word
-		}
+	ready, err := c.isReady(o)
+	if err != nil {
+		word.Problem = invalidBinding(err)
+		return false, word
 	}
 	switch said := providerError(conditions); {
+	case there.GetDeletionTimestamp() != nil && c.afterVM:
+		word.Message = "waiting for " + what + ", which is being deleted and then created again"
+		return false, word
 	case there.GetDeletionTimestamp() != nil:
 		word.State, word.Message = plan.VMLost, what+" is being deleted, although its Machine is not"
 		return false, word
@@ -128,19 +134,34 @@ func await(b *Binding, c Companion, o Observed) (bool, plan.VM) {
 	return ready, word
 }
 
+// describe returns the kind and the name of a companion.
+func (c Companion) describe(o Observed) string {
+	return fmt.Sprintf("%s %s", c.GVK.Kind, names.OfCompanion(o.Machine.Name, o.Machine.UID, c.Name))
+}
+
+// isReady reports whether the observed companion is ready, by the binding or by its provider.
+func (c Companion) isReady(o Observed) (bool, error) {
+	there := o.Companions[c.Name]
+	if c.ready == nil {
+		return IsReady(there), nil
+	}
+	return evalAs[bool](c.ready, map[string]any{"machine": o.RawMachine, "companion": whole(there.Object)})
+}
+
 // IsReady reports whether the provider of a resource reports it as ready.
 func IsReady(o plan.Object) bool {
 	return conditionsOf(o.Unstructured).Get(xpv2.TypeReady).Status == corev1.ConditionTrue
 }
 
 // keepCompanions keeps existing companions desired: only the deletion of their Machine deletes
-// them. Those of an existing VM are pinned like the VM.
-func (d *Desired) keepCompanions(o Observed) {
+// them. Those of an existing VM are pinned like the VM, and those that depend on it once they are
+// ready.
+func (d *Desired) keepCompanions(b *Binding, o Observed) {
 	for name, there := range o.Companions {
 		if d.Companions[name] == nil {
 			d.Companions[name] = keep(there, o.Machine)
 		}
-		if d.Word.ProviderID != "" {
+		if d.Word.ProviderID != "" && (!plan.IsAfterVM(there) || b.isDependentReady(name, o)) {
 			pin(d.Companions[name])
 		}
 	}

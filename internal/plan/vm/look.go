@@ -65,19 +65,10 @@ func (o Observed) waitsSince(word plan.VM) time.Time {
 		return time.Time{}
 	case word.State == plan.VMCreating && !created.IsZero():
 		return created.Add(lookAfter)
-	case word.State == plan.VMRunning && o.hasRun():
+	case word.State == plan.VMRunning && plan.HasRun(o.Machine.Status):
 		return o.notReadySince()
 	}
 	return time.Time{}
-}
-
-func (o Observed) hasRun() bool {
-	switch o.Machine.Status.Phase {
-	case machinev1alpha1.MachineRunning, machinev1alpha1.MachineUpdating, machinev1alpha1.MachineUnknown:
-		return true
-	default:
-		return false
-	}
 }
 
 // notReadySince is since when the Node is not Ready, zero if it is Ready or cannot be observed.

@@ -38,14 +38,14 @@ type Observed struct {
 	Secrets []string
 
 	// Class of the Machine, or the problem with it. Validator is that of its VM, nil if there is
-	// none, and Validators are those of its companions by their names. They are needed only until
-	// creation began.
+	// none, and Validators are those of its companions by their names. They are needed until
+	// creation began, and while LacksDependent.
 	Class        *machinev1alpha1.MachineClass
 	ClassProblem *plan.Problem
 	Validator    *Validator
 	Validators   map[string]*Validator
-	// Installation is the ID of the installation, or the problem with it. It too is needed only
-	// until creation began.
+	// Installation is the ID of the installation, or the problem with it. It is needed as long as
+	// the class.
 	Installation        string
 	InstallationProblem *plan.Problem
 }
@@ -69,7 +69,7 @@ type Desired struct {
 // why.
 func Plan(b *Binding, invalid *plan.Problem, o Observed) Desired {
 	d := planVM(b, invalid, o)
-	d.keepCompanions(o)
+	d.keepCompanions(b, o)
 	return d
 }
 
@@ -88,6 +88,7 @@ func planVM(b *Binding, invalid *plan.Problem, o Observed) Desired {
 			pin(d.VM)
 		}
 		d.Word.LookAgain = d.requestLook(o)
+		d.composeDependents(b, o)
 		return d
 	}
 	// The provider has not begun the creation, so changes such as a renewed join token can still be

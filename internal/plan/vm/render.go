@@ -27,82 +27,135 @@ func invalidBinding(err error) *plan.Problem {
 
 // A rendering has the resources that a class and a binding yield for one Machine.
 type rendering struct {
+	b  *Binding
+	o  Observed
 	vm *unstructured.Unstructured
 	// companions by their names.
 	companions map[string]*unstructured.Unstructured
+	// variables of the expressions of fields.
+	variables map[string]any
+	// wrong are the problems that the API server would have with the resources.
+	wrong problems
 }
 
-// render creates a VM and its companions from their class and the fields of the binding. A
-// reference to a companion uses the existing one, if there is one.
-func render(b *Binding, o Observed) (rendering, *plan.Problem) {
-	r := rendering{companions: map[string]*unstructured.Unstructured{}}
-	if problem := unknownCompanion(b, o.Class); problem != nil {
-		return r, problem
-	}
-	name := names.OfMachine(o.Machine.Name, o.Machine.UID)
-	ofVM, problem := specOf(o.Class, o.Class.Spec.ForProvider, "")
-	if problem != nil {
-		return r, problem
-	}
-	companions := map[string]any{}
-	variables := map[string]any{
+func newRendering(b *Binding, o Observed) rendering {
+	r := rendering{b: b, o: o, companions: map[string]*unstructured.Unstructured{}, variables: map[string]any{
 		"machine":       o.RawMachine,
 		"class":         rawClass(o.Class),
 		"userData":      userData(o),
 		"tags":          tags(o.Machine, o.Installation),
 		"failureDomain": "",
-		"companions":    companions,
-	}
+		"companions":    map[string]any{},
+	}}
 	if fd := o.Machine.Spec.FailureDomain; fd != nil {
-		variables["failureDomain"] = *fd
+		r.variables["failureDomain"] = *fd
 	}
-	var wrong problems
-	var with []string
-	for _, c := range b.CompanionsOf(o.Class) {
-		with = append(with, c.Name)
-		spec, problem := specOf(c.of(o.Class))
-		if problem != nil {
+	return r
+}
+
+// render creates a VM and its companions from their class and the fields of the binding. A
+// reference to a companion uses the existing one, if there is one. A companion that is created after
+// the VM is rendered with the desired VM, so that an invalid one is reported before anything is
+// created.
+func render(b *Binding, o Observed) (rendering, *plan.Problem) {
+	r := newRendering(b, o)
+	if problem := unknownCompanion(b, o.Class); problem != nil {
+		return r, problem
+	}
+	companions := b.CompanionsOf(o.Class)
+	for _, c := range companions {
+		if c.afterVM {
+			continue
+		}
+		if problem := r.renderCompanion(c); problem != nil {
 			return r, problem
 		}
-		made := newResource(c.Template, o.Machine, names.OfCompanion(o.Machine.Name, o.Machine.UID, c.Name), spec)
-		made.SetAnnotations(map[string]string{machinev1alpha1.AnnotationOrder: strconv.Itoa(b.orderOf(c.Name))})
-		variables["name"] = made.GetName()
-		set, problem := fill(c.Template, o, c.inClass(), made, variables)
-		if problem != nil {
+	}
+	if problem := r.renderVM(companions); problem != nil {
+		return r, problem
+	}
+	r.variables["vm"] = whole(r.vm.Object)
+	for _, c := range companions {
+		if !c.afterVM {
+			continue
+		}
+		if problem := r.renderCompanion(c); problem != nil {
 			return r, problem
 		}
-		wrong.judge(c.Template, set, c.inClass(), made, o.Validators[c.Name])
-		o.Validators[c.Name].finalize(made)
-		r.companions[c.Name] = made
-		companions[c.Name] = whole(made.Object)
-		if there, ok := o.Companions[c.Name]; ok {
-			companions[c.Name] = whole(there.Object)
-		}
 	}
-	r.vm = newResource(b.VM, o.Machine, name, ofVM)
+	return r, r.wrong.of(o.Class)
+}
+
+func (r *rendering) renderVM(companions []Companion) *plan.Problem {
+	o := r.o
+	name := names.OfMachine(o.Machine.Name, o.Machine.UID)
+	spec, problem := specOf(o.Class, o.Class.Spec.ForProvider, "")
+	if problem != nil {
+		return problem
+	}
+	r.vm = newResource(r.b.VM, o.Machine, name, spec)
 	annotations := map[string]string{
 		machinev1alpha1.AnnotationMachineUID: string(o.Machine.UID), machinev1alpha1.AnnotationNodeName: name,
 		machinev1alpha1.AnnotationInstallation: o.Installation,
 	}
+	var with []string
+	for _, c := range companions {
+		with = append(with, c.Name)
+	}
 	if len(with) > 0 {
 		annotations[machinev1alpha1.AnnotationCompanions] = strings.Join(with, ",")
 	}
-	variables["name"] = name
-	interval, err := b.pollIntervalOf(variables)
+	r.variables["name"] = name
+	interval, err := r.b.pollIntervalOf(r.variables)
 	if err != nil {
-		return r, invalidBinding(err)
+		return invalidBinding(err)
 	}
 	if interval != "" {
 		annotations[meta.AnnotationKeyPollInterval] = interval
 	}
 	r.vm.SetAnnotations(annotations)
-	set, problem := fill(b.VM, o, "", r.vm, variables)
+	return r.fillAndJudge(r.b.VM, "", r.vm, o.Validator)
+}
+
+// renderCompanion creates a companion, and adds it to the companions that the next expressions may
+// use.
+func (r *rendering) renderCompanion(c Companion) *plan.Problem {
+	o := r.o
+	spec, problem := specOf(c.of(o.Class))
 	if problem != nil {
-		return r, problem
+		return problem
 	}
-	wrong.judge(b.VM, set, "", r.vm, o.Validator)
-	o.Validator.finalize(r.vm)
-	return r, wrong.of(o.Class)
+	made := newResource(c.Template, o.Machine, names.OfCompanion(o.Machine.Name, o.Machine.UID, c.Name), spec)
+	annotations := map[string]string{machinev1alpha1.AnnotationOrder: strconv.Itoa(r.b.orderOf(c.Name))}
+	if c.afterVM {
+		annotations[machinev1alpha1.AnnotationAfterVM] = "true"
+	}
+	made.SetAnnotations(annotations)
+	r.variables["name"] = made.GetName()
+	if problem := r.fillAndJudge(c.Template, c.inClass(), made, o.Validators[c.Name]); problem != nil {
+		return problem
+	}
+	r.companions[c.Name] = made
+	value := whole(made.Object)
+	if there, ok := o.Companions[c.Name]; ok {
+		value = whole(there.Object)
+	}
+	if known, ok := r.variables["companions"].(map[string]any); ok {
+		known[c.Name] = value
+	}
+	return nil
+}
+
+// fillAndJudge sets the fields of the binding in a resource, and adds the problems that the API
+// server would have with it. The returned problem is one of the binding.
+func (r *rendering) fillAndJudge(t Template, inClass string, made *unstructured.Unstructured, v *Validator) *plan.Problem {
+	set, problem := fill(t, r.o, inClass, made, r.variables)
+	if problem != nil {
+		return problem
+	}
+	r.wrong.judge(t, set, inClass, made, v)
+	v.finalize(made)
+	return nil
 }
 
 // userData lacks the value as long as it is unknown, so that no VM is created with empty user data.

@@ -143,6 +143,9 @@ func (c *cloud) create(ctx context.Context, kind *Resource, m *managedResource) 
 		return "", err
 	}
 	t := &thing{kind: kind, machine: machineOf(m), facts: c.newFacts(m)}
+	if kind.AfterVM && !c.hasVM(t.machine) {
+		return "", fmt.Errorf("%s %s depends on a VM that does not exist", kind.Kind, m.GetName())
+	}
 	if kind.VM != nil {
 		c.mu.Lock()
 		c.asked[t.machine]++
@@ -476,7 +479,31 @@ func expandMap(m, facts map[string]any) (map[string]any, error) {
 	return out.(map[string]any), nil
 }
 
-// remove deletes a thing on request of its provider. No cloud deletes a companion that a VM uses.
+// dependentsOf returns the names of the companions that depend on the VM of a Machine.
+func (c *cloud) dependentsOf(machine types.NamespacedName) []string {
+	var out []string
+	for name, t := range c.things {
+		if t.kind.AfterVM && t.machine == machine {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// hasVM reports whether the cloud has a VM of a Machine.
+func (c *cloud) hasVM(machine types.NamespacedName) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, t := range c.things {
+		if t.kind.VM != nil && t.machine == machine && !t.lost {
+			return true
+		}
+	}
+	return false
+}
+
+// remove deletes a thing on request of its provider. No cloud deletes a companion that a VM uses. A
+// VM is deleted although companions depend on it, and this is recorded.
 func (c *cloud) remove(ctx context.Context, kind *Resource, id, place string) error {
 	c.mu.Lock()
 	t, ok := c.things[key(kind, id)]
@@ -484,7 +511,12 @@ func (c *cloud) remove(ctx context.Context, kind *Resource, id, place string) er
 		c.mu.Unlock()
 		return nil
 	}
-	if ok {
+	if ok && t.kind.VM != nil {
+		for _, name := range c.dependentsOf(t.machine) {
+			c.torn[t.machine.Namespace] = append(c.torn[t.machine.Namespace], fmt.Sprintf("VM %s is deleted before %s", id, name))
+		}
+	}
+	if ok && !t.kind.AfterVM {
 		if vm := c.userOf(t); vm != "" {
 			why := fmt.Sprintf("%s %s is in use by VM %s", kind.Kind, id, vm)
 			c.torn[t.machine.Namespace] = append(c.torn[t.machine.Namespace], why)

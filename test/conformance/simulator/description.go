@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
 // A Description has all facts that the simulator needs of a cloud besides its Composition. Paths of
@@ -37,6 +38,8 @@ type Description struct {
 	Composition string `json:"composition,omitempty"`
 	// Class is the file of the MachineClass that Machines are made of.
 	Class string `json:"class"`
+	// Companions are added to those of the class.
+	Companions map[string]machinev1alpha1.Companion `json:"companions,omitempty"`
 	// Rights are the files with the permissions that a user grants to Drover.
 	Rights []string `json:"rights"`
 	// CRDs are the files with the kinds of Resources, and with other kinds that a class needs.
@@ -124,6 +127,9 @@ type Resource struct {
 	// Interrupted has the fields of status.atProvider that differ once the cloud stopped the spot
 	// VM. Left out, the cloud stops none.
 	Interrupted map[string]any `json:"interrupted,omitempty"`
+	// AfterVM is for a companion that depends on the VM of its Machine, such as the attachment of a
+	// disk. The cloud creates none without the VM, and no VM is deleted while it has one.
+	AfterVM bool `json:"afterVM,omitempty"`
 	// VM is left out for a companion, such as a network interface.
 	VM *VM `json:"vm,omitempty"`
 }
