@@ -54,6 +54,8 @@ func run(m *testing.M) int {
 		"package/provider-local/crds/local.drover.dev_virtualmachines.yaml",
 		"package/provider-vsphere/crds/vsphere.drover.dev_virtualmachines.yaml",
 		"test/providers/crds/compute.azure.m.upbound.io_linuxvirtualmachines.yaml",
+		"test/providers/crds/compute.azure.m.upbound.io_manageddisks.yaml",
+		"test/providers/crds/compute.azure.m.upbound.io_virtualmachinedatadiskattachments.yaml",
 		"test/providers/crds/network.azure.m.upbound.io_networkinterfaces.yaml",
 	); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -162,6 +162,11 @@ func TestCompositions(t *testing.T) {
 			composed: "NetworkInterface LinuxVirtualMachine",
 		},
 		{
+			name:        "AMachineAtAzureWhoseVMRunsAsksForTheAttachmentOfItsDisk",
+			composition: machineAzure, dir: "machine-azure-datadisk",
+			composed: "ManagedDisk VirtualMachineDataDiskAttachment NetworkInterface LinuxVirtualMachine",
+		},
+		{
 			name:        "ACollectorAsksForAnInventoryOfItsInstallation",
 			composition: orphansLocal, dir: "orphancollector-fresh",
 			composed: "VirtualMachineInventory",
