@@ -104,7 +104,7 @@ func TestDependentsAreReleasedBeforeTheVM(t *testing.T) {
 		"NotBeforeTheHooks": {machineState: machineState{preTerminate: backup, vms: []vm{heldVM}, dependents: []vm{held("a", 1)}},
 			stage: waiting, waitsFor: "pre-terminate hooks", again: time.Hour},
 		"TheLastOnesFirstAndNotTheVM": {machineState: machineState{vms: []vm{heldVM}, companions: []vm{disk}, dependents: []vm{held("a", 1), held("b", 2)}},
-			release: []vm{held("b", 2)}, stage: dependents, waitsFor: "Attachment b: it depends on the VM, and is deleted before it", again: dependentsTimeout},
+			release: []vm{held("b", 2)}, stage: dependents, waitsFor: "Attachment b: it depends on the VM, and is deleted before it; from " + now.Add(dependentsTimeout).UTC().Format(time.RFC3339), again: dependentsTimeout},
 		"ThenTheFirst": {machineState: since(dependents, time.Minute, machineState{vms: []vm{heldVM}, companions: []vm{disk}, dependents: []vm{held("a", 1)}}),
 			release: []vm{held("a", 1)}, stage: dependents, waitsFor: "Attachment a", again: dependentsTimeout - time.Minute},
 		"ThenTheVM": {machineState: since(dependents, time.Minute, machineState{vms: []vm{heldVM}, companions: []vm{disk}}),

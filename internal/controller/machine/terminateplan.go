@@ -265,13 +265,17 @@ func (s machineState) deletion(at place) *machinev1alpha1.DeletionStatus {
 	if at.quiet || !s.left() && s.unreadable == "" {
 		return nil
 	}
-	since := s.now
-	if s.stage == at.stage {
-		since = s.since
-	}
 	d := &machinev1alpha1.DeletionStatus{Stage: at.stage, Hooks: at.hooks, Pods: at.pods}
-	d.Since.Time = since.UTC().Truncate(time.Second)
+	d.Since.Time = s.sinceOf(at.stage)
 	return d
+}
+
+// sinceOf returns the start of a stage: now, unless it is the last one in the status.
+func (s machineState) sinceOf(stage machinev1alpha1.DeletionStage) time.Time {
+	if s.stage == stage {
+		return s.since.UTC().Truncate(time.Second)
+	}
+	return s.now.UTC().Truncate(time.Second)
 }
 
 // operation returns a description of the event that the deletion waits for.
@@ -304,7 +308,8 @@ func operation(s machineState, at place) *machinev1alpha1.LastOperation {
 		return op(machinev1alpha1.OperationDelete, "Waiting for pre-terminate hooks: %s", strings.Join(at.hooks, ", "))
 	case machinev1alpha1.DeletionDeletingDependents:
 		last := s.dependents[len(s.dependents)-1]
-		return op(machinev1alpha1.OperationDelete, "Waiting for %s %s: it depends on the VM, and is deleted before it", last.kind, last.name)
+		until := s.sinceOf(at.stage).Add(dependentsTimeout).UTC().Format(time.RFC3339)
+		return op(machinev1alpha1.OperationDelete, "Waiting for %s %s: it depends on the VM, and is deleted before it; from %s the VM does not wait for it", last.kind, last.name, until)
 	case machinev1alpha1.DeletionDeletingVM:
 		if len(s.vms) > 0 {
 			return op(machinev1alpha1.OperationDelete, "Waiting for %s %s: the VM is deleted", s.vms[0].kind, s.vms[0].name)
