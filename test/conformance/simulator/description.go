@@ -118,7 +118,7 @@ type Resource struct {
 	// they are missing, as soon as it has observed the resource.
 	LateInitialized map[string]any `json:"lateInitialized,omitempty"`
 	// TagsItself means that the provider adds tags of its own to the field with the tags, as
-	// upjet's TagInitializer does.
+	// upjet's TagInitializer does. Of a companion, this field is spec.forProvider.tags.
 	TagsItself bool `json:"tagsItself,omitempty"`
 	// Gone has the fields of status.atProvider that differ once the VM was deleted at the cloud.
 	// Left out, the provider no longer finds the VM, and the cloud-controller-manager deletes its

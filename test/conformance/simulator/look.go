@@ -46,9 +46,13 @@ type tagger struct {
 
 func (t *tagger) Initialize(ctx context.Context, mg xpresource.Managed) error {
 	m := mg.(*managedResource)
+	tags := "spec.forProvider.tags"
+	if t.kind.VM != nil {
+		tags = t.kind.VM.Tags.Path
+	}
 	missing := false
 	for key, value := range xpresource.GetExternalTags(mg) {
-		path := t.kind.VM.Tags.Path + "[" + key + "]"
+		path := tags + "[" + key + "]"
 		if had, err := fieldpath.Pave(m.Object).GetString(path); err != nil || had != value {
 			m.set(path, value)
 			missing = true
