@@ -103,9 +103,9 @@ func PackagesOf(version string) [][2]string {
 }
 
 // Install a package as "crossplane xpkg install" does, and wait until it is healthy.
-// bin is the folder of the binaries.
-func Install(ctx context.Context, bin, kubeconfig, kind, pkg string) error {
-	return Run(ctx, filepath.Join(bin, "xpkg"), "install", kind, pkg, "--kubeconfig", kubeconfig)
+// bin is the folder of the binaries. The arguments are further flags of "xpkg install".
+func Install(ctx context.Context, bin, kubeconfig, kind, pkg string, args ...string) error {
+	return Run(ctx, filepath.Join(bin, "xpkg"), append([]string{"install", kind, pkg, "--kubeconfig", kubeconfig}, args...)...)
 }
 
 // Run runs a command whose output matters only if it fails.

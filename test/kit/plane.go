@@ -182,6 +182,10 @@ func (p *Plane) Down() {
 	_ = os.RemoveAll(p.Dir)
 }
 
+// installTimeout is for a busy computer, on which the conformance suite installs the providers of all
+// clouds at once.
+const installTimeout = "--timeout=10m"
+
 // Install Drover and the local cloud's provider by the steps of the README.
 func (p *Plane) Install(ctx context.Context) error {
 	for _, file := range localplane.Rights {
@@ -193,7 +197,7 @@ func (p *Plane) Install(ctx context.Context) error {
 		return err
 	}
 	for _, pkg := range localplane.PackagesOf(p.version) {
-		if err := localplane.Install(ctx, p.bin, p.Kubeconfig, pkg[0], pkg[1]); err != nil {
+		if err := localplane.Install(ctx, p.bin, p.Kubeconfig, pkg[0], pkg[1], installTimeout); err != nil {
 			return err
 		}
 	}
@@ -217,7 +221,7 @@ func (p *Plane) InstallPackage(ctx context.Context, kind, name string) error {
 // InstallVersion installs a version of a package like "crossplane xpkg update", and waits until
 // it is healthy.
 func (p *Plane) InstallVersion(ctx context.Context, kind, name, version string) error {
-	return localplane.Install(ctx, p.bin, p.Kubeconfig, kind, localplane.Registry+"/"+name+":"+version)
+	return localplane.Install(ctx, p.bin, p.Kubeconfig, kind, localplane.Registry+"/"+name+":"+version, installTimeout)
 }
 
 // both returns a new folder with the packages of the given folders.
