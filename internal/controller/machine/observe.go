@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"google.golang.org/protobuf/types/known/structpb"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,12 +37,13 @@ type composed map[string]*unstructured.Unstructured
 // pipeline, whose names are known, and those that the status refers to. Only kinds that a pipeline composes are
 // watched: a status can be forged.
 func (r *Reconciler) observe(ctx context.Context, m *machinev1alpha1.Machine, steps []pipeline.Step) (composed, error) {
-	if err := r.watchKinds(slices.Collect(maps.Values(expectedKinds(m, steps)))); err != nil {
+	kinds, _ := expectedKinds(m, steps)
+	if err := r.watchKinds(slices.Collect(maps.Values(kinds))); err != nil {
 		return nil, err
 	}
 	out := composed{}
 	var errs []error
-	for _, ref := range mayHave(m, steps) {
+	for _, ref := range mayHave(m, kinds) {
 		if out[ref.Role] != nil {
 			continue
 		}
@@ -56,11 +58,11 @@ func (r *Reconciler) observe(ctx context.Context, m *machinev1alpha1.Machine, st
 	return out, errors.Join(errs...)
 }
 
-// mayHave returns references to the resources that the pipeline of Drover's own steps can compose, and then
-// those of the status: a status never replaces a resource that the pipeline names.
-func mayHave(m *machinev1alpha1.Machine, steps []pipeline.Step) []machinev1alpha1.ComposedReference {
+// mayHave returns references to the resources of the expected kinds, by role, and then those of the status: a
+// status never replaces a resource that the pipeline names.
+func mayHave(m *machinev1alpha1.Machine, kinds map[string]schema.GroupVersionKind) []machinev1alpha1.ComposedReference {
 	var out []machinev1alpha1.ComposedReference
-	for role, gvk := range expectedKinds(m, steps) {
+	for role, gvk := range kinds {
 		name := names.OfMachine(m.GetName(), m.GetUID())
 		if machinev1alpha1.IsCompanion(role) {
 			name = names.OfCompanion(m.GetName(), m.GetUID(), role[len(machinev1alpha1.ResourceCompanionPrefix):])
@@ -74,31 +76,15 @@ func mayHave(m *machinev1alpha1.Machine, steps []pipeline.Step) []machinev1alpha
 // expectedKinds returns the kinds of the resources that a Machine has by its pipeline, by role. Of the optional
 // companions, these are the ones that its status refers to. A kind that no Machine uses may not be installed, and
 // provider-drover may lack the rights for it. If the status lacks a companion, the step infrastructure requires
-// it.
-func expectedKinds(m *machinev1alpha1.Machine, steps []pipeline.Step) map[string]schema.GroupVersionKind {
-	out := kindsOf(steps)
-	for role := range optionalKinds(steps) {
-		if !slices.ContainsFunc(m.Status.ResourceRefs, func(ref machinev1alpha1.ComposedReference) bool { return ref.Role == role }) {
-			delete(out, role)
+// it. The kinds of all optional companions are returned as well.
+func expectedKinds(m *machinev1alpha1.Machine, steps []pipeline.Step) (out, optional map[string]schema.GroupVersionKind) {
+	out, optional = kindsOf(steps)
+	for _, ref := range m.Status.ResourceRefs {
+		if gvk, ok := optional[ref.Role]; ok {
+			out[ref.Role] = gvk
 		}
 	}
-	return out
-}
-
-// optionalKinds returns the kinds of the optional companions by role.
-func optionalKinds(steps []pipeline.Step) map[string]schema.GroupVersionKind {
-	out := map[string]schema.GroupVersionKind{}
-	all := kindsOf(steps)
-	for _, s := range steps {
-		for _, c := range s.Input.GetFields()["companions"].GetListValue().GetValues() {
-			f := c.GetStructValue().GetFields()
-			role := machinev1alpha1.ResourceCompanionPrefix + f["name"].GetStringValue()
-			if gvk, ok := all[role]; ok && f["optional"].GetBoolValue() {
-				out[role] = gvk
-			}
-		}
-	}
-	return out
+	return out, optional
 }
 
 // namedBy returns the kinds of the companions that a VM was created with.
@@ -113,23 +99,31 @@ func namedBy(vm metav1.Object, kinds map[string]schema.GroupVersionKind) map[str
 	return out
 }
 
-// kindsOf returns the kinds of the VM and its companions by role, from the input of the step infrastructure.
-func kindsOf(steps []pipeline.Step) map[string]schema.GroupVersionKind {
-	out := map[string]schema.GroupVersionKind{}
+// kindsOf returns the kinds of the VM and its companions by role, from the input of the step infrastructure. Those
+// of optional companions are separate.
+func kindsOf(steps []pipeline.Step) (out, optional map[string]schema.GroupVersionKind) {
+	out, optional = map[string]schema.GroupVersionKind{}, map[string]schema.GroupVersionKind{}
+	add := func(to map[string]schema.GroupVersionKind, role string, f map[string]*structpb.Value) {
+		gvk := schema.FromAPIVersionAndKind(f["apiVersion"].GetStringValue(), f["kind"].GetStringValue())
+		if gvk.Kind != "" && gvk.Version != "" {
+			to[role] = gvk
+		}
+	}
 	for _, s := range steps {
 		input := s.Input.GetFields()
 		if input["kind"].GetStringValue() != "Infrastructure" {
 			continue
 		}
-		vm := input["virtualMachine"].GetStructValue().GetFields()
-		out[machinev1alpha1.ResourceVM] = schema.FromAPIVersionAndKind(vm["apiVersion"].GetStringValue(), vm["kind"].GetStringValue())
+		add(out, machinev1alpha1.ResourceVM, input["virtualMachine"].GetStructValue().GetFields())
 		for _, c := range input["companions"].GetListValue().GetValues() {
-			f := c.GetStructValue().GetFields()
-			out[machinev1alpha1.ResourceCompanionPrefix+f["name"].GetStringValue()] = schema.FromAPIVersionAndKind(f["apiVersion"].GetStringValue(), f["kind"].GetStringValue())
+			f, to := c.GetStructValue().GetFields(), out
+			if f["optional"].GetBoolValue() {
+				to = optional
+			}
+			add(to, machinev1alpha1.ResourceCompanionPrefix+f["name"].GetStringValue(), f)
 		}
 	}
-	maps.DeleteFunc(out, func(_ string, gvk schema.GroupVersionKind) bool { return gvk.Kind == "" || gvk.Version == "" })
-	return out
+	return out, optional
 }
 
 // resource returns the resource that a reference names, nil if there is none that the Machine controls.

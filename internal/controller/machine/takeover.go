@@ -39,8 +39,7 @@ func (r *Reconciler) takeOver(ctx context.Context, m *machinev1alpha1.Machine, s
 	if observed[machinev1alpha1.ResourceVM] != nil {
 		return observed, nil, nil
 	}
-	kinds, optional := kindsOf(steps), optionalKinds(steps)
-	maps.DeleteFunc(kinds, func(role string, _ schema.GroupVersionKind) bool { return optional[role] != schema.GroupVersionKind{} })
+	kinds, optional := kindsOf(steps)
 	waiting, err := r.waitingFor(ctx, m, kinds)
 	if err != nil {
 		return observed, nil, err

@@ -380,12 +380,13 @@ func (r *Reconciler) kindsToSearch(ctx context.Context, m *machinev1alpha1.Machi
 	if err != nil {
 		return out, nil, nil //nolint:nilerr // A pipeline that cannot be read composed nothing.
 	}
-	kinds := slices.Collect(maps.Values(expectedKinds(m, steps)))
+	expected, optional := expectedKinds(m, steps)
+	kinds := slices.Collect(maps.Values(expected))
 	for _, gvk := range kinds {
 		add(gvk)
 	}
 	_ = r.watchKinds(kinds) // A kind that cannot be watched is listed live.
-	return out, optionalKinds(steps), nil
+	return out, optional, nil
 }
 
 // followed returns the revision that the Machine follows. If the status has none, as after a restore, it is the

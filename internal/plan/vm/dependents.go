@@ -2,7 +2,6 @@ package vm
 
 import (
 	"fmt"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -52,14 +51,12 @@ func (d *Desired) composeDependents(b *Binding, o Observed) {
 			continue
 		}
 		if there, exists := o.Companions[c.Name]; !exists || !plan.CreationBegan(there) {
-			if lacks := slices.IndexFunc(made[:i], func(before Companion) bool { return !before.isComplete(b, o) }); lacks >= 0 {
-				d.holdFor(b, made[lacks], o)
+			if d.holdForAny(b, made[:i], o) {
 				return
 			}
 			d.composeDependent(b, o, c, made[:i])
 		}
-		if !c.isComplete(b, o) {
-			d.holdFor(b, c, o)
+		if d.holdForAny(b, made[i:i+1], o) {
 			return
 		}
 	}
@@ -104,16 +101,21 @@ func renderDependent(b *Binding, o Observed, c Companion, before []Companion) (*
 	return r.companions[c.Name], r.wrong.of(o.Class)
 }
 
-// isComplete reports whether a companion is ready and is not being deleted.
-func (c Companion) isComplete(b *Binding, o Observed) bool {
-	ready, _ := await(b, c, o)
-	return ready
+// holdForAny holds the Machine for the first of the companions that is not ready or is being deleted. It
+// reports whether there is one.
+func (d *Desired) holdForAny(b *Binding, companions []Companion, o Observed) bool {
+	for _, c := range companions {
+		if ready, word := await(b, c, o); !ready {
+			d.holdFor(word, o)
+			return true
+		}
+	}
+	return false
 }
 
-// holdFor keeps a Machine from running until a companion of its VM is ready. A Machine that has run
-// is not held: a companion that fails later must not have it replaced.
-func (d *Desired) holdFor(b *Binding, c Companion, o Observed) {
-	_, word := await(b, c, o)
+// holdFor keeps a Machine from running until a companion of its VM is ready, of which word is the output. A
+// Machine that has run is not held: a companion that fails later must not have it replaced.
+func (d *Desired) holdFor(word plan.VM, o Observed) {
 	if d.Word.Problem == nil {
 		d.Word.Problem = word.Problem
 	}

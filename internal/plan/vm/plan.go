@@ -39,7 +39,7 @@ type Observed struct {
 
 	// Class of the Machine, or the problem with it. Validator is that of its VM, nil if there is
 	// none, and Validators are those of its companions by their names. They are needed until
-	// creation began, and while LacksDependent.
+	// creation began, and while the VM has LackingDependents.
 	Class        *machinev1alpha1.MachineClass
 	ClassProblem *plan.Problem
 	Validator    *Validator
