@@ -80,14 +80,14 @@ func authorized(was xpv2.Condition, lacking string) xpv2.Condition {
 }
 
 // outage returns the outage to report after the condition changed from one to another.
-func outage(told *v1alpha1.Outage, from, to xpv2.Condition) *v1alpha1.Outage {
+func outage(reported *v1alpha1.Outage, from, to xpv2.Condition) *v1alpha1.Outage {
 	switch {
 	case from.Status == corev1.ConditionTrue && to.Status == corev1.ConditionFalse:
 		return &v1alpha1.Outage{Since: to.LastTransitionTime}
-	case told != nil && told.Until == nil && to.Status == corev1.ConditionTrue:
-		return &v1alpha1.Outage{Since: told.Since, Until: &to.LastTransitionTime}
+	case reported != nil && reported.Until == nil && to.Status == corev1.ConditionTrue:
+		return &v1alpha1.Outage{Since: reported.Since, Until: &to.LastTransitionTime}
 	}
-	return told
+	return reported
 }
 
 // condition keeps the transition time as long as the status stays, even if the reason changes.

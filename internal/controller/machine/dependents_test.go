@@ -185,7 +185,7 @@ func TestADependentOfADeletedMachineStaysUntilTheDrain(t *testing.T) {
 	}
 }
 
-// withOptional adds an optional companion of another kind, which nobody may read.
+// withOptional adds an optional companion of another kind. provider-drover may not read it.
 func withOptional(r *unstructured.Unstructured) {
 	pipeline, _, _ := unstructured.NestedSlice(r.Object, "spec", "pipeline")
 	input := pipeline[0].(map[string]any)["input"].(map[string]any)
