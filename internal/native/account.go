@@ -41,10 +41,30 @@ type account[T Resource] struct {
 	Account[T]
 	now func() time.Time
 
-	mu       sync.Mutex
+	mu sync.Mutex
+	// place is that of the Account, once it is known.
+	place    string
 	refused  error
 	failures int
 	retryAt  time.Time
+}
+
+// Place returns the place of the Account, which it reads once.
+func (a *account[T]) Place(ctx context.Context) (string, error) {
+	a.mu.Lock()
+	place := a.place
+	a.mu.Unlock()
+	if place != "" {
+		return place, nil
+	}
+	place, err := a.Account.Place(ctx)
+	if err != nil {
+		return "", err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.place = place
+	return place, nil
 }
 
 // do calls f. During the pause after a refusal it returns the error of the refusal instead.

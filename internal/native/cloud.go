@@ -55,7 +55,7 @@ type Account[T Resource] interface {
 	inventory.Finder
 
 	// Place identifies the location of the account's VMs, such as the ID of the account and a region.
-	// Rotated credentials and another address of the same API do not change it.
+	// Rotated credentials and another address of the same API do not change it. The result is kept.
 	Place(ctx context.Context) (string, error)
 
 	// Prepare validates everything that the schema cannot validate, before anything is created. It may

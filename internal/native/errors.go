@@ -3,6 +3,8 @@ package native
 import (
 	"errors"
 	"fmt"
+	"regexp"
+	"slices"
 
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	"github.com/drover-dev/drover/internal/ratelimit"
@@ -35,6 +37,46 @@ func (e *Error) Unwrap() error { return e.Err }
 // Invalid returns an error of the VM's spec. The field is below spec.forProvider.
 func Invalid(field, format string, args ...any) error {
 	return &Error{Class: fn.ErrorInvalidRequest, What: "forProvider." + field, Err: fmt.Errorf(format, args...)}
+}
+
+// Classify returns err as an Error that describes the failed call. It returns a nil error, and an error
+// that has a class, as it is. answer returns the Error of a response of the cloud, or nil if err is
+// none.
+func Classify(what string, err error, answer func(error) *Error) error {
+	var known *Error
+	if err == nil || errors.As(err, &known) {
+		return err
+	}
+	if e := answer(err); e != nil {
+		e.What = what
+		return e
+	}
+	return asError(what, err)
+}
+
+// A Rule assigns a class to the errors whose text matches.
+type Rule struct {
+	Text  *regexp.Regexp
+	Class fn.ErrorCode
+}
+
+// Rules are applied in their order.
+type Rules []Rule
+
+// ClassOf returns the class of an error with the texts. The second value is false if no rule matches:
+// the class is Transient then.
+func (r Rules) ClassOf(texts ...string) (fn.ErrorCode, bool) {
+	for _, rule := range r {
+		if slices.ContainsFunc(texts, rule.Text.MatchString) {
+			return rule.Class, true
+		}
+	}
+	return fn.ErrorTransient, false
+}
+
+// TaskError returns the error of a task that failed. It had no effect.
+func TaskError(class fn.ErrorCode, task, reason string) error {
+	return &Error{Class: class, What: "the task " + task + " failed", Err: errors.New(reason), Refused: true}
 }
 
 // asError returns err as an Error. An error without a class is Throttled if the request was not sent,

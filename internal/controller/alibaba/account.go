@@ -23,8 +23,6 @@ type account struct {
 	batch  batch
 
 	mu sync.Mutex
-	// place of the VMs, once it is known.
-	place string
 	// deleted are the times at which instances were deleted, by ID. ECS has no state for an instance that is
 	// being deleted.
 	deleted map[string]time.Time
@@ -64,21 +62,11 @@ func open(next http.RoundTripper, now func() time.Time) func(client.Object, cred
 
 // Place is the ID of the account and the region.
 func (a *account) Place(ctx context.Context) (string, error) {
-	a.mu.Lock()
-	place := a.place
-	a.mu.Unlock()
-	if place != "" {
-		return place, nil
-	}
 	id, err := a.account(ctx)
 	if err != nil {
 		return "", classify("cannot read the ID of the account", err)
 	}
-	place = "account " + id + ", region " + a.region
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.place = place
-	return place, nil
+	return "account " + id + ", region " + a.region, nil
 }
 
 // callRegion calls ECS with the region.

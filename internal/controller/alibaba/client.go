@@ -16,6 +16,7 @@ import (
 	openapi "github.com/alibabacloud-go/darabonba-openapi/v2/client"
 	"github.com/alibabacloud-go/darabonba-openapi/v2/models"
 	"github.com/alibabacloud-go/tea/dara"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/drover-dev/drover/apis/alibaba/v1alpha1"
 	"github.com/drover-dev/drover/internal/cloud/trust"
@@ -99,7 +100,7 @@ type caller struct {
 	now       func() time.Time
 
 	// turn is held while the role is assumed, and guards the fields below.
-	turn    chan struct{}
+	turn    *semaphore.Weighted
 	session credentials
 	ends    time.Time
 }
@@ -120,7 +121,7 @@ func newCaller(spec v1alpha1.ProviderConfigSpec, c credentials, next http.RoundT
 	}
 	return &caller{
 		ecs: ecs, sts: sts, transport: &transport{restored{ratelimit.New(throttled{next})}}, own: c, roleARN: spec.RoleARN, now: now,
-		turn: make(chan struct{}, 1),
+		turn: semaphore.NewWeighted(1),
 	}, nil
 }
 
@@ -144,18 +145,18 @@ func (t *transport) Call(req *http.Request, _ *http.Transport) (*http.Response, 
 	if err != nil {
 		return nil, err
 	}
-	return withBody(resp, maxAnswer)
-}
-
-// withBody reads the body of a response, up to a limit, so that the connection is free.
-func withBody(resp *http.Response, limit int64) (*http.Response, error) {
-	b, err := io.ReadAll(io.LimitReader(resp.Body, limit))
-	_ = resp.Body.Close()
-	if err != nil {
+	if _, err := buffer(resp, maxAnswer); err != nil {
 		return nil, err
 	}
-	resp.Body = io.NopCloser(bytes.NewReader(b))
 	return resp, nil
+}
+
+// buffer reads the body of a response, up to a limit, so that the connection is free. The body can be read again.
+func buffer(resp *http.Response, limit int64) ([]byte, error) {
+	b, err := io.ReadAll(io.LimitReader(resp.Body, limit))
+	_ = resp.Body.Close()
+	resp.Body = io.NopCloser(bytes.NewReader(b))
+	return b, err
 }
 
 // throttled gives a response with a code of throttling the status 429, by which the Limiter adapts. The API has
@@ -167,12 +168,10 @@ func (t throttled) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil || resp.StatusCode < http.StatusBadRequest {
 		return resp, err
 	}
-	b, err := io.ReadAll(io.LimitReader(resp.Body, maxError))
-	_ = resp.Body.Close()
+	b, err := buffer(resp, maxError)
 	if err != nil {
 		return nil, err
 	}
-	resp.Body = io.NopCloser(bytes.NewReader(b))
 	var body struct{ Code string }
 	if json.Unmarshal(b, &body) == nil && isThrottling(body.Code) {
 		resp.Header.Set(ownStatus, strconv.Itoa(resp.StatusCode))
@@ -228,12 +227,10 @@ func (c *caller) credentials(ctx context.Context) (credentials, error) {
 	if c.roleARN == "" {
 		return c.own, nil
 	}
-	select {
-	case c.turn <- struct{}{}:
-	case <-ctx.Done():
-		return credentials{}, ctx.Err()
+	if err := c.turn.Acquire(ctx, 1); err != nil {
+		return credentials{}, err
 	}
-	defer func() { <-c.turn }()
+	defer c.turn.Release(1)
 	if c.now().Before(c.ends.Add(-roleMargin)) {
 		return c.session, nil
 	}

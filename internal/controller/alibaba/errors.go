@@ -1,14 +1,12 @@
 package alibaba
 
 import (
-	"errors"
 	"net/http"
 	"regexp"
 	"strings"
 
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	"github.com/drover-dev/drover/internal/native"
-	"github.com/drover-dev/drover/internal/ratelimit"
 )
 
 // Codes of errors.
@@ -46,21 +44,16 @@ var rules = []rule{
 	{code: regexp.MustCompile(`^IncorrectInstanceStatus|^IncorrectVSwitchStatus|^OperationConflict$`), class: fn.ErrorTransient, refused: true},
 }
 
-// classify returns an error with a class and a description of the failed action. An error that already has a
-// class is returned as it is.
-func classify(what string, err error) error {
-	var known *native.Error
-	if err == nil || errors.As(err, &known) {
-		return err
-	}
+// classify returns an error with a class and a description of the failed action.
+func classify(what string, err error) error { return native.Classify(what, err, errorOfAnswer) }
+
+// errorOfAnswer returns the error of an error response, or nil if err is none.
+func errorOfAnswer(err error) *native.Error {
 	e := asAPIError(err)
-	switch {
-	case e == nil && ratelimit.Unsent(err):
-		return &native.Error{Class: fn.ErrorThrottled, What: what, Err: err, Refused: true}
-	case e == nil:
-		return &native.Error{Class: fn.ErrorTransient, What: what, Err: err}
+	if e == nil {
+		return nil
 	}
-	out := &native.Error{What: what, Err: e}
+	out := &native.Error{Err: e}
 	for _, r := range rules {
 		if r.code.MatchString(e.Code) {
 			out.Class, out.Refused, out.Credentials = r.class, r.refused, r.credentials

@@ -18,12 +18,10 @@ import (
 type account struct {
 	client *prism
 	now    func() time.Time
-	vms    *listing
+	vms    *native.Listing[machine]
 	refs   *references
 
 	mu sync.Mutex
-	// place of the account, once it is known.
-	place string
 	// views are the views of VMs by external name, from the observation for the step that follows it.
 	views map[string]view
 	// unreadable are the times when VMs that were just created could first not be read, by the task of the creation.
@@ -39,7 +37,7 @@ func open(next http.RoundTripper, now func() time.Time) func(client.Object, cred
 		if err != nil {
 			return nil, err
 		}
-		return &account{client: p, now: now, vms: newListing(), refs: newReferences(), views: map[string]view{}, unreadable: map[string]time.Time{}}, nil
+		return &account{client: p, now: now, vms: native.NewListing[machine](), refs: newReferences(), views: map[string]view{}, unreadable: map[string]time.Time{}}, nil
 	}
 }
 
@@ -62,12 +60,6 @@ const (
 
 // Place is the UUID of Prism Central, which is one of the clusters that it lists.
 func (a *account) Place(ctx context.Context) (string, error) {
-	a.mu.Lock()
-	place := a.place
-	a.mu.Unlock()
-	if place != "" {
-		return place, nil
-	}
 	clusters, err := a.listClusters(ctx)
 	if err != nil {
 		return "", err
@@ -76,10 +68,7 @@ func (a *account) Place(ctx context.Context) (string, error) {
 	if i < 0 {
 		return "", errors.New("the list of clusters has no Prism Central: the user needs a role that allows to view all clusters")
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.place = "Prism Central " + clusters[i].ExtID
-	return a.place, nil
+	return "Prism Central " + clusters[i].ExtID, nil
 }
 
 func (a *account) listClusters(ctx context.Context) ([]cluster, error) {

@@ -18,7 +18,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/drover-dev/drover/apis/nutanix/v1alpha1"
-	"github.com/drover-dev/drover/internal/cloud/trust"
+	"github.com/drover-dev/drover/internal/native"
 	"github.com/drover-dev/drover/internal/ratelimit"
 )
 
@@ -75,35 +75,23 @@ func newClient(spec v1alpha1.ProviderConfigSpec, c credentials, next http.RoundT
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	u, err := url.Parse(spec.Server)
+	base, err := native.ServerURL(spec.Server, defaultPort)
 	if err != nil {
-		return nil, fmt.Errorf("spec.server: %w", err)
-	}
-	if u.Port() == "" {
-		u.Host += ":" + defaultPort
+		return nil, err
 	}
 	if next == nil {
-		if next, err = transport(spec); err != nil {
+		if next, err = native.ServerTransport(spec.CABundle, ptr.Deref(spec.InsecureSkipVerify, false), callTimeout); err != nil {
 			return nil, err
 		}
 	}
 	return &prism{
-		base: u.Scheme + "://" + u.Host, credentials: c,
+		base: base, credentials: c,
 		http: &http.Client{
 			Timeout: callTimeout, Transport: ratelimit.New(&pauses{next: next, now: time.Now}),
 			// A redirect would send the password to another server.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}, nil
-}
-
-func transport(spec v1alpha1.ProviderConfigSpec) (http.RoundTripper, error) {
-	t, err := trust.Transport(spec.CABundle, callTimeout)
-	if err != nil {
-		return nil, err
-	}
-	t.TLSClientConfig.InsecureSkipVerify = ptr.Deref(spec.InsecureSkipVerify, false) //nolint:gosec // The user requests it.
-	return t, nil
 }
 
 // Pauses after a status 429 without Retry-After: the first one, the factor of each further one, and the longest one.

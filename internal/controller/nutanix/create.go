@@ -38,7 +38,7 @@ func ref(uuid string) object { return object{"extId": uuid} }
 // body returns the body of the request that creates a VM.
 func body(p v1alpha1.VirtualMachineParameters, externalName, userData string, r resolved) (object, error) {
 	out := typed("Vm", object{
-		"name": ptr.Deref(p.Name, ""), "description": descriptionOf(externalName, p.Attributes), "cluster": ref(r.cluster),
+		"name": ptr.Deref(p.Name, ""), "description": native.WriteNotes(externalName, p.Attributes), "cluster": ref(r.cluster),
 		"numSockets": p.VCPUSockets, "numCoresPerSocket": p.VCPUsPerSocket, "memorySizeBytes": ptr.Deref(p.MemoryMiB, 0) * mib,
 	})
 	disks := []object{disk(systemBus, 0, ptr.Deref(p.SystemDiskSizeGiB, 0)*gib, r.image, "")}

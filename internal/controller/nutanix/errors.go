@@ -1,46 +1,33 @@
 package nutanix
 
 import (
-	"errors"
 	"net/http"
 	"regexp"
 
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	"github.com/drover-dev/drover/internal/native"
-	"github.com/drover-dev/drover/internal/ratelimit"
 )
-
-// A rule assigns a class to the errors whose group or message matches.
-type rule struct {
-	text  *regexp.Regexp
-	class fn.ErrorCode
-}
 
 // rules are applied in this order, to the group and the message of an error. A task has no status. VM_NOT_FOUND is
 // transient: a VM that was just created is not known to all services of Prism Central.
-var rules = []rule{
-	{regexp.MustCompile(`(?i)quota`), fn.ErrorQuotaExceeded},
-	{regexp.MustCompile(`(?i)INSUFFICIENT_|RESOURCE_SHORTAGE|enough (resources|memory|space|capacity)|(insufficient|out of|no) (free |storage |available )?(space|capacity|memory|resources|IP)|IP pool|pool is exhausted|no (free|available) (IP|GPU)`), fn.ErrorCapacityExhausted},
-	{regexp.MustCompile(`(?i)ACCESS_DENIED|PERMISSION|FORBIDDEN|not authorized|unauthorized`), fn.ErrorPermissionDenied},
-	{regexp.MustCompile(`(?i)VM_NOT_FOUND|ETAG|RETRYABLE|CONCURRENT|IN_PROGRESS|TIMEOUT|timed out|UNAVAILABLE|INTERNAL_ERROR|not reachable|unreachable|disconnected`), fn.ErrorTransient},
-	{regexp.MustCompile(`(?i)NOT_FOUND|INVALID|UNSUPPORTED|NOT_SUPPORTED|VALIDATION|not found|does not exist|not supported|exceeds the maximum|must be`), fn.ErrorInvalidRequest},
+var rules = native.Rules{
+	{Text: regexp.MustCompile(`(?i)quota`), Class: fn.ErrorQuotaExceeded},
+	{Text: regexp.MustCompile(`(?i)INSUFFICIENT_|RESOURCE_SHORTAGE|enough (resources|memory|space|capacity)|(insufficient|out of|no) (free |storage |available )?(space|capacity|memory|resources|IP)|IP pool|pool is exhausted|no (free|available) (IP|GPU)`), Class: fn.ErrorCapacityExhausted},
+	{Text: regexp.MustCompile(`(?i)ACCESS_DENIED|PERMISSION|FORBIDDEN|not authorized|unauthorized`), Class: fn.ErrorPermissionDenied},
+	{Text: regexp.MustCompile(`(?i)VM_NOT_FOUND|ETAG|RETRYABLE|CONCURRENT|IN_PROGRESS|TIMEOUT|timed out|UNAVAILABLE|INTERNAL_ERROR|not reachable|unreachable|disconnected`), Class: fn.ErrorTransient},
+	{Text: regexp.MustCompile(`(?i)NOT_FOUND|INVALID|UNSUPPORTED|NOT_SUPPORTED|VALIDATION|not found|does not exist|not supported|exceeds the maximum|must be`), Class: fn.ErrorInvalidRequest},
 }
 
-// classify returns an error with a class and a description of the failed action. An error that already has a
-// class is returned as it is.
-func classify(what string, err error) error {
-	var known *native.Error
-	if err == nil || errors.As(err, &known) {
-		return err
-	}
+// classify returns an error with a class and a description of the failed action.
+func classify(what string, err error) error { return native.Classify(what, err, errorOfAnswer) }
+
+// errorOfAnswer returns the error of an error response, or nil if err is none.
+func errorOfAnswer(err error) *native.Error {
 	e := asAPIError(err)
 	if e == nil {
-		if ratelimit.Unsent(err) {
-			return &native.Error{Class: fn.ErrorThrottled, What: what, Err: err, Refused: true}
-		}
-		return &native.Error{Class: fn.ErrorTransient, What: what, Err: err}
+		return nil
 	}
-	out := &native.Error{What: what, Err: e}
+	out := &native.Error{Err: e}
 	switch e.Status {
 	case http.StatusUnauthorized:
 		out.Class, out.Credentials = fn.ErrorPermissionDenied, true
@@ -53,7 +40,7 @@ func classify(what string, err error) error {
 		out.Class, out.Refused = fn.ErrorTransient, true
 	case http.StatusBadRequest, http.StatusNotFound, http.StatusUnprocessableEntity:
 		var known bool
-		if out.Class, known = classOfText(e); !known {
+		if out.Class, known = rules.ClassOf(e.Group, e.Message); !known {
 			out.Class = fn.ErrorInvalidRequest
 		}
 	default:
@@ -63,22 +50,11 @@ func classify(what string, err error) error {
 	return out
 }
 
-// classOfText returns the class of the group and the message of an error. The second value is false if no rule
-// matches.
-func classOfText(e *apiError) (fn.ErrorCode, bool) {
-	for _, r := range rules {
-		if r.text.MatchString(e.Group) || r.text.MatchString(e.Message) {
-			return r.class, true
-		}
-	}
-	return fn.ErrorTransient, false
-}
-
 // taskError returns the error of a task that failed.
 func taskError(t task) error {
 	e := t.failure()
-	class, _ := classOfText(e)
-	return &native.Error{Class: class, What: "the task " + t.Operation + " failed", Err: errors.New(e.text()), Refused: true}
+	class, _ := rules.ClassOf(e.Group, e.Message)
+	return native.TaskError(class, t.Operation, e.text())
 }
 
 // text returns the message with the code and the group of an error that has no status.

@@ -8,22 +8,11 @@ import (
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/inventory"
+	"github.com/drover-dev/drover/internal/native"
 )
 
 // listingFor is how long a list of VMs is used: inventories and searches at the same time share one list.
 const listingFor = 2 * time.Second
-
-// A listing is a list of all VMs that concurrent calls share.
-type listing struct {
-	// turn is held during the calls, and guards the fields below. It is a channel, because a wait for a mutex cannot
-	// be canceled.
-	turn     chan struct{}
-	at       time.Time
-	vms      []machine
-	complete bool
-}
-
-func newListing() *listing { return &listing{turn: make(chan struct{}, 1)} }
 
 // listed are the fields of a VM in a list.
 const listed = "extId,name,description,powerState,createTime"
@@ -31,23 +20,10 @@ const listed = "extId,name,description,powerState,createTime"
 // listVMs lists all VMs that the user may read. The list is not older than since. The second value is false if a
 // VM may be missing.
 func (a *account) listVMs(ctx context.Context, since time.Time) ([]machine, bool, error) {
-	l := a.vms
-	select {
-	case l.turn <- struct{}{}:
-	case <-ctx.Done():
-		return nil, false, ctx.Err()
-	}
-	defer func() { <-l.turn }()
-	if now := a.now(); !l.at.IsZero() && l.at.After(since) && now.Sub(l.at) <= listingFor {
-		return l.vms, l.complete, nil
-	}
-	began := a.now()
-	vms, complete, err := list(ctx, a.client, pathVMs, url.Values{"$select": {listed}}, func(m machine) string { return m.ExtID })
-	if err != nil {
-		return nil, false, classify("cannot list VMs", err)
-	}
-	l.at, l.vms, l.complete = began, vms, complete
-	return vms, complete, nil
+	return a.vms.Get(ctx, a.now, since, listingFor, func() ([]machine, bool, error) {
+		vms, complete, err := list(ctx, a.client, pathVMs, url.Values{"$select": {listed}}, func(m machine) string { return m.ExtID })
+		return vms, complete, classify("cannot list VMs", err)
+	})
 }
 
 // findByName returns the VM with the external name among the VMs with a name, or nil.
@@ -63,7 +39,7 @@ func (a *account) findByName(ctx context.Context, name, externalName string) (*m
 // pick returns the VM with the external name, or nil.
 func pick(vms []machine, externalName string) *machine {
 	for i := range vms {
-		if name, _ := readDescription(vms[i].Description); strings.EqualFold(name, externalName) {
+		if name, _ := native.ReadNotes(vms[i].Description); strings.EqualFold(name, externalName) {
 			return &vms[i]
 		}
 	}
@@ -78,7 +54,7 @@ func (a *account) List(ctx context.Context, installation string) ([]inventory.VM
 	}
 	var out []inventory.VM
 	for _, m := range vms {
-		name, attributes := readDescription(m.Description)
+		name, attributes := native.ReadNotes(m.Description)
 		if name != "" && attributes[machinev1alpha1.TagInstallation] == installation {
 			out = append(out, asListed(m, name, attributes))
 		}
@@ -98,7 +74,7 @@ func (a *account) Find(ctx context.Context, externalNames []string) ([]inventory
 	}
 	var out []inventory.VM
 	for _, m := range vms {
-		name, attributes := readDescription(m.Description)
+		name, attributes := native.ReadNotes(m.Description)
 		for _, key := range []string{strings.ToLower(name), strings.ToLower(m.ExtID)} {
 			if n, ok := wanted[key]; ok && key != "" {
 				out = append(out, asListed(m, n, attributes))

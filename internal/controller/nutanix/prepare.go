@@ -8,14 +8,13 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/google/uuid"
+	"golang.org/x/sync/semaphore"
 	"k8s.io/utils/ptr"
 
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
@@ -40,20 +39,17 @@ func (a *account) Prepare(ctx context.Context, vm *v1alpha1.VirtualMachine) erro
 	return nil
 }
 
-var attributeName = regexp.MustCompile(`^[A-Za-z0-9._/-]{1,128}$`)
-
-// validate validates everything that the schema cannot validate without Prism Central. An attribute with two lines
-// could imitate another attribute.
+// validate validates everything that the schema cannot validate without Prism Central.
 func validate(p v1alpha1.VirtualMachineParameters, externalName string) error {
 	for _, k := range slices.Sorted(maps.Keys(p.Attributes)) {
-		if !attributeName.MatchString(k) || k == noteVM {
-			return native.Invalid("attributes", "invalid name %q: must have at most 128 letters, digits and ._/-, and must not be %s", k, noteVM)
+		if !native.IsAttributeName(k) || k == native.NoteVM {
+			return native.Invalid("attributes", "invalid name %q: must have at most 128 letters, digits and ._/-, and must not be %s", k, native.NoteVM)
 		}
-		if v := p.Attributes[k]; len(v) > 256 || strings.ContainsFunc(v, unicode.IsControl) {
+		if !native.IsAttributeValue(p.Attributes[k]) {
 			return native.Invalid("attributes", "invalid value of %s: must be one line of at most 256 characters", k)
 		}
 	}
-	if n := len(descriptionOf(externalName, p.Attributes)); n > maxDescription {
+	if n := len(native.WriteNotes(externalName, p.Attributes)); n > maxDescription {
 		return native.Invalid("attributes", "they have %d characters as a description, at most %d are allowed", n, maxDescription)
 	}
 	return nil
@@ -100,11 +96,10 @@ type resolved struct {
 // resolve finds the UUIDs of all references in a spec.
 func (a *account) resolve(ctx context.Context, p v1alpha1.VirtualMachineParameters) (resolved, error) {
 	var out resolved
-	leave, err := a.refs.enter(ctx)
-	if err != nil {
+	if err := a.refs.turn.Acquire(ctx, 1); err != nil {
 		return out, err
 	}
-	defer leave()
+	defer a.refs.turn.Release(1)
 	d := domainOf(p)
 	c, err := a.find1(ctx, lookup{field: d.field, kind: kindCluster, name: d.cluster})
 	if err != nil {
@@ -232,7 +227,7 @@ const (
 type references struct {
 	// turn is held while the references of a VM are resolved, so that VMs that are created at the same time share the
 	// calls. It guards found.
-	turn  chan struct{}
+	turn  *semaphore.Weighted
 	found map[lookup]foundReference
 }
 
@@ -242,16 +237,7 @@ type foundReference struct {
 }
 
 func newReferences() *references {
-	return &references{turn: make(chan struct{}, 1), found: map[lookup]foundReference{}}
-}
-
-func (r *references) enter(ctx context.Context) (leave func(), err error) {
-	select {
-	case r.turn <- struct{}{}:
-		return func() { <-r.turn }, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
+	return &references{turn: semaphore.NewWeighted(1), found: map[lookup]foundReference{}}
 }
 
 // find1 returns the only object that a lookup finds.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	pve "github.com/luthermonson/go-proxmox"
+	"golang.org/x/sync/semaphore"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/drover-dev/drover/apis/proxmox/v1alpha1"
@@ -31,13 +32,12 @@ type account struct {
 	client *pve.Client
 	now    func() time.Time
 
-	vms, nodes, storages *listing
-	templates            templates
-	choice               choice
+	// lists of VMs, nodes and storages, by the names of these kinds in the API.
+	lists     map[string]*native.Listing[entry]
+	templates templates
+	choice    choice
 
 	mu sync.Mutex
-	// place of the cluster, once it is known.
-	place string
 	// views are the views of VMs by UUID, from the observation for the step that follows it.
 	views map[string]view
 	// known are the attributes of VMs by UUID. They never change.
@@ -68,21 +68,18 @@ func open(next http.RoundTripper, now func() time.Time) func(client.Object, cred
 		}
 		return &account{
 			client: p, now: now, views: map[string]view{}, known: map[string]known{}, ended: map[string]ended{},
-			vms: newListing("vm"), nodes: newListing("node"), storages: newListing("storage"),
+			lists: map[string]*native.Listing[entry]{
+				"vm": native.NewListing[entry](), "node": native.NewListing[entry](), "storage": native.NewListing[entry](),
+			},
 			templates: templates{configs: map[string]template{}},
-			choice:    choice{turn: make(chan struct{}, 1), reserved: map[string]reservation{}},
+			choice:    choice{turn: semaphore.NewWeighted(1), reserved: map[string]reservation{}},
 		}, nil
 	}
 }
 
 // Place is the name of the cluster, or the name of a node that is in no cluster.
 func (a *account) Place(ctx context.Context) (string, error) {
-	a.mu.Lock()
-	place := a.place
-	a.mu.Unlock()
-	if place != "" {
-		return place, nil
-	}
+	place := ""
 	var entries []struct {
 		Type  string `json:"type"`
 		Name  string `json:"name"`
@@ -102,9 +99,6 @@ func (a *account) Place(ctx context.Context) (string, error) {
 	if place == "" {
 		return "", fmt.Errorf("the server names neither a cluster nor its node")
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.place = place
 	return place, nil
 }
 
@@ -132,49 +126,26 @@ func (e entry) allows(content string) bool {
 	return slices.Contains(strings.Split(e.Content, ","), content)
 }
 
-// A listing is a list that concurrent reconciles share.
-type listing struct {
-	// kind of the entries, as the API names it.
-	kind string
-	// turn is held during a call, and guards the fields below. It is a channel, because a wait for a mutex
-	// cannot be canceled.
-	turn    chan struct{}
-	at      time.Time
-	entries []entry
-}
-
-func newListing(kind string) *listing { return &listing{kind: kind, turn: make(chan struct{}, 1)} }
-
-// list returns entries that are older neither than since nor than age.
-func (a *account) list(ctx context.Context, l *listing, since time.Time, age time.Duration) ([]entry, error) {
-	select {
-	case l.turn <- struct{}{}:
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	defer func() { <-l.turn }()
-	if now := a.now(); !l.at.IsZero() && l.at.After(since) && now.Sub(l.at) <= age {
-		return l.entries, nil
-	}
-	began := a.now()
-	var entries []entry
-	if err := a.client.Get(ctx, "/cluster/resources?type="+l.kind, &entries); err != nil {
-		return nil, classify("cannot list the "+l.kind+"s of the cluster", err)
-	}
-	l.at, l.entries = began, entries
-	return entries, nil
+// list returns entries of a kind, as the API names it, that are older neither than since nor than age.
+func (a *account) list(ctx context.Context, kind string, since time.Time, age time.Duration) ([]entry, error) {
+	entries, _, err := a.lists[kind].Get(ctx, a.now, since, age, func() ([]entry, bool, error) {
+		var entries []entry
+		err := a.client.Get(ctx, "/cluster/resources?type="+kind, &entries)
+		return entries, true, classify("cannot list the "+kind+"s of the cluster", err)
+	})
+	return entries, err
 }
 
 func (a *account) listVMs(ctx context.Context, since time.Time) ([]entry, error) {
-	return a.list(ctx, a.vms, since, listingFor)
+	return a.list(ctx, "vm", since, listingFor)
 }
 
 func (a *account) listNodes(ctx context.Context) ([]entry, error) {
-	return a.list(ctx, a.nodes, time.Time{}, stockFor)
+	return a.list(ctx, "node", time.Time{}, stockFor)
 }
 
 func (a *account) listStorages(ctx context.Context) ([]entry, error) {
-	return a.list(ctx, a.storages, time.Time{}, stockFor)
+	return a.list(ctx, "storage", time.Time{}, stockFor)
 }
 
 // readConfig returns the configuration of a VM. The second value is false if the node has no such VM.

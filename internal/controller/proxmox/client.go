@@ -15,7 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/drover-dev/drover/apis/proxmox/v1alpha1"
-	"github.com/drover-dev/drover/internal/cloud/trust"
+	"github.com/drover-dev/drover/internal/native"
 	"github.com/drover-dev/drover/internal/ratelimit"
 )
 
@@ -50,33 +50,21 @@ func newClient(spec v1alpha1.ProviderConfigSpec, c credentials, next http.RoundT
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	u, err := url.Parse(spec.Server)
+	base, err := native.ServerURL(spec.Server, defaultPort)
 	if err != nil {
-		return nil, fmt.Errorf("spec.server: %w", err)
-	}
-	if u.Port() == "" {
-		u.Host += ":" + defaultPort
+		return nil, err
 	}
 	if next == nil {
-		if next, err = transport(spec); err != nil {
+		if next, err = native.ServerTransport(spec.CABundle, ptr.Deref(spec.InsecureSkipVerify, false), callTimeout); err != nil {
 			return nil, err
 		}
 	}
-	return pve.NewClient(u.Scheme+"://"+u.Host+"/api2/json",
+	return pve.NewClient(base+"/api2/json",
 		pve.WithAPIToken(c.TokenID, c.Secret),
 		pve.WithUserAgent("drover"),
 		pve.WithLogger(silent{}),
 		pve.WithHTTPClient(&http.Client{Timeout: callTimeout, Transport: statusErrors{ratelimit.New(next)}}),
 	), nil
-}
-
-func transport(spec v1alpha1.ProviderConfigSpec) (http.RoundTripper, error) {
-	t, err := trust.Transport(spec.CABundle, callTimeout)
-	if err != nil {
-		return nil, err
-	}
-	t.TLSClientConfig.InsecureSkipVerify = ptr.Deref(spec.InsecureSkipVerify, false) //nolint:gosec // The user requests it.
-	return t, nil
 }
 
 // silent discards the log of the library, which has the bodies of requests and thereby credentials.

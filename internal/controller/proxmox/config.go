@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"k8s.io/utils/ptr"
 
@@ -240,19 +239,16 @@ func networkCard(n v1alpha1.Network) string {
 	return out
 }
 
-var attributeName = regexp.MustCompile(`^[A-Za-z0-9._/-]{1,128}$`)
-
-// validate validates everything that the schema cannot validate. An attribute with two lines could imitate
-// another attribute.
+// validate validates everything that the schema cannot validate.
 func validate(p v1alpha1.VirtualMachineParameters, uuid string) error {
 	if n := len(notesOf(uuid, p.Attributes)); n > maxNotes {
 		return native.Invalid("attributes", "they have %d characters as notes, at most %d are allowed", n, maxNotes)
 	}
 	for _, k := range slices.Sorted(maps.Keys(p.Attributes)) {
-		if !attributeName.MatchString(k) {
+		if !native.IsAttributeName(k) {
 			return native.Invalid("attributes", "invalid name %q: must have at most 128 letters, digits and ._/-", k)
 		}
-		if v := p.Attributes[k]; len(v) > 256 || strings.ContainsFunc(v, unicode.IsControl) || strings.Contains(v, "`") {
+		if v := p.Attributes[k]; !native.IsAttributeValue(v) || strings.Contains(v, "`") {
 			return native.Invalid("attributes", "invalid value of %s: must be one line of at most 256 characters without a backquote", k)
 		}
 	}

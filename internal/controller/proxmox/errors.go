@@ -1,7 +1,6 @@
 package proxmox
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -11,39 +10,27 @@ import (
 
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	"github.com/drover-dev/drover/internal/native"
-	"github.com/drover-dev/drover/internal/ratelimit"
 )
 
-// A rule assigns a class to the errors whose text matches.
-type rule struct {
-	text  *regexp.Regexp
-	class fn.ErrorCode
-}
-
 // rules are applied in this order, to the text of the status line or the exit status of a task.
-var rules = []rule{
-	{regexp.MustCompile(`(?i)quota exceeded`), fn.ErrorQuotaExceeded},
-	{regexp.MustCompile(`(?i)no space left|out of space|insufficient free space|not enough (free )?(space|memory)|cannot allocate memory|free space in (thin )?pool`), fn.ErrorCapacityExhausted},
-	{regexp.MustCompile(`(?i)permission check failed|permission denied - invalid`), fn.ErrorPermissionDenied},
-	{regexp.MustCompile(`(?i)got timeout|is locked \(|no quorum|not quorate|already exists|already running|is running - destroy failed|interrupted by signal`), fn.ErrorTransient},
-	{regexp.MustCompile(`(?i)does not exist|not available on node|no such cluster node|hostname lookup|not supported|does not support|can't clone VM to node|unable to parse|bridge '[^']*' does not|is offline`), fn.ErrorInvalidRequest},
+var rules = native.Rules{
+	{Text: regexp.MustCompile(`(?i)quota exceeded`), Class: fn.ErrorQuotaExceeded},
+	{Text: regexp.MustCompile(`(?i)no space left|out of space|insufficient free space|not enough (free )?(space|memory)|cannot allocate memory|free space in (thin )?pool`), Class: fn.ErrorCapacityExhausted},
+	{Text: regexp.MustCompile(`(?i)permission check failed|permission denied - invalid`), Class: fn.ErrorPermissionDenied},
+	{Text: regexp.MustCompile(`(?i)got timeout|is locked \(|no quorum|not quorate|already exists|already running|is running - destroy failed|interrupted by signal`), Class: fn.ErrorTransient},
+	{Text: regexp.MustCompile(`(?i)does not exist|not available on node|no such cluster node|hostname lookup|not supported|does not support|can't clone VM to node|unable to parse|bridge '[^']*' does not|is offline`), Class: fn.ErrorInvalidRequest},
 }
 
-// classify returns an error with a class and a description of the failed action. An error that already has a
-// class is returned as it is.
-func classify(what string, err error) error {
-	var known *native.Error
-	if err == nil || errors.As(err, &known) {
-		return err
-	}
+// classify returns an error with a class and a description of the failed action.
+func classify(what string, err error) error { return native.Classify(what, err, errorOfAnswer) }
+
+// errorOfAnswer returns the error of an error response, or nil if err is none.
+func errorOfAnswer(err error) *native.Error {
 	e := asAPIError(err)
 	if e == nil {
-		if ratelimit.Unsent(err) {
-			return &native.Error{Class: fn.ErrorThrottled, What: what, Err: err, Refused: true}
-		}
-		return &native.Error{Class: fn.ErrorTransient, What: what, Err: err}
+		return nil
 	}
-	out := &native.Error{What: what, Err: e}
+	out := &native.Error{Err: e}
 	switch e.Status {
 	case http.StatusUnauthorized:
 		out.Class, out.Credentials = fn.ErrorPermissionDenied, true
@@ -56,28 +43,18 @@ func classify(what string, err error) error {
 	case 595: // The server did not connect to the node, so the call had no effect.
 		out.Class, out.Refused = fn.ErrorTransient, true
 	case http.StatusInternalServerError:
-		out.Class, out.Refused = classOfText(e.Text)
+		// The server returns an error that a rule matches before it changes anything.
+		out.Class, out.Refused = rules.ClassOf(e.Text)
 	default:
 		out.Class = fn.ErrorTransient
 	}
 	return out
 }
 
-// classOfText returns the class of the text of an error of the server or of a task. The second value is true
-// if a rule matches: the server returns such an error before it changes anything.
-func classOfText(text string) (fn.ErrorCode, bool) {
-	for _, r := range rules {
-		if r.text.MatchString(text) {
-			return r.class, true
-		}
-	}
-	return fn.ErrorTransient, false
-}
-
 // taskError returns the error of a task that ended with the text.
 func taskError(kind, text string) error {
-	class, _ := classOfText(text)
-	return &native.Error{Class: class, What: "the task " + kind + " failed", Err: errors.New(text), Refused: true}
+	class, _ := rules.ClassOf(text)
+	return native.TaskError(class, kind, text)
 }
 
 // isNoConfiguration reports whether err means that the node has no VM with the VMID.

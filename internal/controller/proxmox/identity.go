@@ -1,13 +1,12 @@
 package proxmox
 
 import (
-	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/native"
 )
 
 const (
@@ -15,8 +14,6 @@ const (
 	// all VMs. Tags of Proxmox VE have lower case letters.
 	tagVM           = "drover-vm-"
 	tagInstallation = "drover-in-"
-	// noteVM is the name of the note with the UUID.
-	noteVM = "drover-vm"
 	// maxNotes is the maximum length of notes.
 	maxNotes = 8192
 )
@@ -24,17 +21,8 @@ const (
 // notesOf returns the notes of a VM. The lines are in a code block, because Proxmox VE renders notes as
 // Markdown.
 func notesOf(uuid string, attributes map[string]string) string {
-	var b strings.Builder
-	b.WriteString("A virtual machine of Drover, which finds it by these lines:\n\n```\n")
-	fmt.Fprintf(&b, "%s: %s\n", noteVM, uuid)
-	for _, k := range slices.Sorted(maps.Keys(attributes)) {
-		fmt.Fprintf(&b, "%s: %s\n", k, attributes[k])
-	}
-	b.WriteString("```\n")
-	return b.String()
+	return "A virtual machine of Drover, which finds it by these lines:\n\n```\n" + native.WriteNotes(uuid, attributes) + "\n```\n"
 }
-
-var note = regexp.MustCompile(`(?m)^([A-Za-z0-9._/-]+): (.*)$`)
 
 // readNotes returns the UUID and the attributes in notes. The UUID is "" if Drover did not write them.
 func readNotes(notes string) (uuid string, attributes map[string]string) {
@@ -43,12 +31,7 @@ func readNotes(notes string) (uuid string, attributes map[string]string) {
 		return "", nil
 	}
 	block, _, _ = strings.Cut(block, "```")
-	attributes = map[string]string{}
-	for _, m := range note.FindAllStringSubmatch(block, -1) {
-		attributes[m[1]] = m[2]
-	}
-	uuid = attributes[noteVM]
-	delete(attributes, noteVM)
+	uuid, attributes = native.ReadNotes(block)
 	return strings.ToLower(uuid), attributes
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	"golang.org/x/sync/semaphore"
 	"k8s.io/utils/ptr"
 
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
@@ -21,7 +22,7 @@ import (
 // then two clones may request one VMID, and the cluster refuses the second one.
 type choice struct {
 	// turn is held while a VM chooses. It guards reserved and the templates of the account.
-	turn chan struct{}
+	turn *semaphore.Weighted
 	// reserved are the VMIDs and nodes of VMs that may not be listed yet, by UUID.
 	reserved map[string]reservation
 }
@@ -46,12 +47,10 @@ func (a *account) Prepare(ctx context.Context, vm *v1alpha1.VirtualMachine) erro
 	if err := validate(p, uuid); err != nil {
 		return err
 	}
-	select {
-	case a.choice.turn <- struct{}{}:
-	case <-ctx.Done():
-		return ctx.Err()
+	if err := a.choice.turn.Acquire(ctx, 1); err != nil {
+		return err
 	}
-	defer func() { <-a.choice.turn }()
+	defer a.choice.turn.Release(1)
 	vms, err := a.listVMs(ctx, time.Time{})
 	if err != nil {
 		return err
