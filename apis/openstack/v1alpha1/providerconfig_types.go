@@ -112,6 +112,17 @@ type ClusterProviderConfigList struct {
 	Items           []ClusterProviderConfig `json:"items"`
 }
 
+// SpecOf returns the spec of a ProviderConfig or a ClusterProviderConfig, and an empty one of any other object.
+func SpecOf(config metav1.Object) ProviderConfigSpec {
+	switch c := config.(type) {
+	case *ProviderConfig:
+		return c.Spec
+	case *ClusterProviderConfig:
+		return c.Spec
+	}
+	return ProviderConfigSpec{}
+}
+
 // Kinds, as references name them.
 const (
 	ProviderConfigKind        = "ProviderConfig"

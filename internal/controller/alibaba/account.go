@@ -46,7 +46,7 @@ var (
 // is nil.
 func open(next http.RoundTripper, now func() time.Time) func(client.Object, credentials) (native.Account[*v1alpha1.VirtualMachine], error) {
 	return func(pc client.Object, c credentials) (native.Account[*v1alpha1.VirtualMachine], error) {
-		spec := specOf(pc)
+		spec := v1alpha1.SpecOf(pc)
 		caller, err := newCaller(spec, c, next, now)
 		if err != nil {
 			return nil, err

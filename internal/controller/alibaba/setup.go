@@ -26,7 +26,7 @@ func provider(next http.RoundTripper) native.Provider[*v1alpha1.VirtualMachine, 
 			Cluster:      &v1alpha1.ClusterProviderConfig{},
 		},
 		SecretOf: func(pc client.Object) providerconfig.SecretKey {
-			ref := specOf(pc).Credentials.SecretRef
+			ref := v1alpha1.SpecOf(pc).Credentials.SecretRef
 			return providerconfig.SecretKey{Namespace: ref.Namespace, Name: ref.Name, Key: ref.Key}
 		},
 		SecretLike:   `{"accessKeyID": "...", "accessKeySecret": "..."}`,
@@ -34,16 +34,6 @@ func provider(next http.RoundTripper) native.Provider[*v1alpha1.VirtualMachine, 
 		NamedByCloud: true,
 		Settle:       settle,
 	}
-}
-
-func specOf(pc client.Object) v1alpha1.ProviderConfigSpec {
-	switch pc := pc.(type) {
-	case *v1alpha1.ProviderConfig:
-		return pc.Spec
-	case *v1alpha1.ClusterProviderConfig:
-		return pc.Spec
-	}
-	return v1alpha1.ProviderConfigSpec{}
 }
 
 // Setup adds all controllers of the provider.

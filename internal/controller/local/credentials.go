@@ -48,13 +48,7 @@ func findCredentials(ctx context.Context, c client.Reader, mg resource.ModernMan
 	if err != nil {
 		return credentials{}, err
 	}
-	var ref v1alpha1.SecretKeySelector
-	switch pc := pc.(type) {
-	case *v1alpha1.ProviderConfig:
-		ref = pc.Spec.Credentials.SecretRef
-	case *v1alpha1.ClusterProviderConfig:
-		ref = pc.Spec.Credentials.SecretRef
-	}
+	ref := v1alpha1.SpecOf(pc).Credentials.SecretRef
 	key := providerconfig.SecretKey{Namespace: ref.Namespace, Name: ref.Name, Key: ref.Key}.Of(pc)
 	cr := credentials{}
 	if err := key.Read(ctx, c, &cr, `{"endpoint": "http://127.0.0.1:8088", "token": "..."}`); err != nil {

@@ -33,7 +33,7 @@ var _ native.Account[*v1alpha1.VirtualMachine] = &account{}
 // open returns a function that opens an account. Its calls use the transport next, or the network if next is nil.
 func open(next http.RoundTripper, now func() time.Time) func(client.Object, credentials) (native.Account[*v1alpha1.VirtualMachine], error) {
 	return func(pc client.Object, c credentials) (native.Account[*v1alpha1.VirtualMachine], error) {
-		p, err := newClient(specOf(pc), c, next)
+		p, err := newClient(v1alpha1.SpecOf(pc), c, next)
 		if err != nil {
 			return nil, err
 		}

@@ -62,7 +62,7 @@ var (
 // is nil.
 func open(next http.RoundTripper, now func() time.Time) func(client.Object, credentials) (native.Account[*v1alpha1.VirtualMachine], error) {
 	return func(pc client.Object, c credentials) (native.Account[*v1alpha1.VirtualMachine], error) {
-		p, err := newClient(specOf(pc), c, next)
+		p, err := newClient(v1alpha1.SpecOf(pc), c, next)
 		if err != nil {
 			return nil, err
 		}

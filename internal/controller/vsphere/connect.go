@@ -62,13 +62,7 @@ func endpointOf(ctx context.Context, c client.Reader, mg resource.ModernManaged)
 	if err != nil {
 		return endpoint{}, err
 	}
-	var spec v1alpha1.ProviderConfigSpec
-	switch pc := pc.(type) {
-	case *v1alpha1.ProviderConfig:
-		spec = pc.Spec
-	case *v1alpha1.ClusterProviderConfig:
-		spec = pc.Spec
-	}
+	spec := v1alpha1.SpecOf(pc)
 	ref := spec.Credentials.SecretRef
 	key := providerconfig.SecretKey{Namespace: ref.Namespace, Name: ref.Name, Key: ref.Key}.Of(pc)
 	var cr credentials
