@@ -5,6 +5,7 @@ package fakes
 import (
 	"fmt"
 	"maps"
+	"math/rand"
 	"slices"
 	"strings"
 	"sync"
@@ -64,6 +65,12 @@ func (f *Faults) Mend() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.list = nil
+}
+
+// CutAny removes all faults, and then cuts the connection of each call with a probability, after its effect.
+func (f *Faults) CutAny(probability float64, random *rand.Rand) {
+	f.Mend()
+	f.Break(Fault{Lost: true, Match: func(string, []byte) bool { return random.Float64() < probability }})
 }
 
 // Of returns the fault of a call, nil if there is none.

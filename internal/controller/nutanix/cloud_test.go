@@ -2,7 +2,6 @@ package nutanix
 
 import (
 	"fmt"
-	"math/rand"
 	"net/http"
 	"slices"
 	"strings"
@@ -105,15 +104,7 @@ func cloudOf(l *lab) nativetest.Cloud[*v1alpha1.VirtualMachine, credentials] {
 		CutCreations: func(n int, then func()) {
 			l.Break(fakenutanix.Fault{Call: fakenutanix.CreateCall, Times: n, Lost: true, Then: then})
 		},
-		CutAny: func(probability float64, random *rand.Rand) {
-			l.Mend()
-			var mu sync.Mutex
-			l.Break(fakenutanix.Fault{Lost: true, Match: func(string, []byte) bool {
-				mu.Lock()
-				defer mu.Unlock()
-				return random.Float64() < probability
-			}})
-		},
+		CutAny:   l.CutAny,
 		Throttle: l.Throttle,
 		Calls: func() map[string]int {
 			calls, _ := l.Calls()

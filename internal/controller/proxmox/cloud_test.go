@@ -2,7 +2,6 @@ package proxmox
 
 import (
 	"fmt"
-	"math/rand"
 	"slices"
 	"strings"
 	"sync"
@@ -110,15 +109,7 @@ func cloudOf(l *lab) nativetest.Cloud[*v1alpha1.VirtualMachine, credentials] {
 		CutCreations: func(n int, then func()) {
 			l.Break(fakeproxmox.Fault{Call: "POST /nodes/{node}/qemu/{id}/clone", Times: n, Lost: true, Then: then})
 		},
-		CutAny: func(probability float64, random *rand.Rand) {
-			l.Mend()
-			var mu sync.Mutex
-			l.Break(fakeproxmox.Fault{Lost: true, Match: func(string, []byte) bool {
-				mu.Lock()
-				defer mu.Unlock()
-				return random.Float64() < probability
-			}})
-		},
+		CutAny:   l.CutAny,
 		Throttle: l.Unavailable,
 		Calls: func() map[string]int {
 			calls, _ := l.Calls()
