@@ -240,7 +240,11 @@ func TestTheDocsListHowUserDataReachesEachCloud(t *testing.T) {
 		if !strings.Contains(row, want+"`"+field+"`") {
 			t.Errorf("docs/providers/README.md: the row of %s must have %q: %s", f.provider, want+"`"+field+"`", row)
 		}
-		page, err := os.ReadFile(folder + f.provider + ".md")
+		file := f.provider + ".md"
+		if f.provider == "metalstack" {
+			file = "metal-stack.md" // The name of the project. An API group has no hyphen.
+		}
+		page, err := os.ReadFile(folder + file)
 		if os.IsNotExist(err) && (f.provider == "local" || f.provider == "scaleway") {
 			continue
 		}
@@ -250,7 +254,7 @@ func TestTheDocsListHowUserDataReachesEachCloud(t *testing.T) {
 		_, section, _ := strings.Cut(string(page), "\n## User data\n")
 		section, _, _ = strings.Cut(section, "\n## ")
 		if !strings.Contains(section, "`"+field+"`") {
-			t.Errorf("docs/providers/%s.md: the section \"User data\" must name the field %s: %s", f.provider, field, section)
+			t.Errorf("docs/providers/%s: the section \"User data\" must name the field %s: %s", file, field, section)
 		}
 	}
 }
