@@ -104,7 +104,7 @@ func fuzz(f *testing.F, seeds []*fnv1.RunFunctionRequest, broken func(*fnv1.RunF
 	for i := range max(spoiltSeeds, len(seeds)) {
 		garbage := make([]byte, min(i/len(seeds), 4)*9)
 		_, _ = random.Read(garbage)
-		f.Add(uint8(i%len(seeds)), garbage) //nolint:gosec // There are few.
+		f.Add(uint8(i%len(seeds)), garbage)
 	}
 	f.Fuzz(func(t *testing.T, seed uint8, garbage []byte) {
 		v := &vandal{bytes: garbage}

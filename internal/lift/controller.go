@@ -93,7 +93,7 @@ func setup(mgr ctrl.Manager, o tjcontroller.Options, resourceName string, kind s
 		WithEventFilter(resource.DesiredStateChanged()).
 		Watches(obj.(client.Object), events).
 		Complete(ratelimiter.NewReconciler(name, awaitSecrets(Reconciler(mgr, o, resourceName, kind, b, recorder, requeue), mgr.GetClient(), func() ujresource.Terraformed {
-			return obj.DeepCopyObject().(ujresource.Terraformed) //nolint:forcetypeassert // All that upjet generates are.
+			return obj.DeepCopyObject().(ujresource.Terraformed)
 		}, time.Now), o.GlobalRateLimiter))
 }
 

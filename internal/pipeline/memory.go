@@ -30,7 +30,7 @@ func newMemory() *memory {
 // of returns the requirements of a composite's steps, nil if none are known.
 func (m *memory) of(uid types.UID) remembered {
 	if r, ok := m.byUID.Get(uid); ok {
-		return r.(remembered)
+		return r.(remembered) //nolint:forcetypeassert // Nothing else is stored.
 	}
 	return nil
 }

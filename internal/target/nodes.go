@@ -217,13 +217,13 @@ func handler(notify func(NodeIdentity)) cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(obj any) { tell(obj) },
 		DeleteFunc: func(obj any) { tell(obj) },
-		UpdateFunc: func(old, new any) {
-			o, ook := old.(*corev1.Node)
-			n, nok := new.(*corev1.Node)
+		UpdateFunc: func(oldObj, newObj any) {
+			o, ook := oldObj.(*corev1.Node)
+			n, nok := newObj.(*corev1.Node)
 			if ook && nok && sameFacts(o, n) {
 				return
 			}
-			tell(old, new)
+			tell(oldObj, newObj)
 		},
 	}
 }

@@ -148,7 +148,7 @@ func configOf(t *testing.T, file, digest string, configuration map[string]any) m
 type terraformLocal struct{}
 
 func (terraformLocal) Provider() string          { return "terraform-local" }
-func (terraformLocal) Backing() Backing          { return real }
+func (terraformLocal) Backing() Backing          { return realCloud }
 func (terraformLocal) Cannot() map[string]string { return cannotTerraform(local{}.Cannot()) }
 func (terraformLocal) Close()                    { removePlugins() }
 

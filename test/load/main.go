@@ -76,13 +76,13 @@ func (c *cli) measure(ctx context.Context, limits string, scenarios []scenario) 
 		if err != nil {
 			plane.KeepLogs()
 			// Print the previous results although this scenario failed.
-			print(limits, results)
+			printTable(limits, results)
 			return fmt.Errorf("%s: %w", s, err)
 		}
 		fmt.Fprintf(os.Stderr, "  %.1fs\n", r.wall.Seconds())
 		results = append(results, r)
 	}
-	print(limits, results)
+	printTable(limits, results)
 	if c.Keep != "" {
 		return keep(ctx, plane, c.Keep, limits)
 	}

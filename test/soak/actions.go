@@ -48,7 +48,7 @@ func (s *soak) act(ctx context.Context, a action) (string, error) {
 	case createUnavailable:
 		return s.fault(ctx, a, localcloud.Fault{Kind: localcloud.FaultUnavailable, Delay: localcloud.Duration(time.Second)})
 	case answerLost:
-		return s.fault(ctx, a, localcloud.Fault{Kind: localcloud.FaultCreateAnswerLost, Delay: localcloud.Duration(a.pick % 3 * uint64(time.Second))}) //nolint:gosec // Two seconds at most.
+		return s.fault(ctx, a, localcloud.Fault{Kind: localcloud.FaultCreateAnswerLost, Delay: localcloud.Duration(a.pick % 3 * uint64(time.Second))})
 	case listFails:
 		return s.faultOfLists(ctx, a, localcloud.FaultListFails)
 	case listIncomplete:
@@ -81,8 +81,8 @@ func (s *soak) act(ctx context.Context, a action) (string, error) {
 	case restartOne:
 		return s.restart(ctx, choose(a.pick, components))
 	case restartTwo:
-		i := int(a.pick % uint64(len(components)))                                                                     //nolint:gosec // It is small.
-		return s.restart(ctx, components[i], components[(i+1+int(a.other%uint64(len(components)-1)))%len(components)]) //nolint:gosec // It is small.
+		i := int(a.pick % uint64(len(components)))
+		return s.restart(ctx, components[i], components[(i+1+int(a.other%uint64(len(components)-1)))%len(components)])
 	default:
 		return s.actOfUser(ctx, a)
 	}
@@ -100,7 +100,7 @@ func (s *soak) actOfUser(ctx context.Context, a action) (string, error) {
 		return name + " to " + version, s.user(ctx, name, fmt.Sprintf(`{"spec":{"template":{"spec":{"version":%q}}}}`, version))
 	case scale:
 		most := s.share[name]
-		replicas := most - int32(a.other%uint64(most/2+1)) //nolint:gosec // It is small.
+		replicas := most - int32(a.other%uint64(most/2+1))
 		return fmt.Sprintf("%s to %d", name, replicas), s.user(ctx, name, fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas))
 	case pause:
 		return s.userFor(ctx, a, name, `{"spec":{"paused":true}}`, `{"spec":{"paused":false}}`)
@@ -168,7 +168,7 @@ func (s *soak) eachMachine(ctx context.Context, a action, fits func(*machinev1al
 		s.told(func(now time.Time) {
 			of := s.ledger.candidates(fits)
 			if len(of) > 0 {
-				m = choose(a.pick+uint64(i)*a.other, of) //nolint:gosec // It is small.
+				m = choose(a.pick+uint64(i)*a.other, of)
 				s.ledger.strike(now, a.kind, m.Labels[machinev1alpha1.LabelDeployment], m.Name)
 			}
 		})
@@ -264,7 +264,7 @@ func (s *soak) cut(ctx context.Context, a action) (string, error) {
 	if isCut {
 		return "", nil
 	}
-	a.lasts = shortestCut + time.Duration(a.other%uint64(longestCut-shortestCut)).Round(time.Second) //nolint:gosec // It is two minutes at most.
+	a.lasts = shortestCut + time.Duration(a.other%uint64(longestCut-shortestCut)).Round(time.Second)
 	s.proxy.Cut()
 	s.forAWhile(ctx, a, func() error {
 		s.told(func(time.Time) { s.ledger.cut = time.Time{} })

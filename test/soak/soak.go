@@ -100,7 +100,7 @@ func start(ctx context.Context, plane *kit.Plane, c *cli) (*soak, error) {
 	if err := s.makeDeployments(ctx); err != nil {
 		return s, err
 	}
-	if err := s.MakeWorkload(ctx, workload, int32(s.cli.Machines), intstr.FromString("40%")); err != nil { //nolint:gosec // There are not that many.
+	if err := s.MakeWorkload(ctx, workload, int32(s.cli.Machines), intstr.FromString("40%")); err != nil {
 		return s, err
 	}
 	return s, s.settle(ctx)
@@ -108,7 +108,7 @@ func start(ctx context.Context, plane *kit.Plane, c *cli) (*soak, error) {
 
 // makeDeployments creates deployments with different bounds and budgets.
 func (s *soak) makeDeployments(ctx context.Context) error {
-	half, rest := int32(s.cli.Machines/2), int32(s.cli.Machines-s.cli.Machines/2) //nolint:gosec // There are not that many.
+	half, rest := int32(s.cli.Machines/2), int32(s.cli.Machines-s.cli.Machines/2)
 	for name, d := range map[string]struct {
 		share              int32
 		surge, unavailable intstr.IntOrString

@@ -68,7 +68,7 @@ func probe(url string) error {
 	if err := errors.Join(f.Close(), os.Remove(f.Name())); err != nil {
 		return err
 	}
-	response, err := http.Get(url) //nolint:gosec // It is the test's server.
+	response, err := http.Get(url)
 	if err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func unpack(t *testing.T, image v1.Image) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(root) })
-	if err := os.Chmod(root, 0o755); err != nil { //nolint:gosec // It is the root of an image.
+	if err := os.Chmod(root, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	stream := mutate.Extract(image)
@@ -170,7 +170,7 @@ func unpack(t *testing.T, image v1.Image) string {
 			t.Fatalf("%s: a file of type %c", h.Name, h.Typeflag)
 		}
 		// The sticky bit is at another position in an os mode than in a tar.
-		mode := fs.FileMode(h.Mode & 0o777) //nolint:gosec // It has nine bits.
+		mode := fs.FileMode(h.Mode & 0o777)
 		if h.Mode&0o1000 != 0 {
 			mode |= fs.ModeSticky
 		}
@@ -233,7 +233,7 @@ func TestEveryPackageInItsOwnRoot(t *testing.T) {
 				"probe": self, "mounted.crt": ours.root,
 				"kubeconfig": []byte(strings.ReplaceAll(kubeconfig, "SERVER", ours.server.URL)),
 			} {
-				if err := os.WriteFile(filepath.Join(root, file), content, 0o755); err != nil { //nolint:gosec // The image's user runs and reads them.
+				if err := os.WriteFile(filepath.Join(root, file), content, 0o755); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -51,8 +51,8 @@ type observation struct {
 	hostname   string
 	guest      bool
 	cloudNamed bool
-	// labelled is the name of a Node that has the label with the Machine's UID.
-	labelled   string
+	// labeled is the name of a Node that has the label with the Machine's UID.
+	labeled    string
 	unobserved bool
 	// identity that the VM resource has.
 	identity *machinev1alpha1.MachineIdentity
@@ -110,9 +110,9 @@ func notJoined(o *observation) { o.joined = "" }
 
 // named makes the Machine one that joined as a Node that its cloud named.
 func named(node string) func(*observation) {
-	return func(o *observation) { o.cloudNamed, o.joined, o.hostname, o.labelled = true, node, node, node }
+	return func(o *observation) { o.cloudNamed, o.joined, o.hostname, o.labeled = true, node, node, node }
 }
-func labelled(node string) func(*observation) { return func(o *observation) { o.labelled = node } }
+func labeled(node string) func(*observation)  { return func(o *observation) { o.labeled = node } }
 func hostname(name string) func(*observation) { return func(o *observation) { o.hostname = name } }
 
 // observations of Machines, by their UIDs.
@@ -220,13 +220,13 @@ func TestReconcile(t *testing.T) {
 		"NorWhereOnlyGuestsReportAddresses":          {form: serving().of(a), machines: []observation{observe("a", joined, ofGuest), observe("b", forged, address("10.0.0.2"))}, condition: certificatesv1.CertificateApproved},
 		"ExceptBeforeTheOtherIsReconciled":           {form: serving().of(a), machines: []observation{observe("a", joined, ofGuest), observe("b", forged, unknown)}, again: true},
 		"ANodeThatTheCloudNamedIsFoundByItsLabel":    {form: serving().of("ip-1"), machines: []observation{observe("a", named("ip-1"))}, condition: certificatesv1.CertificateApproved},
-		"NotIfDroverNamesNodes":                      {form: serving().of("ip-1"), machines: []observation{observe("a", joined, labelled("ip-1"))}},
-		"NotIfAnotherNodeIsProven":                   {form: serving().of("ip-2"), machines: []observation{observe("a", named("ip-1"), labelled("ip-2"))}, condition: certificatesv1.CertificateDenied, event: "Node is ip-1"},
+		"NotIfDroverNamesNodes":                      {form: serving().of("ip-1"), machines: []observation{observe("a", joined, labeled("ip-1"))}},
+		"NotIfAnotherNodeIsProven":                   {form: serving().of("ip-2"), machines: []observation{observe("a", named("ip-1"), labeled("ip-2"))}, condition: certificatesv1.CertificateDenied, event: "Node is ip-1"},
 		"NotIfTheCloudReportsAnotherName":            {form: serving().of("ip-1"), machines: []observation{observe("a", named("ip-1"), hostname("ip-9"))}, again: true},
 		"NotBeforeTheMachineOfTheCloudIsReconciled":  {form: serving().of("ip-1"), machines: []observation{observe("a", named("ip-1"), unknown)}, fails: true},
 		"NotAfterItsNodeWasLeft":                     {form: serving().of("ip-1"), machines: []observation{observe("a", named("ip-1"), leftNode)}},
-		"ATokenWaitsWhileAVMIsItsNode":               {form: tokenAs("a", nodeOfMachine("a")), machines: []observation{observe("a", labelled(nodeOfMachine("a")))}, again: true},
-		"ButNotForANodeOfAnotherName":                {form: tokenAs("a", nodeOfMachine("a")), machines: []observation{observe("a", labelled("another"))}, condition: certificatesv1.CertificateApproved},
+		"ATokenWaitsWhileAVMIsItsNode":               {form: tokenAs("a", nodeOfMachine("a")), machines: []observation{observe("a", labeled(nodeOfMachine("a")))}, again: true},
+		"ButNotForANodeOfAnotherName":                {form: tokenAs("a", nodeOfMachine("a")), machines: []observation{observe("a", labeled("another"))}, condition: certificatesv1.CertificateApproved},
 		"ATokenOfACloudMachineHasTheNameOfTheCloud":  {form: tokenAs("a", "ip-1"), machines: []observation{observe("a", named("ip-1"), notJoined)}, condition: certificatesv1.CertificateApproved},
 		"AndNoOtherNameThanTheClouds":                {form: tokenAs("a", "ip-2"), machines: []observation{observe("a", named("ip-1"), notJoined)}, condition: certificatesv1.CertificateDenied, event: "must be of a name that the cloud reports"},
 		"NorTheNameThatIsAnotherMachinesNodeAlready": {form: tokenAs("a", "ip-1"), machines: []observation{observe("a", named("ip-1"), notJoined), observe("b", named("ip-1"), address("10.0.0.2"))}, again: true},
@@ -278,7 +278,7 @@ func newReconciler(t *testing.T, kube *fake.Clientset, events *told, machines ..
 	return &reconciler{control: control, observed: observed, record: events, now: func() time.Time { return start }, connect: func(ctx context.Context, _ target.Ref) (cluster, error) {
 		return cluster{kube: kube, classify: func(err error) error { return err }, token: func(_ context.Context, node string) (types.UID, error) {
 			for _, o := range machines {
-				if o.labelled == node {
+				if o.labeled == node {
 					return o.UID, nil
 				}
 			}

@@ -344,7 +344,7 @@ func (w *world) called(method string) int {
 // A templateVM runs another function when it is cloned.
 type templateVM struct {
 	*simulator.VirtualMachine
-	clone func(ctx *simulator.Context, req *types.CloneVM_Task, real func() soap.HasFault) soap.HasFault
+	clone func(ctx *simulator.Context, req *types.CloneVM_Task, original func() soap.HasFault) soap.HasFault
 }
 
 func (vm *templateVM) CloneVMTask(ctx *simulator.Context, req *types.CloneVM_Task) soap.HasFault {
@@ -352,7 +352,7 @@ func (vm *templateVM) CloneVMTask(ctx *simulator.Context, req *types.CloneVM_Tas
 }
 
 // whenCloned sets the function that runs when the template is cloned.
-func (w *world) whenCloned(clone func(ctx *simulator.Context, req *types.CloneVM_Task, real func() soap.HasFault) soap.HasFault) {
+func (w *world) whenCloned(clone func(ctx *simulator.Context, req *types.CloneVM_Task, original func() soap.HasFault) soap.HasFault) {
 	w.t.Helper()
 	m := w.model.Service.Context.Map
 	vm := m.Get(w.vm(template).Reference()).(*simulator.VirtualMachine)

@@ -46,7 +46,7 @@ type Cloud struct {
 
 // Latencies of the nth VM, from 0. They are the same for the planners and for the oracle.
 func (c Cloud) Latencies(n int) (id, boot, drain time.Duration) {
-	r := rand.New(rand.NewSource(c.Seed + int64(n)*7919))
+	r := rand.New(rand.NewSource(c.Seed + int64(n)*7919)) //nolint:gosec // The sequence must be repeatable.
 	chance := func(d time.Duration) time.Duration {
 		return time.Duration(float64(d) * (1 + c.Jitter*(2*r.Float64()-1)))
 	}
@@ -121,7 +121,7 @@ func (q queue) Less(i, j int) bool {
 	return q[i].seq < q[j].seq
 }
 func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-func (q *queue) Push(x any)   { *q = append(*q, x.(appointment)) }
+func (q *queue) Push(x any)   { *q = append(*q, x.(appointment)) } //nolint:forcetypeassert // Nothing else is pushed.
 func (q *queue) Pop() any {
 	last := len(*q) - 1
 	x := (*q)[last]
@@ -241,7 +241,7 @@ func (w *World) RunUntil(d time.Duration, done func() bool) bool {
 	end := w.Now.Add(d)
 	w.wake()
 	for len(w.queue) > 0 && !w.queue[0].at.After(end) {
-		a := heap.Pop(&w.queue).(appointment)
+		a := heap.Pop(&w.queue).(appointment) //nolint:forcetypeassert // Nothing else is pushed.
 		if a.at.After(w.Now) {
 			if w.tick(); done() {
 				heap.Push(&w.queue, a)

@@ -89,7 +89,7 @@ func TestAVMIsMadeWhenNothingIsMissing(t *testing.T) {
 			change: func(o *Observed) { o.Class.Spec.Provider = "other" },
 			want: plan.VM{State: plan.VMAbsent, Problem: &plan.Problem{
 				Reason:  machinev1alpha1.ReasonProviderMismatch,
-				Message: `MachineClass "a": spec.provider: is "other", but the Machine's Composition makes VMs of provider "test": select the Composition labelled provider: other with the Machine's spec.crossplane.compositionSelector.matchLabels`,
+				Message: `MachineClass "a": spec.provider: is "other", but the Machine's Composition makes VMs of provider "test": select the Composition labeled provider: other with the Machine's spec.crossplane.compositionSelector.matchLabels`,
 			}},
 		},
 		"UserDataWithAProblemMakesNone": {

@@ -21,7 +21,7 @@ type Booted struct {
 
 // Options of a cloud.
 type Options struct {
-	// URL of the cloud, for the catalogue of services.
+	// URL of the cloud, for the catalog of services.
 	URL string
 	// Projects by the IDs of application credentials. The secret of a credential is "secret-of-"
 	// and its ID.

@@ -91,7 +91,7 @@ func run(ctx context.Context, command, config string, r Request) (string, error)
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		return "", err
 	}
-	if err := os.WriteFile(bin, []byte("#!/bin/sh\necho '"+r.Name+"'\n"), 0o755); err != nil { //nolint:gosec // A command.
+	if err := os.WriteFile(bin, []byte("#!/bin/sh\necho '"+r.Name+"'\n"), 0o755); err != nil {
 		return "", err
 	}
 	if r.SystemUUID != "" {
