@@ -62,7 +62,7 @@ func cannot(c Cloud) map[string]string {
 		out[CaseAllocation] = "The cloud refuses a VM that it has no room for, or it waits for room: the case `CapacityExhausted` has it"
 	}
 	if c.Backing() != played {
-		out[CaseSlowCloud] = "Drover's own provider looks every few seconds at a VM that is not Ready, whatever its poll interval (`internal/lift/poll.go` and its tests)"
+		out[CaseSlowCloud] = "Drover's own provider looks every few seconds at a VM that is not Ready, whatever its poll interval"
 	}
 	for name, reason := range c.Cannot() {
 		out[name] = reason

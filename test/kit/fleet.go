@@ -309,7 +309,13 @@ func (f Fleet) Unsettled(ctx context.Context, name string) string {
 // AwaitNothing waits until the fleet has no object in any cluster and no VM, except its class.
 func (f Fleet) AwaitNothing(t testing.TB) {
 	t.Helper()
-	Eventually(t, Patience, func(ctx context.Context) string {
+	f.AwaitNothingFor(t, Patience)
+}
+
+// AwaitNothingFor is AwaitNothing with another timeout, for real machines.
+func (f Fleet) AwaitNothingFor(t testing.TB, patience time.Duration) {
+	t.Helper()
+	Eventually(t, patience, func(ctx context.Context) string {
 		left := f.Left(ctx)
 		if len(left) == 0 {
 			return ""
@@ -369,9 +375,15 @@ func (f Fleet) BootstrapTokens(ctx context.Context) ([]string, error) {
 // DeleteDeployment deletes a MachineDeployment and waits until the fleet is empty.
 func (f Fleet) DeleteDeployment(t testing.TB, name string) {
 	t.Helper()
+	f.DeleteDeploymentFor(t, name, Patience)
+}
+
+// DeleteDeploymentFor is DeleteDeployment with another timeout, for real machines.
+func (f Fleet) DeleteDeploymentFor(t testing.TB, name string, patience time.Duration) {
+	t.Helper()
 	md := f.Deployment(name, 0, 1, 0)
 	if err := f.Client.Delete(t.Context(), md); err != nil {
 		t.Fatal(err)
 	}
-	f.AwaitNothing(t)
+	f.AwaitNothingFor(t, patience)
 }

@@ -78,6 +78,7 @@ func (r *runner) ensure(id identity, spec process.Spec, begin func(context.Conte
 	ctx, cancel := context.WithCancel(context.Background())
 	if err := begin(ctx); err != nil {
 		cancel()
+		r.group.Remove(id.Component)
 		delete(r.running, id.Component)
 		return err
 	}

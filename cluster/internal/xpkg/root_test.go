@@ -164,7 +164,7 @@ func unpack(t *testing.T, image v1.Image) string {
 		case tar.TypeReg:
 			var content []byte
 			if content, err = io.ReadAll(r); err == nil {
-				err = os.WriteFile(target, content, 0o600)
+				err = writeProgram(target, content, 0o600)
 			}
 		default:
 			t.Fatalf("%s: a file of type %c", h.Name, h.Typeflag)
@@ -178,6 +178,14 @@ func unpack(t *testing.T, image v1.Image) string {
 			t.Fatal(err)
 		}
 	}
+}
+
+// writeProgram writes a file that is executed later. No process is started meanwhile: until it executes
+// its own program, it would have the file open for writing, and the file could not be executed.
+func writeProgram(path string, content []byte, mode fs.FileMode) error {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	return os.WriteFile(path, content, mode)
 }
 
 // inRoot returns a command that runs as the image's user, and sees only the image.
@@ -233,7 +241,7 @@ func TestEveryPackageInItsOwnRoot(t *testing.T) {
 				"probe": self, "mounted.crt": ours.root,
 				"kubeconfig": []byte(strings.ReplaceAll(kubeconfig, "SERVER", ours.server.URL)),
 			} {
-				if err := os.WriteFile(filepath.Join(root, file), content, 0o755); err != nil {
+				if err := writeProgram(filepath.Join(root, file), content, 0o755); err != nil {
 					t.Fatal(err)
 				}
 			}
