@@ -289,7 +289,7 @@ func (k *killer) killAt(ctx context.Context, stage string, aims []aim, more int)
 		}
 		why := k.await(ctx, left, aims, ready)
 		if ctx.Err() != nil {
-			return nil
+			return nil //nolint:nilerr // The stage has ended.
 		}
 		if len(left) == 0 {
 			more--

@@ -75,7 +75,7 @@ func transport(spec v1alpha1.ProviderConfigSpec) (http.RoundTripper, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.TLSClientConfig.InsecureSkipVerify = ptr.Deref(spec.InsecureSkipVerify, false) //nolint:gosec // The user requests it.
+	t.TLSClientConfig.InsecureSkipVerify = ptr.Deref(spec.InsecureSkipVerify, false)
 	return t, nil
 }
 
