@@ -59,7 +59,6 @@ func setup(mgr ctrl.Manager, o tjcontroller.Options, resourceName string, kind s
 	name := managed.ControllerName(kind.String())
 	log := o.Logger.WithValues("controller", name)
 	events := handler.NewEventHandler(handler.WithLogger(log))
-	//lint:ignore SA1019 What crossplane-runtime takes.
 	recorder := mr.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name)))
 	requeue := func(mg resource.Managed, after time.Duration) {
 		time.AfterFunc(after, func() {

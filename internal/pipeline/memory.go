@@ -55,6 +55,5 @@ func remember(reqs *fnv1.Requirements) stepMemory {
 }
 
 func extraResources(reqs *fnv1.Requirements) map[string]*fnv1.ResourceSelector {
-	//lint:ignore SA1019 Functions that were built before Crossplane v2 use it.
 	return reqs.GetExtraResources()
 }

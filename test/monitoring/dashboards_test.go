@@ -1,8 +1,6 @@
 // Package monitoring tests examples/monitoring with the programs that read these files.
 package monitoring
 
-//lint:file-ignore SA1019 Only Grafana 12 and later read the second schema. All read the first.
-
 import (
 	"encoding/json"
 	"os"
