@@ -130,8 +130,10 @@ type (
 // time, because a user may just have created it.
 func lookUp[T any](ctx context.Context, a *account, field, kind, id, suffix string) (*T, error) {
 	path := "/v1/" + kind + "/" + url.PathEscape(id) + suffix
-	if e, ok := a.catalog.entries[path]; ok && a.catalog.now().Sub(e.at) < catalogFor {
-		return e.value.(*T), nil
+	if e := a.catalog.entries[path]; a.catalog.now().Sub(e.at) < catalogFor {
+		if known, ok := e.value.(*T); ok {
+			return known, nil
+		}
 	}
 	out := new(T)
 	err := a.call(ctx, http.MethodGet, path, nil, out)

@@ -41,17 +41,22 @@ type Options struct {
 	Stop func(Booted)
 }
 
-// Objects that every metal-api of this package has.
+// IDs of the objects that every metal-api of this package has.
 const (
-	PartitionEast, PartitionWest = "fra-equ01", "muc-equ02"
-	SizeMedium, SizeLarge        = "c1-medium-x86", "c1-large-x86"
-	Image, ImageExact            = "debian-12.0", "debian-12.0.20260801"
-	ImageOfFirewalls             = "firewall-ubuntu-3.0.20260801"
-	FilesystemLayout             = "default"
-	NetworkEast, NetworkWest     = "nodes-east", "nodes-west"
-	NetworkInternet              = "internet"
-	NetworkUnderlay              = "underlay-east"
-	Project, OtherProject        = "b7c1f2a0-0000-4000-8000-000000000001", "b7c1f2a0-0000-4000-8000-000000000002"
+	PartitionEast    = "fra-equ01"
+	PartitionWest    = "muc-equ02"
+	SizeMedium       = "c1-medium-x86"
+	SizeLarge        = "c1-large-x86"
+	Image            = "debian-12.0"
+	ImageExact       = "debian-12.0.20260801"
+	ImageOfFirewalls = "firewall-ubuntu-3.0.20260801"
+	FilesystemLayout = "default"
+	NetworkEast      = "nodes-east"
+	NetworkWest      = "nodes-west"
+	NetworkInternet  = "internet"
+	NetworkUnderlay  = "underlay-east"
+	Project          = "b7c1f2a0-0000-4000-8000-000000000001"
+	OtherProject     = "b7c1f2a0-0000-4000-8000-000000000002"
 )
 
 type object = map[string]any

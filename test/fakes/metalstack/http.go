@@ -215,15 +215,15 @@ func (a *API) allocateCall(u user, body []byte, now time.Time) (any, *failure) {
 	if problem := a.checkSpec(&s); problem != nil {
 		return nil, problem
 	}
-	if max, ok := a.quotas[s.Project]; ok {
+	if limit, ok := a.quotas[s.Project]; ok {
 		count := 0
 		for _, m := range a.machines {
 			if m.allocation != nil && m.allocation.spec.Project == s.Project {
 				count++
 			}
 		}
-		if count >= max {
-			return nil, fail(http.StatusUnprocessableEntity, "project quota for machines reached max:%d", max)
+		if count >= limit {
+			return nil, fail(http.StatusUnprocessableEntity, "project quota for machines reached max:%d", limit)
 		}
 	}
 	if s.Layout != nil && a.objects["filesystemlayout"][*s.Layout] == nil {
@@ -244,7 +244,7 @@ func (a *API) allocateCall(u user, body []byte, now time.Time) (any, *failure) {
 	if problem := a.checkNetworks(s); problem != nil {
 		return nil, problem
 	}
-	m := candidates[rand.Intn(len(candidates))] //nolint:gosec // The metal-api chooses among the racks.
+	m := candidates[rand.Intn(len(candidates))]
 	if problem := a.allocate(m, s, u.email, now); problem != nil {
 		return nil, problem
 	}
