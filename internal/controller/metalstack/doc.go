@@ -6,12 +6,11 @@
 // The provider calls the metal-api with typed calls of its own, as its description metal-api.json in
 // github.com/metal-stack/metal-go v0.43.0 has them. The package does not use the client metal-go:
 //
-//   - It has 149 packages beside the standard library, for the nine calls of the provider: a database driver, four
-//     implementations of JSON Web Tokens, and the libraries of OpenAPI. Its first compilation took two minutes on the
-//     build computer.
-//   - It signs a request before the rate limiter can hold it back, and the metal-api refuses a signature that is older
-//     than 15 seconds.
-//   - A response that is not JSON, such as that of a proxy, becomes an error without a status.
+//   - It accepts no other transport. A rate limit, a signature that is made after the wait for it, and a test without a
+//     network are impossible. The metal-api refuses a signature that is older than 15 seconds.
+//   - It has 149 packages beside the standard library, for the ten calls of the provider: among them are parts of a
+//     database driver, three libraries for JSON Web Tokens, and those of OpenAPI. Its first compilation took two minutes
+//     on the build computer.
 //
 // # Identity
 //
