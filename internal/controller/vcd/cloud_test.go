@@ -145,7 +145,7 @@ func cloudOf(l *lab) nativetest.Cloud[*v1alpha1.VirtualMachine, credentials] {
 			calls, _ := l.Calls()
 			return calls
 		},
-		MostCalls: 35, MostDeletionCalls: 16, CreationTakes: 10 * time.Minute,
+		MostCalls: 45, MostDeletionCalls: 16, CreationTakes: 10 * time.Minute,
 	}
 }
 
@@ -160,9 +160,20 @@ func TestEveryCase(t *testing.T) {
 	})
 }
 
-func TestEveryCaseWithAPITokens(t *testing.T) {
-	nativetest.Run(t, func(t *testing.T) nativetest.Cloud[*v1alpha1.VirtualMachine, credentials] {
-		return cloudOf(newLabWithTokens(slow))
+// TestAnAPITokenBeginsSessions lets several sessions expire.
+func TestAnAPITokenBeginsSessions(t *testing.T) {
+	l := newLabWithTokens(fakevcd.Options{Step: time.Second, SessionLasts: time.Minute})
+	known := time.Time{}
+	nativetest.Until(t, cloudOf(l), newVM("vm-1", nil), func(vm *v1alpha1.VirtualMachine) bool {
+		if isKnown(vm) && known.IsZero() {
+			known = time.Now()
+		}
+		return !known.IsZero() && time.Since(known) > 10*time.Minute
+	}, func(vm *v1alpha1.VirtualMachine) {
+		calls, _ := l.Calls()
+		if c := vm.GetCondition(xpv2.TypeSynced); c.Status != "True" || calls["POST /oauth/tenant/{org}/token"] < 5 {
+			t.Errorf("the VM is %+v after %d sessions", c, calls["POST /oauth/tenant/{org}/token"])
+		}
 	})
 }
 
