@@ -136,7 +136,7 @@ func (a *account) Continue(ctx context.Context, vm *v1alpha1.VirtualMachine, use
 // stepTexts are the errors of steps.
 var stepTexts = map[string]string{
 	stepMetadata: "cannot write the metadata of the VM", stepHardware: "cannot change the hardware of the VM", stepProperties: "cannot write the guest properties of the VM",
-	stepPowerOn: "cannot power on the VM", stepCleanUp: "cannot delete what a failed creation left",
+	stepPowerOn: "cannot power on the VM", stepCleanUp: "cannot delete the remains of a failed creation",
 }
 
 // requestOf returns the call that carries out a step.

@@ -15,8 +15,8 @@
 // # Standalone VMs
 //
 // Each VM is a standalone VM: Cloud Director creates a vApp for it alone (instantiateVmTemplate of a VDC) and deletes
-// the vApp with it. In a vApp that VMs share, each change excludes all others (BUSY_ENTITY), so that 50 VMs would be
-// created one after the other.
+// the vApp with it. In a vApp that VMs share, each change excludes every other change (BUSY_ENTITY), so that
+// 50 VMs would be created one after the other.
 //
 // # Identity
 //

@@ -12,21 +12,24 @@ import (
 // listingFor is how long a list of VMs is used: inventories and searches at the same time share one list.
 const listingFor = 2 * time.Second
 
-// listed are the attributes of a VM in a query.
-var listed = []string{"name", "description", "status", "dateCreated", "vdc"}
-
 // tags are the metadata of a VM that name its Machine.
 var tags = []string{
 	machinev1alpha1.TagInstallation, machinev1alpha1.TagCluster, machinev1alpha1.TagNamespace, machinev1alpha1.TagMachine, machinev1alpha1.TagMachineUID,
 }
 
+// listed returns the fields of a VM in a query.
+func listed() []string {
+	out := []string{"name", "description", "status", "dateCreated", "vdc"}
+	for _, t := range tags {
+		out = append(out, "metadata:"+t)
+	}
+	return out
+}
+
 // queryVMs returns the VMs that meet the conditions, without those of templates.
 func (a *account) queryVMs(ctx context.Context, filters ...filter) ([]record, bool, error) {
-	fields := listed
-	for _, t := range tags {
-		fields = append(fields[:len(fields):len(fields)], "metadata:"+t)
-	}
-	return query(ctx, a.client, "vm", append([]filter{{"isVAppTemplate", "false"}}, filters...), fields, func(r *records) []record { return r.VMs }, func(r record) string { return r.HREF })
+	filters = append([]filter{{"isVAppTemplate", "false"}}, filters...)
+	return query(ctx, a.client, "vm", filters, listed(), func(r *records) []record { return r.VMs }, func(r record) string { return r.HREF })
 }
 
 // listVMs lists all VMs that the user may read. The list is not older than since. The second value is false if a VM may be

@@ -24,7 +24,7 @@ import (
 type view struct {
 	// vm is the VM, or nil if there is none or a task changes it.
 	vm *machine
-	// leftover is the path of what a creation that failed has left.
+	// leftover is the path of the vApp or the VM that a failed creation has left.
 	leftover string
 }
 
