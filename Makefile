@@ -248,10 +248,11 @@ MODULES := . cluster cluster/cloud cluster/kubernetes compat/crossplane-common t
 VULNDB ?= https://vuln.go.dev
 
 .PHONY: lint
-lint: $(BIN)/staticcheck $(BIN)/govulncheck ## Vet and staticcheck every module, measure the prose, and look for dependencies with known faults.
+lint: $(BIN)/golangci-lint $(BIN)/govulncheck ## Run the linters of .golangci.yml on every module, measure the prose, and look for dependencies with known faults.
+	@# Gofmt is apart: golangci-lint does not see the files of other systems and of the tag tools.
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "gofmt these:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
 	@# The clients of test/gitops are Argo CD's packages and one file: "make gitops" vets it.
-	@for m in $(filter-out test/gitops/clients,$(MODULES)); do echo "lint $$m"; (cd $$m && go vet ./... && $(BIN)/staticcheck ./...) || exit 1; done
+	@for m in $(filter-out test/gitops/clients,$(MODULES)); do echo "lint $$m"; (cd $$m && $(BIN)/golangci-lint run ./...) || exit 1; done
 	cd tools/prose && go run . -limits limits.txt $(CURDIR) >/dev/null
 	VULNDB=$(VULNDB) GOVULNCHECK=$(BIN)/govulncheck go test -count=1 ./test/dependencies
 
@@ -260,9 +261,9 @@ lint: $(BIN)/staticcheck $(BIN)/govulncheck ## Vet and staticcheck every module,
 prose: ## Measure the language of comments and docs by the glossary, and hold it to the limits; SHOW=say or SHOW=all prints the lines, TIGHTEN=1 lowers the limits.
 	@cd tools/prose && go run . -limits limits.txt $(if $(SHOW),-show $(SHOW)) $(if $(TIGHTEN),-tighten) $(CURDIR)
 
-$(BIN)/staticcheck: go.mod
+$(BIN)/golangci-lint: tools/golangci/go.mod
 	@mkdir -p $(BIN)
-	go build -o $@ honnef.co/go/tools/cmd/staticcheck
+	cd tools/golangci && go build -ldflags "-s -w" -o $@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 
 $(BIN)/govulncheck: tools/govulncheck/go.mod
 	@mkdir -p $(BIN)

@@ -170,7 +170,7 @@ func TestPreflightNamesATakenPortAndItsProcess(t *testing.T) {
 		if err := supervisor.Start(); err != nil {
 			t.Fatal(err)
 		}
-		defer supervisor.Wait() //nolint:errcheck // It ends with its input.
+		defer supervisor.Wait()
 		defer stdin.Close()
 		if _, err := stdout.Read(make([]byte, 8)); err != nil {
 			t.Fatal(err)

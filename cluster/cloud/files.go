@@ -22,10 +22,10 @@ func lock(dir string) (unlock func(), err error) {
 		return nil, fmt.Errorf("--dir: %w", err)
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		f.Close()
+		_ = f.Close()
 		return nil, fmt.Errorf("--dir: invalid value %q: another local cloud runs in it", dir)
 	}
-	return func() { f.Close() }, nil
+	return func() { _ = f.Close() }, nil
 }
 
 // readToken reads the token, or creates one if the file does not exist.

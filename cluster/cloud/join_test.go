@@ -185,7 +185,7 @@ func TestNothingOfALostVMGoesOn(t *testing.T) {
 	}
 }
 
-func TestAKubeletThatIsToldToAsksForAServingCertificate(t *testing.T) {
+func TestAKubeletThatRequestsOneGetsAServingCertificate(t *testing.T) {
 	c, ctx, dir := underTest(t), context.Background(), t.TempDir()
 	d := start(t, dir)
 	vm := c.createNamedVM(t, d, c.token(t), "serving-"+rand.String(6))

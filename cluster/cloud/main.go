@@ -120,7 +120,7 @@ func realVMs(f flags) (*real.Machines, error) {
 func serve(ctx context.Context, l net.Listener, h http.Handler, log *slog.Logger) error {
 	srv := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
 	stopped := make(chan error, 1)
-	go func() {
+	go func() { //nolint:gosec // The context has ended by then.
 		<-ctx.Done()
 		grace, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()

@@ -8,7 +8,7 @@ import (
 	"k8s.io/kubernetes/cmd/kube-controller-manager/app"
 )
 
-// The controller manager only logs a controller name that it does not know, so a misspelt
+// The controller manager only logs a controller name that it does not know, so a misspelled
 // controller would be off without an error.
 func TestEveryControllerIsKnownToTheControllerManager(t *testing.T) {
 	known := app.KnownControllers()

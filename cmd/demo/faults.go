@@ -11,7 +11,7 @@ import (
 type menuFault struct {
 	// name is the value of FAULT.
 	name string
-	// title states the behaviour of the cloud.
+	// title states the behavior of the cloud.
 	title string
 	// fault is sent to the cloud. Its match is added.
 	fault localcloud.Fault

@@ -28,7 +28,7 @@ make demo-break breaks its cloud: a menu of ten faults, each with what to look a
 make demo-down stops everything and deletes what it made.
 `))
 
-// whatNext prints the commands to try next, which are indented, in the colour of commands.
+// whatNext prints the commands to try next, which are indented, in the color of commands.
 func whatNext(out io.Writer, bin, kubeconfig string) error {
 	text := &strings.Builder{}
 	if err := next.Execute(text, struct{ Bin, Kubeconfig string }{bin, kubeconfig}); err != nil {

@@ -16,7 +16,7 @@ import (
 // barWidth of the installation, in columns.
 const barWidth = 20
 
-// ANSI colours. lipgloss leaves them out if NO_COLOR is set or the output is no terminal.
+// ANSI colors. lipgloss leaves them out if NO_COLOR is set or the output is no terminal.
 const (
 	green = lipgloss.Color("2")
 	cyan  = lipgloss.Color("6")
@@ -66,7 +66,7 @@ func widthOf(out io.Writer) int {
 	if !ok || !render.IsTerminal(f) {
 		return 0
 	}
-	if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 { //nolint:gosec // A file descriptor fits.
+	if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
 		return width
 	}
 	return 80

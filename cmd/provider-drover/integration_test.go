@@ -250,7 +250,7 @@ func (e *env) configInUse() {
 	pc.Spec.Credentials = clusterv1alpha1.Credentials{Source: clusterv1alpha1.CredentialsSecret, SecretRef: &clusterv1alpha1.SecretKeySelector{Name: "k", Key: "kubeconfig"}}
 	e.create(pc)
 	reachable := func() xpv2.Condition { e.get(pc); return pc.Status.GetCondition(clusterv1alpha1.ConditionReachable) }
-	e.eventually("the missing Secret is told", func() bool {
+	e.eventually("the missing Secret is reported", func() bool {
 		return reachable().Reason == clusterv1alpha1.ReasonCredentialsMissing && strings.Contains(reachable().Message, e.namespace+"/k")
 	})
 	kubeconfig, err := os.ReadFile(os.Getenv(underTest))

@@ -106,7 +106,7 @@ func read(file string) ([]constant, error) {
 			continue
 		}
 		for _, s := range g.Specs {
-			v := s.(*ast.ValueSpec)
+			v := s.(*ast.ValueSpec) //nolint:forcetypeassert // A const declaration has nothing else.
 			literal, ok := v.Values[0].(*ast.BasicLit)
 			if !ok {
 				return nil, fmt.Errorf("%s: %s is no string", files.Position(v.Pos()), v.Names[0].Name)

@@ -57,7 +57,7 @@ func TestRunFunction(t *testing.T) {
 			req:   &fnv1.RunFunctionRequest{Input: input("fn.drover.dev/v9", "Safety"), Observed: xr},
 			fatal: []string{`kind "Safety" of apiVersion "fn.drover.dev/v9"`, "must be one of"},
 		},
-		"AStepWithoutInputIsTold": {
+		"AStepWithoutInputIsReported": {
 			req:   &fnv1.RunFunctionRequest{Observed: xr},
 			fatal: []string{"the step has no input", "must be one of Bootstrap"},
 		},

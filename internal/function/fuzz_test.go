@@ -83,8 +83,8 @@ func looksAndSparesUsed(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionRespo
 		uid := a[machinev1alpha1.AnnotationOrphanMachineUID]
 		for _, r := range req.GetRequiredResources()["adopted"].GetItems() {
 			required := unstructured.Unstructured{Object: r.GetResource().AsMap()}
-			if told := required.GetAnnotations()[machinev1alpha1.AnnotationOrphanMachineUID]; required.GetName() == o.GetName() && told != "" {
-				uid = told
+			if reported := required.GetAnnotations()[machinev1alpha1.AnnotationOrphanMachineUID]; required.GetName() == o.GetName() && reported != "" {
+				uid = reported
 			}
 		}
 		if o.GetKind() == "VirtualMachine" && slices.Contains(policies, "Delete") && a["crossplane.io/external-name"] != "" &&
@@ -104,7 +104,7 @@ func fuzz(f *testing.F, seeds []*fnv1.RunFunctionRequest, broken func(*fnv1.RunF
 	for i := range max(spoiltSeeds, len(seeds)) {
 		garbage := make([]byte, min(i/len(seeds), 4)*9)
 		_, _ = random.Read(garbage)
-		f.Add(uint8(i%len(seeds)), garbage) //nolint:gosec // There are few.
+		f.Add(uint8(i%len(seeds)), garbage)
 	}
 	f.Fuzz(func(t *testing.T, seed uint8, garbage []byte) {
 		v := &vandal{bytes: garbage}

@@ -323,7 +323,7 @@ func validatorOf(schema *structpb.Struct) (*vm.Validator, error) {
 	}
 	key := sha256.Sum256(b)
 	if v, ok := validators.Get(key); ok {
-		return v.(*vm.Validator), nil
+		return v.(*vm.Validator), nil //nolint:forcetypeassert // Nothing else is stored.
 	}
 	v, err := vm.NewValidator(schema.AsMap())
 	if err != nil {

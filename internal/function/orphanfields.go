@@ -20,7 +20,7 @@ var orphanExpressions = lru.New(64)
 func orphanExpression(place, text string) (*vm.Expression, error) {
 	key := place + "\n" + text
 	if e, ok := orphanExpressions.Get(key); ok {
-		return e.(*vm.Expression), nil
+		return e.(*vm.Expression), nil //nolint:forcetypeassert // Nothing else is stored.
 	}
 	e, err := vm.NewExpression(place, text, "externalName", "providerID")
 	if err != nil {

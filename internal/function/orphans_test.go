@@ -104,7 +104,7 @@ func servers(rsp *fnv1.RunFunctionResponse) string {
 	return strings.Join(out, "; ")
 }
 
-func TestWhatTagsTellIsNotTrusted(t *testing.T) {
+func TestWhatTagsShowIsNotTrusted(t *testing.T) {
 	orphan := "orphan-" + names.Hash("vm-1") + " [Observe] map[region:north]"
 	cases := map[string]struct {
 		namespace, machine, uid string
@@ -361,12 +361,12 @@ func TestUnusedResourcesOfMachinesThatAreGoneAreReported(t *testing.T) {
 	if !slices.Equal(got, []string{"vol-1", "vol-4"}) {
 		t.Errorf("reports %v", got)
 	}
-	told := ""
+	reported := ""
 	for _, r := range rsp.GetResults() {
-		told += r.GetReason() + ": " + r.GetMessage() + "\n"
+		reported += r.GetReason() + ": " + r.GetMessage() + "\n"
 	}
-	if !strings.Contains(told, "UnusedResourceFound: Nothing uses Volume vol-1 of Machine fleet/gone, Volume vol-4") {
-		t.Errorf("events:\n%s", told)
+	if !strings.Contains(reported, "UnusedResourceFound: Nothing uses Volume vol-1 of Machine fleet/gone, Volume vol-4") {
+		t.Errorf("events:\n%s", reported)
 	}
 }
 

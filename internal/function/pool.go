@@ -86,7 +86,7 @@ func respondPool(req *fnv1.RunFunctionRequest, rsp step.Response, d pool.Decisio
 		return err
 	}
 	if step.Claim(req).Name != "" {
-		rsp.TellClaim()
+		rsp.ReportToClaim()
 	}
 	rsp.IfUnchanged(req)
 	return nil

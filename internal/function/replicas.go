@@ -83,7 +83,7 @@ func expectGroup(req *fnv1.RunFunctionRequest, rsp step.Response, o *set.Observe
 		}
 		behind, err := o.Expect(g)
 		if behind {
-			rsp.CallAgain(group.TellEvery)
+			rsp.CallAgain(group.NotifyEvery)
 		}
 		return err
 	}

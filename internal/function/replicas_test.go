@@ -284,14 +284,14 @@ func TestAStandaloneSetAdoptsWhatNobodyControls(t *testing.T) {
 	if diff := cmp.Diff(templateOf(t, g, "own"), templateOf(t, g, "orphan")); diff != "" {
 		t.Errorf("its template: -others +its:\n%s", diff)
 	}
-	told := ""
+	reported := ""
 	for _, c := range rsp.GetConditions() {
 		if c.GetType() == "SelectorExclusive" {
-			told = c.GetMessage()
+			reported = c.GetMessage()
 		}
 	}
-	if told != "Machines that spec.selector matches are controlled by MachineSet other, and left alone" {
-		t.Errorf("condition %q", told)
+	if reported != "Machines that spec.selector matches are controlled by MachineSet other, and left alone" {
+		t.Errorf("condition %q", reported)
 	}
 }
 
@@ -344,7 +344,7 @@ func TestTheGroupSaysWhatBecameOfItsMachines(t *testing.T) {
 	if got := rsp.GetMeta().GetTtl().AsDuration(); got != plan.InFlight {
 		t.Errorf("calls again after %s though it sees what the group's controller sees", got)
 	}
-	if got := run(withGroup(`{"digest": "other"}`)).GetMeta().GetTtl().AsDuration(); got != group.TellEvery {
+	if got := run(withGroup(`{"digest": "other"}`)).GetMeta().GetTtl().AsDuration(); got != group.NotifyEvery {
 		t.Errorf("calls again after %s though it sees something else", got)
 	}
 	for _, name := range membersOf(groupOf(t, run(withGroup(`{"gone": ["b"]}`)))) {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A VM, as its cloud lists it.
+// A VM is a virtual machine as its cloud lists it.
 type VM struct {
 	// ExternalName is the value of the annotation crossplane.io/external-name of a managed resource
 	// of the VM's kind, byte for byte.

@@ -55,7 +55,7 @@ func (l Look) After(before v1alpha1.InventoryObservation, p v1alpha1.InventoryPa
 		now[vm.ExternalName] = l.note(vm, was[vm.ExternalName], p.ConfirmAfter.Duration)
 	}
 
-	out := v1alpha1.InventoryObservation{UnclaimedCount: int32(len(now)), ClaimedCount: int32(len(claimed))} //nolint:gosec // Far from 2^31.
+	out := v1alpha1.InventoryObservation{UnclaimedCount: int32(len(now)), ClaimedCount: int32(len(claimed))}
 	for _, u := range now {
 		out.Unclaimed = append(out.Unclaimed, u)
 	}

@@ -80,7 +80,7 @@ func TestAfter(t *testing.T) {
 		want   v1alpha1.InventoryObservation
 	}{
 		"NothingIsThere":                       {want: said()},
-		"AClaimedVMIsNotTold":                  {vms: []VM{vm("a", "ours")}, claims: []string{"a"}, want: with(1, said())},
+		"AClaimedVMIsNotReported":              {vms: []VM{vm("a", "ours")}, claims: []string{"a"}, want: with(1, said())},
 		"TheVMsOfOthersAreNotClaimed":          {vms: []VM{vm("a", "ours"), vm("b", "theirs"), vm("c", "ours"), vm("c", "ours")}, claims: []string{"a", "b", "c", "d"}, want: with(2, said())},
 		"AnIgnoredVMIsNotClaimedEither":        {vms: []VM{vm("a", "ours")}, claims: []string{"a"}, change: func(p *v1alpha1.InventoryParameters) { p.Ignore = []string{"a"} }, want: said()},
 		"AnUnclaimedVMIsSeenForTheFirstTime":   {at: 1, vms: []VM{vm("a", "ours")}, want: said(unclaimed("a", 1, -1))},
@@ -183,7 +183,7 @@ func TestWhatIsSaidFollowsFromCompleteLooksAlone(t *testing.T) {
 			after := l.After(before, p)
 			for _, u := range after.Unclaimed {
 				if !unclaimed[u.ExternalName] {
-					t.Fatalf("%s is told, and is not unclaimed", u.ExternalName)
+					t.Fatalf("%s is reported, and is not unclaimed", u.ExternalName)
 				}
 				if u.FirstSeen.Time.Before(since[u.ExternalName]) {
 					t.Fatalf("%s was seen first at %s, but not unclaimed before %s", u.ExternalName, u.FirstSeen, since[u.ExternalName])
@@ -195,7 +195,7 @@ func TestWhatIsSaidFollowsFromCompleteLooksAlone(t *testing.T) {
 			}
 			for id, missing := range unclaimed {
 				if missing {
-					t.Fatalf("%s is unclaimed, and not told", id)
+					t.Fatalf("%s is unclaimed, and not reported", id)
 				}
 			}
 			if again := l.After(after, p); cmp.Diff(after, again) != "" {

@@ -181,7 +181,7 @@ func (l Look) listResources(out *v1alpha1.InventoryObservation, before v1alpha1.
 		}
 		now[key{r.Type, r.ID}] = u
 	}
-	out.ResourceCount = int32(len(now)) //nolint:gosec // Far from 2^31.
+	out.ResourceCount = int32(len(now))
 	out.Resources = slices.SortedFunc(maps.Values(now), func(a, b v1alpha1.UnusedResource) int {
 		return cmp.Or(a.FirstSeen.Compare(b.FirstSeen.Time), cmp.Compare(a.Type, b.Type), cmp.Compare(a.ID, b.ID))
 	})

@@ -1,6 +1,6 @@
 // Command krew builds the archives of kubectl drover for all platforms, and the manifest by which krew
 // installs them. Each archive has the binary, kubectl_complete-drover for kubectl's completion, and the
-// licence, and is the same for the same source.
+// license, and is the same for the same source.
 package main
 
 import (
@@ -60,7 +60,7 @@ func run(root, out, version, url string) error {
 	if err != nil {
 		return err
 	}
-	licence, err := os.ReadFile(filepath.Join(root, "LICENSE")) //nolint:gosec // The user names the folder.
+	licence, err := os.ReadFile(filepath.Join(root, "LICENSE"))
 	if err != nil {
 		return err
 	}
@@ -106,13 +106,13 @@ func build(root, out, version, platform string) (archive, []byte, error) {
 	}
 	to := filepath.Join(out, ".build-"+goos+"-"+arch)
 	defer func() { _ = os.Remove(to) }()
-	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", to, "./cmd/kubectl-drover") //nolint:gosec,noctx // It ends by itself.
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", to, "./cmd/kubectl-drover") //nolint:noctx // It ends by itself.
 	cmd.Dir, cmd.Stderr = root, os.Stderr
 	cmd.Env = append(os.Environ(), "GOOS="+goos, "GOARCH="+arch, "CGO_ENABLED=0")
 	if err := cmd.Run(); err != nil {
 		return a, nil, err
 	}
-	b, err := os.ReadFile(to) //nolint:gosec // It was just built.
+	b, err := os.ReadFile(to)
 	return a, b, err
 }
 

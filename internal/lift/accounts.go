@@ -20,8 +20,8 @@ type account[C any] struct {
 	used   time.Time
 }
 
-// Get returns the client of an account. If there is none, it is created by make.
-func (a *Accounts[K, C]) Get(key K, make func() (C, error)) (C, error) {
+// Get returns the client of an account. If there is none, create makes it.
+func (a *Accounts[K, C]) Get(key K, create func() (C, error)) (C, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := time.Now()
@@ -34,7 +34,7 @@ func (a *Accounts[K, C]) Get(key K, make func() (C, error)) (C, error) {
 		known.used = now
 		return known.client, nil
 	}
-	c, err := make()
+	c, err := create()
 	if err != nil {
 		return c, err
 	}

@@ -35,11 +35,11 @@ func TestAVMAwaitsItsUserData(t *testing.T) {
 		calls  int
 		again  time.Duration
 	}{
-		"WithoutAWordAtFirst":         {age: 0, again: secretMinPoll},
-		"LessAndLessOften":            {age: 8 * time.Second, again: 4 * time.Second},
-		"AndIsToldWhenItTakesTooLong": {age: time.Minute, calls: 1, again: secretMaxPoll},
-		"NoLongerThanItIsMissing":     {there: true, calls: 1},
-		"NotWhenItWasCreated":         {change: func(vm *v1alpha1.VirtualMachine) { meta.SetExternalName(vm, "vm-1") }, calls: 1},
+		"WithoutAWordAtFirst":             {age: 0, again: secretMinPoll},
+		"LessAndLessOften":                {age: 8 * time.Second, again: 4 * time.Second},
+		"AndIsReportedWhenItTakesTooLong": {age: time.Minute, calls: 1, again: secretMaxPoll},
+		"NoLongerThanItIsMissing":         {there: true, calls: 1},
+		"NotWhenItWasCreated":             {change: func(vm *v1alpha1.VirtualMachine) { meta.SetExternalName(vm, "vm-1") }, calls: 1},
 		"NotWhenItIsDeleted": {change: func(vm *v1alpha1.VirtualMachine) {
 			now := metav1.NewTime(born)
 			vm.DeletionTimestamp, vm.Finalizers = &now, []string{"f"}

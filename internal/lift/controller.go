@@ -59,7 +59,6 @@ func setup(mgr ctrl.Manager, o tjcontroller.Options, resourceName string, kind s
 	name := managed.ControllerName(kind.String())
 	log := o.Logger.WithValues("controller", name)
 	events := handler.NewEventHandler(handler.WithLogger(log))
-	//lint:ignore SA1019 What crossplane-runtime takes.
 	recorder := mr.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name)))
 	requeue := func(mg resource.Managed, after time.Duration) {
 		time.AfterFunc(after, func() {
@@ -93,7 +92,7 @@ func setup(mgr ctrl.Manager, o tjcontroller.Options, resourceName string, kind s
 		WithEventFilter(resource.DesiredStateChanged()).
 		Watches(obj.(client.Object), events).
 		Complete(ratelimiter.NewReconciler(name, awaitSecrets(Reconciler(mgr, o, resourceName, kind, b, recorder, requeue), mgr.GetClient(), func() ujresource.Terraformed {
-			return obj.DeepCopyObject().(ujresource.Terraformed) //nolint:forcetypeassert // All that upjet generates are.
+			return obj.DeepCopyObject().(ujresource.Terraformed)
 		}, time.Now), o.GlobalRateLimiter))
 }
 

@@ -105,7 +105,6 @@ func nested(o *tfprotov6.SchemaObject) (*tfjson.SchemaNestedAttributeType, error
 
 // ctyType converts a type through JSON, the form that both libraries share.
 func ctyType(t tftypes.Type) (cty.Type, error) {
-	//lint:ignore SA1019 Nothing else exports the type.
 	b, err := t.MarshalJSON()
 	if err != nil {
 		return cty.NilType, err

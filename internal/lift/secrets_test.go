@@ -45,7 +45,7 @@ func TestCheckSecrets(t *testing.T) {
 			case tc.err != "" && (err == nil || !strings.Contains(err.Error(), tc.err)):
 				t.Fatalf("error %v, want one with %q", err, tc.err)
 			case err != nil && strings.Contains(err.Error(), "top secret"):
-				t.Fatalf("the error tells the secret: %v", err)
+				t.Fatalf("the error shows the secret: %v", err)
 			}
 		})
 	}

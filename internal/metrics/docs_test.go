@@ -120,7 +120,7 @@ func TestTheExampleAlertsAreRulesAboutMetricsThatThereAre(t *testing.T) {
 		}
 		for _, name := range names {
 			if !there[strings.TrimSuffix(name, "_bucket")] {
-				t.Errorf("alert %s is about %s, which nobody tells", r.Alert, name)
+				t.Errorf("alert %s is about %s, which nobody shows", r.Alert, name)
 			}
 		}
 	}

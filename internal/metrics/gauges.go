@@ -159,17 +159,17 @@ func (g gauges) targets(ctx context.Context, c chan<- prometheus.Metric) error {
 	if err := g.manager.List(ctx, own); err != nil {
 		return err
 	}
-	tell := func(kind string, o client.Object, s *clusterv1alpha1.ProviderConfigStatus) {
+	count := func(kind string, o client.Object, s *clusterv1alpha1.ProviderConfigStatus) {
 		value, known := map[corev1.ConditionStatus]float64{corev1.ConditionTrue: 1, corev1.ConditionFalse: 0}[s.GetCondition(clusterv1alpha1.ConditionReachable).Status]
 		if known {
 			c <- prometheus.MustNewConstMetric(reachableDesc, prometheus.GaugeValue, value, kind, o.GetNamespace(), o.GetName())
 		}
 	}
 	for i := range shared.Items {
-		tell(clusterv1alpha1.ClusterProviderConfigGroupVersionKind.Kind, &shared.Items[i], &shared.Items[i].Status)
+		count(clusterv1alpha1.ClusterProviderConfigGroupVersionKind.Kind, &shared.Items[i], &shared.Items[i].Status)
 	}
 	for i := range own.Items {
-		tell(clusterv1alpha1.ProviderConfigGroupVersionKind.Kind, &own.Items[i], &own.Items[i].Status)
+		count(clusterv1alpha1.ProviderConfigGroupVersionKind.Kind, &own.Items[i], &own.Items[i].Status)
 	}
 	return nil
 }

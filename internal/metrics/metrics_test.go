@@ -187,7 +187,7 @@ drover_target_cluster_reachable{kind="ProviderConfig",name="down",namespace="ns"
 	})
 }
 
-func TestOnlyTheLeaderTells(t *testing.T) {
+func TestOnlyTheLeaderReports(t *testing.T) {
 	c, _ := newCollector(t, machine("a", "md", "md-1", v1alpha1.MachineRunning))
 	c.elected = make(chan struct{})
 	if n := testutil.CollectAndCount(c); n != 0 {
@@ -217,7 +217,7 @@ func TestTransitions(t *testing.T) {
 		"AMachineIsReadyOnce": {
 			[][2]*v1alpha1.Machine{{joining, running}, {running, running}, {running, unknown}, {unknown, running}}, nil, 1,
 		},
-		"OneThatWasThereAlreadyTellsNothing": {[][2]*v1alpha1.Machine{{running, running}}, nil, 0},
+		"OneThatWasThereAlreadyReportsNothing": {[][2]*v1alpha1.Machine{{running, running}}, nil, 0},
 		"AMachineThatStandsAloneIsNobodys": {
 			[][2]*v1alpha1.Machine{{machine("x", "", "", v1alpha1.MachineJoining), machine("x", "", "", v1alpha1.MachineRunning, joined(time.Minute))}}, nil, 0,
 		},

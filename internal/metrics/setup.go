@@ -105,9 +105,9 @@ func (c *collector) watch(ctx context.Context, views, manager cache.Cache) error
 		}
 	}
 	_, err = machines.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		UpdateFunc: func(old, new any) {
-			was, ok := old.(*v1alpha1.Machine)
-			is, ok2 := new.(*v1alpha1.Machine)
+		UpdateFunc: func(oldObj, newObj any) {
+			was, ok := oldObj.(*v1alpha1.Machine)
+			is, ok2 := newObj.(*v1alpha1.Machine)
 			if ok && ok2 && c.leads() {
 				c.machine(was, is, time.Now())
 			}

@@ -10,7 +10,7 @@ func TestPausesGrowWhileAllCallsAreRefused(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	status, header := 0, ""
 	p := &Pauses{now: func() time.Time { return now }, next: transportFunc(func(*http.Request) (*http.Response, error) {
-		resp := &http.Response{StatusCode: status, Header: http.Header{}}
+		resp := &http.Response{StatusCode: status, Header: http.Header{}, Body: http.NoBody}
 		if header != "" {
 			resp.Header.Set("Retry-After", header)
 		}
@@ -27,8 +27,14 @@ func TestPausesGrowWhileAllCallsAreRefused(t *testing.T) {
 	} {
 		now, status, header = now.Add(step.after), step.status, step.header
 		resp, err := p.RoundTrip(nil)
-		if err != nil || resp.Header.Get("Retry-After") != step.want {
-			t.Errorf("step %d: Retry-After %q, want %q; %v", i, resp.Header.Get("Retry-After"), step.want, err)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := resp.Body.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if got := resp.Header.Get("Retry-After"); got != step.want {
+			t.Errorf("step %d: Retry-After %q, want %q", i, got, step.want)
 		}
 	}
 }

@@ -109,8 +109,8 @@ func (t tree) write(out []byte, files []file, sectors int) {
 	both16(d[124:], 1)
 	both16(d[128:], sector)
 	both32(d[132:], pathTableSize)
-	binary.LittleEndian.PutUint32(d[140:], uint32(t.paths)) //nolint:gosec // Small constants.
-	binary.BigEndian.PutUint32(d[148:], uint32(t.pathsBig)) //nolint:gosec // Small constants.
+	binary.LittleEndian.PutUint32(d[140:], uint32(t.paths))
+	binary.BigEndian.PutUint32(d[148:], uint32(t.pathsBig))
 	root := record([]byte{0}, t.root, sector, true)
 	copy(d[156:], root)
 	for _, at := range []int{190, 318, 446, 574} {
@@ -125,7 +125,7 @@ func (t tree) write(out []byte, files []file, sectors int) {
 	for i, order := range []binary.ByteOrder{binary.LittleEndian, binary.BigEndian} {
 		p := out[[]int{t.paths, t.pathsBig}[i]*sector:]
 		p[0] = 1
-		order.PutUint32(p[2:], uint32(t.root)) //nolint:gosec // Small constants.
+		order.PutUint32(p[2:], uint32(t.root))
 		order.PutUint16(p[6:], 1)
 	}
 
@@ -190,8 +190,8 @@ func paddedUCS2(s string, size int) []byte {
 
 // both32 and both16 write a number in both byte orders, as ECMA-119 requires.
 func both32(b []byte, n int) {
-	binary.LittleEndian.PutUint32(b, uint32(n))  //nolint:gosec // Images are small.
-	binary.BigEndian.PutUint32(b[4:], uint32(n)) //nolint:gosec // Images are small.
+	binary.LittleEndian.PutUint32(b, uint32(n))
+	binary.BigEndian.PutUint32(b[4:], uint32(n))
 }
 
 func both16(b []byte, n uint16) {

@@ -30,7 +30,7 @@ func newMemory() *memory {
 // of returns the requirements of a composite's steps, nil if none are known.
 func (m *memory) of(uid types.UID) remembered {
 	if r, ok := m.byUID.Get(uid); ok {
-		return r.(remembered)
+		return r.(remembered) //nolint:forcetypeassert // Nothing else is stored.
 	}
 	return nil
 }
@@ -55,6 +55,5 @@ func remember(reqs *fnv1.Requirements) stepMemory {
 }
 
 func extraResources(reqs *fnv1.Requirements) map[string]*fnv1.ResourceSelector {
-	//lint:ignore SA1019 Functions that were built before Crossplane v2 use it.
 	return reqs.GetExtraResources()
 }

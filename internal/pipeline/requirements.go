@@ -83,15 +83,13 @@ type given struct {
 func givenIn(req *fnv1.RunFunctionRequest) given {
 	return given{
 		resources: req.GetRequiredResources(),
-		//lint:ignore SA1019 Functions that were built before Crossplane v2 use it.
-		extra:   req.GetExtraResources(),
-		schemas: req.GetRequiredSchemas(),
+		extra:     req.GetExtraResources(),
+		schemas:   req.GetRequiredSchemas(),
 	}
 }
 
 func (g given) setIn(req *fnv1.RunFunctionRequest) {
 	req.RequiredResources = g.resources
-	//lint:ignore SA1019 Functions that were built before Crossplane v2 use it.
 	req.ExtraResources = g.extra
 	req.RequiredSchemas = g.schemas
 }

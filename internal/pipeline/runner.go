@@ -177,12 +177,11 @@ func (r *run) callerOf(s Step, req *fnv1.RunFunctionRequest) RunFunc {
 func isolated(call RunFunc) RunFunc {
 	return func(ctx context.Context, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 		return call(ctx, &fnv1.RunFunctionRequest{
-			Meta:     req.GetMeta(),
-			Observed: req.GetObserved(),
-			Desired:  proto.CloneOf(req.GetDesired()),
-			Input:    req.GetInput(),
-			Context:  proto.CloneOf(req.GetContext()),
-			//lint:ignore SA1019 Functions that were built before Crossplane v2 use it.
+			Meta:              req.GetMeta(),
+			Observed:          req.GetObserved(),
+			Desired:           proto.CloneOf(req.GetDesired()),
+			Input:             req.GetInput(),
+			Context:           proto.CloneOf(req.GetContext()),
 			ExtraResources:    req.GetExtraResources(),
 			Credentials:       req.GetCredentials(),
 			RequiredResources: req.GetRequiredResources(),

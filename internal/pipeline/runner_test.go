@@ -275,7 +275,6 @@ func TestAStepIsCalledUntilItsRequirementsAreStable(t *testing.T) {
 		"OnceIfTheCompositionRequiresAll": {step: bootstrap, answer: plain(require("a")), has: []string{"a=1 Server=object"}},
 		"TheCompositionsRequirementsStay": {step: bootstrap, answer: plain(require("b")), has: []string{"a=1 Server=object", "a=1 b=2 Server=object"}},
 		"TheDeprecatedFieldWorks": {
-			//lint:ignore SA1019 Functions that were built before Crossplane v2 use it.
 			answer: plain(&fnv1.Requirements{ExtraResources: map[string]*fnv1.ResourceSelector{"a": byName("a")}}),
 			has:    []string{"", "extra:a=1"},
 		},
@@ -339,7 +338,6 @@ func requirementsOf(requests []*fnv1.RunFunctionRequest) []string {
 		for _, group := range []struct {
 			prefix    string
 			resources map[string]*fnv1.Resources
-			//lint:ignore SA1019 Functions that were built before Crossplane v2 use it.
 		}{{"", req.GetRequiredResources()}, {"extra:", req.GetExtraResources()}} {
 			for _, name := range sortedKeys(group.resources) {
 				value := "none"
@@ -427,7 +425,6 @@ func TestTheNextRunStartsWithWhatTheLastOneRequired(t *testing.T) {
 			has: []string{"a=1"},
 		},
 		"TheDeprecatedFieldAsResources": {
-			//lint:ignore SA1019 Functions that were built before Crossplane v2 use it.
 			answer: answers(&fnv1.RunFunctionResponse{Requirements: &fnv1.Requirements{ExtraResources: map[string]*fnv1.ResourceSelector{"a": byName("a")}}}).answer, uid: "u",
 			has: []string{"a=1", "a=1 extra:a=1"},
 		},

@@ -75,7 +75,7 @@ func (s *OpenAPISchemas) Schema(_ context.Context, gvk schema.GroupVersionKind) 
 	}
 	key := s.keyOf(document, gvk.Kind)
 	if known, ok := s.schemas.Get(key); ok {
-		return known.(*structpb.Struct), nil
+		return known.(*structpb.Struct), nil //nolint:forcetypeassert // Nothing else is stored.
 	}
 	found, err := read(document, gvk)
 	if err != nil {

@@ -25,7 +25,7 @@ func NewStepCache(size int) *StepCache {
 func (c *StepCache) StepsOf(revision *unstructured.Unstructured) ([]Step, error) {
 	key := revisionKey{revision.GetUID(), revision.GetGeneration()}
 	if steps, ok := c.steps.Get(key); ok {
-		return steps.([]Step), nil
+		return steps.([]Step), nil //nolint:forcetypeassert // Nothing else is stored.
 	}
 	steps, err := StepsOf(revision)
 	if err == nil && key.uid != "" {

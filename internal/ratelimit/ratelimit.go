@@ -143,10 +143,10 @@ func (l *Limiter) reserve(now time.Time) (time.Duration, bool) {
 func (l *Limiter) learn(now time.Time, status int, h http.Header) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	left, refill, told := limits(now, h)
+	left, refill, isKnown := limits(now, h)
 	if after, ok := retryAfter(now, status, h); ok {
 		after = max(after, refill)
-		if !told && now.Sub(l.slowed) >= l.gap { // Calls that were refused together count once.
+		if !isKnown && now.Sub(l.slowed) >= l.gap { // Calls that were refused together count once.
 			l.slowed, refill = now, min(max(2*l.gap, slower), defaultGap)
 		}
 		l.gap = max(refill, l.gap)
@@ -156,13 +156,13 @@ func (l *Limiter) learn(now time.Time, status int, h http.Header) {
 		return
 	}
 	switch {
-	case told && left < fewLeft:
+	case isKnown && left < fewLeft:
 		l.gap = refill
 		// The calls that wait have their turns by the previous rate.
 		if at := now.Add(refill); left == 0 && at.After(l.due) {
 			l.due = at
 		}
-	case told:
+	case isKnown:
 		l.gap = 0
 	default: // The cloud reports no limits: gradually increase the rate.
 		if l.gap = l.gap * 19 / 20; l.gap < noGap {
@@ -172,7 +172,7 @@ func (l *Limiter) learn(now time.Time, status int, h http.Header) {
 }
 
 // limits returns how many calls are left, and after which time there is one more.
-func limits(now time.Time, h http.Header) (left int, refill time.Duration, told bool) {
+func limits(now time.Time, h http.Header) (left int, refill time.Duration, isKnown bool) {
 	limit, err1 := strconv.Atoi(h.Get("RateLimit-Limit"))
 	left, err2 := strconv.Atoi(h.Get("RateLimit-Remaining"))
 	reset, err3 := strconv.ParseInt(h.Get("RateLimit-Reset"), 10, 64)

@@ -2,6 +2,7 @@ package ratelimit
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"strconv"
@@ -50,21 +51,25 @@ func (b *bucket) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-func send(t *testing.T, rt http.RoundTripper, body string) error {
+func send(t *testing.T, ctx context.Context, rt http.RoundTripper, body string) error {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://cloud/", strings.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://cloud/", strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
 	resp, err := rt.RoundTrip(req)
-	if err == nil && resp.StatusCode != http.StatusOK {
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
 		t.Errorf("status %d", resp.StatusCode)
 	}
-	return err
+	return nil
 }
 
 func TestAPaceKeepsManyCallersToWhatTheCloudLetsThrough(t *testing.T) {
-	for name, silent := range map[string]bool{"TheCloudTellsItsLimits": false, "TheCloudOnlySaysNo": true} {
+	for name, silent := range map[string]bool{"TheCloudReportsItsLimits": false, "TheCloudOnlySaysNo": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := &bucket{limit: 40, refill: time.Second, silent: silent}
@@ -73,7 +78,7 @@ func TestAPaceKeepsManyCallersToWhatTheCloudLetsThrough(t *testing.T) {
 				for range 20 {
 					wg.Go(func() {
 						for range 5 {
-							for send(t, p, "x") != nil { // Its turn was too far away.
+							for send(t, t.Context(), p, "x") != nil { // Its turn was too far away.
 								time.Sleep(time.Second)
 							}
 						}
@@ -95,27 +100,28 @@ func TestAPaceKeepsManyCallersToWhatTheCloudLetsThrough(t *testing.T) {
 	}
 }
 
-// fixed returns its responses in turn.
-type fixed []*http.Response
+// fixed gives its answers in turn.
+type fixed []answer
+
+type answer struct {
+	status     int
+	retryAfter string
+}
 
 func (f *fixed) RoundTrip(req *http.Request) (*http.Response, error) {
 	b, err := io.ReadAll(req.Body)
 	if err != nil || string(b) != "body" {
 		return nil, err
 	}
-	resp := (*f)[0]
+	a := (*f)[0]
 	if len(*f) > 1 {
 		*f = (*f)[1:]
 	}
-	return resp, nil
-}
-
-func answer(status int, retryAfter string) *http.Response {
-	r := &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(""))}
-	if retryAfter != "" {
-		r.Header.Set("Retry-After", retryAfter)
+	resp := &http.Response{StatusCode: a.status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(""))}
+	if a.retryAfter != "" {
+		resp.Header.Set("Retry-After", a.retryAfter)
 	}
-	return r
+	return resp, nil
 }
 
 func TestAPaceComesBackWhenTheCloudSays(t *testing.T) {
@@ -130,8 +136,8 @@ func TestAPaceComesBackWhenTheCloudSays(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				p, begin := New(&fixed{answer(http.StatusTooManyRequests, tc.retryAfter), answer(http.StatusOK, "")}), time.Now()
-				if err := send(t, p, "body"); err != nil {
+				p, begin := New(&fixed{{http.StatusTooManyRequests, tc.retryAfter}, {http.StatusOK, ""}}), time.Now()
+				if err := send(t, t.Context(), p, "body"); err != nil {
 					t.Fatal(err)
 				}
 				if d := time.Since(begin); d != tc.want {
@@ -144,10 +150,10 @@ func TestAPaceComesBackWhenTheCloudSays(t *testing.T) {
 
 func TestACallWhoseTurnIsFarAwayFailsAndSaysWhen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := fixed{answer(http.StatusTooManyRequests, "300")}
+		b := fixed{{http.StatusTooManyRequests, "300"}}
 		p := New(&b)
 		begin := time.Now()
-		err := send(t, p, "body")
+		err := send(t, t.Context(), p, "body")
 		if err == nil || !strings.Contains(err.Error(), "Throttled: too many requests to cloud: the next one is due in 5m0s") {
 			t.Errorf("error %v", err)
 		}
@@ -155,8 +161,8 @@ func TestACallWhoseTurnIsFarAwayFailsAndSaysWhen(t *testing.T) {
 			t.Errorf("waited for %s", d)
 		}
 		time.Sleep(5 * time.Minute)
-		b = fixed{answer(http.StatusOK, "")}
-		if err := send(t, p, "body"); err != nil {
+		b = fixed{{http.StatusOK, ""}}
+		if err := send(t, t.Context(), p, "body"); err != nil {
 			t.Errorf("after the pause: %v", err)
 		}
 	})
@@ -164,11 +170,10 @@ func TestACallWhoseTurnIsFarAwayFailsAndSaysWhen(t *testing.T) {
 
 func TestACallThatWaitsCanBeGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := New(&fixed{answer(http.StatusTooManyRequests, "20")})
+		p := New(&fixed{{http.StatusTooManyRequests, "20"}})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		req, _ := http.NewRequestWithContext(ctx, http.MethodPost, "http://cloud/", strings.NewReader("body"))
-		if _, err := p.RoundTrip(req); err != context.DeadlineExceeded {
+		if err := send(t, ctx, p, "body"); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("error %v", err)
 		}
 	})

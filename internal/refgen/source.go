@@ -129,7 +129,7 @@ func (s *source) declarations(p *pkg) []declaration {
 				comment = ""
 			}
 			for _, spec := range g.Specs {
-				v := spec.(*ast.ValueSpec)
+				v := spec.(*ast.ValueSpec) //nolint:forcetypeassert // A const declaration has nothing else.
 				if v.Doc != nil {
 					comment = v.Doc.Text()
 				} else if end > 0 && s.files.Position(v.Pos()).Line > end+1 {

@@ -33,7 +33,7 @@ var axis = map[string]clock{
 	"a Machine for which the cloud has no room":         constantIn("apis/machine/v1alpha1", "DefaultCapacityTimeout"),
 	"a Node that was unhealthy counts as healthy":       constantIn("internal/plan/machine", "wellAgain"),
 	"the console of a VM without a Node":                constantIn("internal/plan/machine", "lateAfter"),
-	"an event reports that a certificate request":       constantIn("internal/controller/approver", "tellAfter"),
+	"an event reports that a certificate request":       constantIn("internal/controller/approver", "reportAfter"),
 	"a Node that cannot be deleted from":                constantIn("internal/controller/machine", "abandonAfter"),
 	"a set creates two more Machines beside":            constantIn("internal/plan/set", "vmPatience"),
 	"a set creates Machines again after the cloud":      backoff(time.Minute),

@@ -105,7 +105,7 @@ func statusOf(code int, request string, said metav1.Status) metav1.Status {
 	out := metav1.Status{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
 		Status:   metav1.StatusFailure,
-		Code:     int32(code), //nolint:gosec // A status code.
+		Code:     int32(code),
 		Reason:   reasonOf(code),
 		Details:  &metav1.StatusDetails{},
 	}

@@ -51,7 +51,7 @@ func (b *cacheBudget) change(count, bytes int) {
 func (b *cacheBudget) handler(size func(any) int) cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(obj any) { b.change(1, size(obj)) },
-		UpdateFunc: func(old, new any) { b.change(0, size(new)-size(old)) },
+		UpdateFunc: func(oldObj, newObj any) { b.change(0, size(newObj)-size(oldObj)) },
 		DeleteFunc: func(obj any) {
 			if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 				obj = gone.Obj

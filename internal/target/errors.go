@@ -31,7 +31,7 @@ const (
 	NotAllowed        Kind = "NotAllowed"
 	// IdentityNotAllowed is of a ClusterProviderConfig that would need the provider's own identity.
 	IdentityNotAllowed Kind = "IdentityNotAllowed"
-	// Busy is for a call that was not tried, or was cut short, in favour of other clusters.
+	// Busy is for a call that was not tried, or was cut short, in favor of other clusters.
 	Busy Kind = "Busy"
 )
 

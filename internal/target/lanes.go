@@ -18,7 +18,7 @@ const (
 	slotWait = 200 * time.Millisecond
 
 	// slowAfter is when a call counts as slow. Workers are shared by all clusters: slow calls may occupy slowCalls
-	// of them per cluster, and slowCallsOfAll for all clusters together. Any further slow call is cancelled.
+	// of them per cluster, and slowCallsOfAll for all clusters together. Any further slow call is canceled.
 	slowAfter      = 2 * time.Second
 	slowCalls      = 2
 	slowCallsOfAll = 8

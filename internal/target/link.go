@@ -119,7 +119,7 @@ func (l *link) watch(ref Ref, signers []string) (*nodes, error) {
 		}
 	}
 	if l.nodes == nil {
-		n, err := startNodes(l.watching, func(n NodeIdentity) { tell(l, l.node, n) })
+		n, err := startNodes(l.watching, func(n NodeIdentity) { publish(l, l.node, n) })
 		if err != nil {
 			return nil, err
 		}
@@ -130,7 +130,7 @@ func (l *link) watch(ref Ref, signers []string) (*nodes, error) {
 		if l.requests[signer] != nil {
 			continue
 		}
-		r, err := startRequests(l.watching, signer, func(name string) { tell(l, l.request, name) })
+		r, err := startRequests(l.watching, signer, func(name string) { publish(l, l.request, name) })
 		if err != nil {
 			return nil, err
 		}
@@ -169,7 +169,7 @@ func (l *link) stopUnused() {
 }
 
 // It notifies all configurations that use the cluster.
-func tell[T any](l *link, observe func(Ref, T), what T) {
+func publish[T any](l *link, observe func(Ref, T), what T) {
 	l.mu.Lock()
 	refs := l.using()
 	l.mu.Unlock()

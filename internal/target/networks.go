@@ -82,7 +82,7 @@ func (n Networks) check(addr netip.Addr) error {
 	return nil
 }
 
-// control has the signature of net.Dialer.Control. It checks the address that is dialled, so that no response
+// control has the signature of net.Dialer.Control. It checks the address that is dialed, so that no response
 // of a DNS server can circumvent it.
 func (n Networks) control(_, address string, _ syscall.RawConn) error {
 	ap, err := netip.ParseAddrPort(address)

@@ -49,7 +49,7 @@ func TestNetworksThatAProviderConfigMayReach(t *testing.T) {
 			case tc.err != "" && (!errors.As(err, &denied) || !strings.Contains(err.Error(), tc.err)):
 				t.Errorf("error %v, want %q", err, tc.err)
 			case tc.err != "" && strings.Contains(err.Error(), tc.addr):
-				t.Errorf("%q names the address, which a DNS server may have told", err)
+				t.Errorf("%q names the address, which a DNS server may have reported", err)
 			}
 		})
 	}

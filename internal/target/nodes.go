@@ -200,7 +200,7 @@ func (n *nodes) synced(ctx context.Context) error {
 }
 
 func handler(notify func(NodeIdentity)) cache.ResourceEventHandler {
-	tell := func(objs ...any) {
+	handle := func(objs ...any) {
 		var last NodeIdentity
 		for _, obj := range objs {
 			if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
@@ -215,15 +215,15 @@ func handler(notify func(NodeIdentity)) cache.ResourceEventHandler {
 		}
 	}
 	return cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(obj any) { tell(obj) },
-		DeleteFunc: func(obj any) { tell(obj) },
-		UpdateFunc: func(old, new any) {
-			o, ook := old.(*corev1.Node)
-			n, nok := new.(*corev1.Node)
+		AddFunc:    func(obj any) { handle(obj) },
+		DeleteFunc: func(obj any) { handle(obj) },
+		UpdateFunc: func(oldObj, newObj any) {
+			o, ook := oldObj.(*corev1.Node)
+			n, nok := newObj.(*corev1.Node)
 			if ook && nok && sameFacts(o, n) {
 				return
 			}
-			tell(old, new)
+			handle(oldObj, newObj)
 		},
 	}
 }

@@ -45,7 +45,7 @@ func apiServer(t *testing.T, status int) *httptest.Server {
 		if status != http.StatusOK {
 			w.WriteHeader(status)
 			reason := map[int]metav1.StatusReason{http.StatusUnauthorized: metav1.StatusReasonUnauthorized, http.StatusForbidden: metav1.StatusReasonForbidden}[status]
-			_ = json.NewEncoder(w).Encode(metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: "Failure", Reason: reason, Message: "no", Code: int32(status)}) //nolint:gosec // A status code.
+			_ = json.NewEncoder(w).Encode(metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: "Failure", Reason: reason, Message: "no", Code: int32(status)})
 			return
 		}
 		var answer any = version.Info{GitVersion: "v1.35.4"}
@@ -238,7 +238,7 @@ func TestConfigurationsWithTheSameCredentialsShareAConnection(t *testing.T) {
 	if l.nodes == nil {
 		t.Fatal("the watch was stopped under the other configuration")
 	}
-	tell(l, l.node, theNode)
+	publish(l, l.node, theNode)
 	for ref := <-woken; ; ref = <-woken {
 		if ref == ClusterRef("b") {
 			break

@@ -22,7 +22,7 @@ type requests struct {
 	stop     context.CancelFunc
 }
 
-func startRequests(kube kubernetes.Interface, signer string, notify func(name string)) (*requests, error) {
+func startRequests(kube kubernetes.Interface, signer string, observe func(name string)) (*requests, error) {
 	r := &requests{informer: certificatesinformers.NewFilteredCertificateSigningRequestInformer(listed{kube}, 0, cache.Indexers{byUser: func(obj any) ([]string, error) {
 		csr, ok := obj.(*certificatesv1.CertificateSigningRequest)
 		if !ok {
@@ -44,12 +44,12 @@ func startRequests(kube kubernetes.Interface, signer string, notify func(name st
 	if err := r.informer.SetWatchErrorHandlerWithContext(func(context.Context, *cache.Reflector, error) {}); err != nil {
 		return nil, err
 	}
-	tell := func(obj any) {
+	handle := func(obj any) {
 		if csr, ok := obj.(*certificatesv1.CertificateSigningRequest); ok {
-			notify(csr.GetName())
+			observe(csr.GetName())
 		}
 	}
-	if _, err := r.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: tell, UpdateFunc: func(_, obj any) { tell(obj) }}); err != nil {
+	if _, err := r.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: handle, UpdateFunc: func(_, obj any) { handle(obj) }}); err != nil {
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(context.Background())

@@ -18,7 +18,7 @@ func TestRequestsAreFoundByTheirUserUntilTheyAreDecided(t *testing.T) {
 	csr := &certificatesv1.CertificateSigningRequest{ObjectMeta: metav1.ObjectMeta{Name: "r"}}
 	csr.Spec.Username, csr.Spec.SignerName = "system:node:a", certificatesv1.KubeletServingSignerName
 	kube := fake.NewClientset(csr)
-	told := make(chan string, 10)
+	reported := make(chan string, 10)
 	// The fake has no resource versions: neither its list nor its watch reports a change between the two.
 	watched := make(chan struct{}, 10)
 	kube.PrependWatchReactor("*", func(a clienttesting.Action) (bool, watch.Interface, error) {
@@ -26,7 +26,7 @@ func TestRequestsAreFoundByTheirUserUntilTheyAreDecided(t *testing.T) {
 		watched <- struct{}{}
 		return true, w, err
 	})
-	r, err := startRequests(kube, csr.Spec.SignerName, func(name string) { told <- name })
+	r, err := startRequests(kube, csr.Spec.SignerName, func(name string) { reported <- name })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,9 +36,9 @@ func TestRequestsAreFoundByTheirUserUntilTheyAreDecided(t *testing.T) {
 	await := func() {
 		t.Helper()
 		select {
-		case <-told:
+		case <-reported:
 		case <-time.After(time.Minute):
-			t.Fatal("nobody was told")
+			t.Fatal("nobody was reported")
 		}
 	}
 	await()

@@ -56,7 +56,7 @@ func newShared() *shared {
 
 func noProxy(*http.Request) (*url.URL, error) { return nil, nil }
 
-// noRedirects is a second line of defence: the transport refuses a redirect already.
+// noRedirects is a second line of defense: the transport refuses a redirect already.
 func noRedirects(*http.Request, []*http.Request) error {
 	return errRedirect
 }

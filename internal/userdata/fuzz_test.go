@@ -58,7 +58,7 @@ func FuzzDocument(f *testing.F) {
 		if !bootstraputil.IsValidBootstrapToken(token) {
 			token = "123456.1234567890123456"
 		}
-		told := told{server: server, token: token, ca: ca}
+		reported := reported{server: server, token: token, ca: ca}
 		for _, format := range []machinev1alpha1.ProvisioningFormat{machinev1alpha1.CloudInit, machinev1alpha1.Ignition} {
 			template, err := d.Encode(format)
 			if err != nil {
@@ -71,7 +71,7 @@ func FuzzDocument(f *testing.F) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			checkDocument(t, in, told, read(t, format, doc))
+			checkDocument(t, in, reported, read(t, format, doc))
 		}
 	})
 }
@@ -91,7 +91,7 @@ func mustNameFields(t *testing.T, err error) {
 }
 
 // The values of the target cluster.
-type told struct{ server, token, ca string }
+type reported struct{ server, token, ca string }
 
 // A written document is the state of a VM after it read user data.
 type written struct {
@@ -161,21 +161,21 @@ func readIgnition(t *testing.T, doc []byte) written {
 	return out
 }
 
-func checkDocument(t *testing.T, in Input, told told, got written) {
+func checkDocument(t *testing.T, in Input, reported reported, got written) {
 	t.Helper()
 	files := got.files
 	if got.hostname != in.Hostname || !slices.Equal(got.enabled, []string{bootstrapUnitName}) {
 		t.Errorf("hostname %q, units %q", got.hostname, got.enabled)
 	}
-	if len(files) != 10 || files[pathCA] != told.ca {
+	if len(files) != 10 || files[pathCA] != reported.ca {
 		t.Errorf("%d files, CA %q", len(files), files[pathCA])
 	}
 	kc, err := clientcmd.Load([]byte(files[pathBootstrapConfig]))
 	if err != nil {
 		t.Fatalf("the bootstrap kubeconfig: %v", err)
 	}
-	if c := kc.Contexts[kc.CurrentContext]; c == nil || kc.AuthInfos[c.AuthInfo].Token != told.token || kc.Clusters[c.Cluster].Server != told.server {
-		t.Errorf("the bootstrap kubeconfig does not say what it was told: %+v", kc)
+	if c := kc.Contexts[kc.CurrentContext]; c == nil || kc.AuthInfos[c.AuthInfo].Token != reported.token || kc.Clusters[c.Cluster].Server != reported.server {
+		t.Errorf("the bootstrap kubeconfig does not say what it was reported: %+v", kc)
 	}
 	config := kubeletv1.KubeletConfiguration{}
 	if err := yaml.UnmarshalStrict([]byte(files[pathKubeletConfig]), &config); err != nil {

@@ -37,7 +37,7 @@ type Input struct {
 	// Kubelet settings of the class.
 	Kubelet machinev1alpha1.Kubelet
 
-	// ExternalCloudProvider means that the cloud's controller manager initialises the
+	// ExternalCloudProvider means that the cloud's controller manager initializes the
 	// Node.
 	ExternalCloudProvider bool
 	// ProviderIDCommand is a shell command that prints the Node's providerID on the VM. The kubelet registers none

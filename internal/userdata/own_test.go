@@ -213,7 +213,7 @@ func FuzzFillOwn(f *testing.F) {
 	f.Add("$(", "%3C%3cMACHINE_NAME\\u003c")
 	f.Fuzz(func(t *testing.T, before, after string) {
 		if !utf8.ValidString(before) || !utf8.ValidString(after) {
-			t.Skip("a word after it cannot be told from the end of a binary")
+			t.Skip("a word after it cannot be reported from the end of a binary")
 		}
 		// Around it is what ends every other word.
 		inner := before + "\n<<BOOTSTRAP_TOKEN>>\n" + after

@@ -106,9 +106,9 @@ func newReplacer(values map[string]string) replacer {
 }
 
 // replace replaces the placeholders of a text that is not base64.
-func (r replacer) replace(text string) (replaced string, changed, hasToken bool) {
-	replaced = r.all.Replace(text)
-	return replaced, replaced != text, r.tokens.Replace(text) != text
+func (p replacer) replace(text string) (replaced string, changed, hasToken bool) {
+	replaced = p.all.Replace(text)
+	return replaced, replaced != text, p.tokens.Replace(text) != text
 }
 
 // encodedText matches text that may be base64: a line, or lines that an encoder wrapped, indented as in a block

@@ -69,7 +69,7 @@ func run() error {
 }
 
 func generate(paths string) ([]*extv1.CustomResourceDefinition, error) {
-	cmd := exec.Command("go", "tool", "controller-gen", "crd", "paths="+paths, "output:crd:stdout")
+	cmd := exec.Command("go", "tool", "controller-gen", "crd", "paths="+paths, "output:crd:stdout") //nolint:noctx // It ends by itself.
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {

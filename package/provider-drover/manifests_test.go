@@ -34,7 +34,7 @@ func TestRights(t *testing.T) {
 	got := all.text(t)
 	const golden = "testdata/rights.txt"
 	if *update {
-		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil { //nolint:gosec // It is no secret.
+		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

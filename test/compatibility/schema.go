@@ -82,8 +82,11 @@ func schemasIn(root string) (kinds, error) {
 	out := kinds{}
 	for _, pattern := range schemaFiles {
 		files, err := filepath.Glob(filepath.Join(root, pattern))
-		if err != nil || len(files) == 0 {
-			return nil, fmt.Errorf("no file of %s in %s: %v", pattern, root, err)
+		if err != nil {
+			return nil, fmt.Errorf("%s in %s: %w", pattern, root, err)
+		}
+		if len(files) == 0 {
+			return nil, fmt.Errorf("no file of %s in %s", pattern, root)
 		}
 		for _, f := range files {
 			if err := out.read(f); err != nil {

@@ -54,7 +54,7 @@ func golden[T any](t *testing.T, name string, now func(root string) (T, error)) 
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, append(b, '\n'), 0o644)); err != nil { //nolint:gosec // It is no secret.
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, append(b, '\n'), 0o644)); err != nil {
 			t.Fatal(err)
 		}
 	}

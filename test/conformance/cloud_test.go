@@ -23,8 +23,8 @@ import (
 type Backing string
 
 const (
-	// real is the cloud itself, with the provider from its package.
-	real Backing = "real"
+	// realCloud is the cloud itself, with the provider from its package.
+	realCloud Backing = "real"
 	// fakedAPI speaks the wire format of the cloud's API with the provider from its package.
 	fakedAPI Backing = "faked API"
 	// played is a simulator in place of the cloud and of the provider: it writes the status that

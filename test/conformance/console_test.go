@@ -144,7 +144,7 @@ func console(t *testing.T, c Cloud, _ *life) {
 		if err := w.Client.Get(ctx, client.ObjectKeyFromObject(hangs), hangs); err != nil {
 			return err.Error()
 		}
-		return told(hangs.Status.Conditions, machinev1alpha1.ConditionNodeReady, "its console ends with: ")
+		return reported(hangs.Status.Conditions, machinev1alpha1.ConditionNodeReady, "its console ends with: ")
 	}, w.describe)
 	if n, err := a.ConsoleReads(t.Context(), id); n == 0 || err != nil {
 		t.Errorf("the Machine has a console that was never read: %v", err)

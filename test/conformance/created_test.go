@@ -71,7 +71,7 @@ func wrongField(t *testing.T, c Cloud, _ *life) {
 			if err := w.Client.Get(ctx, client.ObjectKeyFromObject(md), md); err != nil {
 				return err.Error()
 			}
-			return told(md.Status.Conditions, "Valid", "ForProviderInvalid", "forProvider."+field)
+			return reported(md.Status.Conditions, "Valid", "ForProviderInvalid", "forProvider."+field)
 		})
 	}
 	kit.Throughout(t, calm, func(ctx context.Context) string {
@@ -107,7 +107,7 @@ func created(t *testing.T, _ Cloud, l *life) {
 		}
 	}
 	if vm.Tags[machinev1alpha1.TagInstallation] == "" {
-		t.Error("no tag tells the installation")
+		t.Error("no tag shows the installation")
 	}
 	s := &corev1.Secret{}
 	must(t, l.world.Client.Get(t.Context(), client.ObjectKey{Namespace: m.Namespace, Name: names.UserData(m.Name, m.UID)}, s))

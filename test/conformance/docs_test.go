@@ -47,7 +47,7 @@ func TestTheDocsHaveTheTable(t *testing.T) {
 	writeTable(b)
 	file := filepath.Join(kit.Root(), docs)
 	if *update {
-		must(t, os.WriteFile(file, []byte(b.String()), 0o644)) //nolint:gosec // Docs.
+		must(t, os.WriteFile(file, []byte(b.String()), 0o644))
 		return
 	}
 	there, err := os.ReadFile(file)
@@ -100,7 +100,7 @@ func writeTable(b *strings.Builder) {
 
 func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
-// TestReasonsAreOfCases finds a reason for a misspelt case, which would exclude no case.
+// TestReasonsAreOfCases finds a reason for a misspelled case, which would exclude no case.
 func TestReasonsAreOfCases(t *testing.T) {
 	for _, c := range clouds {
 		for name, reason := range cannot(c) {

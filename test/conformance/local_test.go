@@ -25,7 +25,7 @@ import (
 type local struct{}
 
 func (local) Provider() string                          { return "local" }
-func (local) Backing() Backing                          { return real }
+func (local) Backing() Backing                          { return realCloud }
 func (local) Install(context.Context, *kit.Plane) error { return nil }
 func (local) Close()                                    {}
 

@@ -30,7 +30,7 @@ func policiesOff(t *testing.T, c Cloud, _ *life) {
 	deleted, kept := w.lone(t, "deleted"), w.lone(t, "kept")
 	for _, m := range []*machinev1alpha1.Machine{deleted, kept} {
 		w.await(t, m, func(m *machinev1alpha1.Machine) string {
-			return told(m.Status.Conditions, "Valid", machinev1alpha1.ReasonManagementPoliciesDisabled, "--enable-management-policies")
+			return reported(m.Status.Conditions, "Valid", machinev1alpha1.ReasonManagementPoliciesDisabled, "--enable-management-policies")
 		})
 	}
 	t.Log(kept.Status.Conditions)

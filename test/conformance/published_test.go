@@ -53,7 +53,7 @@ func published(ctx context.Context, p *kit.Plane, before map[string]bool) error 
 		}
 		var last error
 		err := wait.PollUntilContextTimeout(ctx, interval, kit.Patience, true, func(context.Context) (bool, error) {
-			last = tells(d.OpenAPIV3(), crd)
+			last = shows(d.OpenAPIV3(), crd)
 			return last == nil, nil
 		})
 		if err != nil {
@@ -68,7 +68,7 @@ func published(ctx context.Context, p *kit.Plane, before map[string]bool) error 
 }
 
 // The result is an error that names a schema of the CRD that the API server does not publish yet.
-func tells(c openapi.Client, crd *unstructured.Unstructured) error {
+func shows(c openapi.Client, crd *unstructured.Unstructured) error {
 	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
 	kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
 	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")

@@ -15,13 +15,13 @@ func refused(t *testing.T, c Cloud, code fn.ErrorCode) {
 	const name = "lone"
 	w.account.Refuse(t, name, code)
 	m := w.lone(t, name)
-	tells := func(m *machinev1alpha1.Machine) string {
+	shows := func(m *machinev1alpha1.Machine) string {
 		if op := m.Status.LastOperation; op == nil || op.ErrorCode != string(code) {
 			return "lastOperation has another class than " + string(code)
 		}
-		return told(m.Status.Conditions, "InfrastructureReady", string(code))
+		return reported(m.Status.Conditions, "InfrastructureReady", string(code))
 	}
-	w.await(t, m, tells)
+	w.await(t, m, shows)
 	t.Log(m.Status.LastOperation.Description)
 	uid := m.UID
 	w.account.Accept(t, name)
@@ -37,19 +37,19 @@ func refused(t *testing.T, c Cloud, code fn.ErrorCode) {
 func credentials(t *testing.T, c Cloud, _ *life) {
 	w := newWorld(t, c)
 	config := w.class.Spec.ProviderConfigRef
-	tells := func(m *machinev1alpha1.Machine) string {
-		return told(m.Status.Conditions, "InfrastructureReady", string(fn.ErrorPermissionDenied), string(config.Kind), config.Name)
+	shows := func(m *machinev1alpha1.Machine) string {
+		return reported(m.Status.Conditions, "InfrastructureReady", string(fn.ErrorPermissionDenied), string(config.Kind), config.Name)
 	}
 	w.account.SetCredentials(t, CredentialsMissing)
 	first := w.lone(t, "first")
-	w.await(t, first, tells)
+	w.await(t, first, shows)
 	missing := first.Status.LastOperation.Description
 	w.account.SetCredentials(t, CredentialsWrong)
 	w.await(t, first, func(m *machinev1alpha1.Machine) string {
 		if m.Status.LastOperation.Description == missing {
 			return "still says that they are missing"
 		}
-		return tells(m)
+		return shows(m)
 	})
 	t.Logf("missing: %s\nwrong: %s", missing, first.Status.LastOperation.Description)
 	kit.Throughout(t, calm, w.noVMs)
@@ -59,7 +59,7 @@ func credentials(t *testing.T, c Cloud, _ *life) {
 
 	w.account.SetCredentials(t, CredentialsWrong)
 	second := w.lone(t, "second")
-	w.await(t, second, tells)
+	w.await(t, second, shows)
 	kit.Throughout(t, calm, func(ctx context.Context) string {
 		if err := w.Client.Get(ctx, key(first), first); err != nil {
 			return err.Error()

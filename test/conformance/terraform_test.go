@@ -148,7 +148,7 @@ func configOf(t *testing.T, file, digest string, configuration map[string]any) m
 type terraformLocal struct{}
 
 func (terraformLocal) Provider() string          { return "terraform-local" }
-func (terraformLocal) Backing() Backing          { return real }
+func (terraformLocal) Backing() Backing          { return realCloud }
 func (terraformLocal) Cannot() map[string]string { return cannotTerraform(local{}.Cannot()) }
 func (terraformLocal) Close()                    { removePlugins() }
 
@@ -393,7 +393,7 @@ func TestWrongArgumentsOfATerraformProviderCostNoVM(t *testing.T) {
 	m.Spec.ClassRef.Name = class.Name
 	w.Create(t, m)
 	w.await(t, m, func(m *machinev1alpha1.Machine) string {
-		return told(m.Status.Conditions, "InfrastructureReady", string(fn.ErrorInvalidRequest), "arguments.flavour: unknown argument")
+		return reported(m.Status.Conditions, "InfrastructureReady", string(fn.ErrorInvalidRequest), "arguments.flavour: unknown argument")
 	})
 	kit.Throughout(t, calm, w.noVMs)
 	w.end(t, m)

@@ -162,14 +162,14 @@ func (w *world) gone(ctx context.Context, m *machinev1alpha1.Machine) string {
 }
 
 // The result is "" if the condition is False and its reason and message contain all texts.
-func told(conditions []metav1.Condition, typ string, texts ...string) string {
+func reported(conditions []metav1.Condition, typ string, texts ...string) string {
 	c := meta.FindStatusCondition(conditions, typ)
 	if c == nil || c.Status != metav1.ConditionFalse {
 		return "condition " + typ + " is not False"
 	}
 	for _, text := range texts {
 		if !strings.Contains(c.Reason+": "+c.Message, text) {
-			return fmt.Sprintf("condition %s does not tell of %q: %s: %s", typ, text, c.Reason, c.Message)
+			return fmt.Sprintf("condition %s does not contain %q: %s: %s", typ, text, c.Reason, c.Message)
 		}
 	}
 	return ""

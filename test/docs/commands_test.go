@@ -68,7 +68,7 @@ func commandsOfTables(t *testing.T) []Block {
 func renderInput(t *testing.T, w *world) {
 	t.Helper()
 	read := func(path string) string {
-		b, err := os.ReadFile(filepath.Join(kit.Root(), path)) //nolint:gosec // It is of the repository.
+		b, err := os.ReadFile(filepath.Join(kit.Root(), path))
 		must(t, err)
 		return string(b)
 	}
@@ -93,7 +93,7 @@ func TestATestThatAMarkNamesExists(t *testing.T) {
 	var tests strings.Builder
 	must(t, filepath.WalkDir(filepath.Join(kit.Root(), "test"), func(path string, d fs.DirEntry, err error) error {
 		if err == nil && strings.HasSuffix(path, "_test.go") {
-			b, _ := os.ReadFile(path) //nolint:gosec // As above.
+			b, _ := os.ReadFile(path)
 			tests.Write(b)
 		}
 		return err

@@ -50,7 +50,7 @@ func TestExtract(t *testing.T) {
 		},
 		"AnUnknownMark":          {reason: "A typo must not hide a block.", page: []string{"<!-- commands: skip -->", "", "    make a"}, err: "must be one of"},
 		"AMarkWithoutCommands":   {reason: "What the mark was for is gone.", page: []string{"<!-- commands: not run: x -->", "", "    a: b"}, err: "no commands below it"},
-		"CommandsAmongSomething": {reason: "It cannot be told what to run.", page: []string{"", "    while sleep 5", "    node=$(x)", "    kubectl get x", "", "    node=1", "    kubectl get x"}, err: "mark it"},
+		"CommandsAmongSomething": {reason: "It cannot be reported what to run.", page: []string{"", "    while sleep 5", "    node=$(x)", "    kubectl get x", "", "    node=1", "    kubectl get x"}, err: "mark it"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 func Read(root string) ([]Block, error) {
 	var blocks []Block
 	for _, page := range pages(root) {
-		b, err := os.ReadFile(filepath.Join(root, page)) //nolint:gosec // It is a page of the repository.
+		b, err := os.ReadFile(filepath.Join(root, page))
 		if err != nil {
 			return nil, err
 		}

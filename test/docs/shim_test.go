@@ -36,7 +36,7 @@ func shim() {
 		os.Exit(applySecret(args))
 	}
 	command := tool(args)
-	err := syscall.Exec(command[0], command, os.Environ()) //nolint:gosec // It is a tool that the Makefile built.
+	err := syscall.Exec(command[0], command, os.Environ())
 	fmt.Fprintf(os.Stderr, "%s: %v\n", command[0], err)
 	os.Exit(1)
 }
@@ -89,7 +89,7 @@ func isCreationOf(kind string, args []string) bool {
 // plane already.
 func applySecret(args []string) int {
 	made := &bytes.Buffer{}
-	create := exec.Command(binary("drover-kube"), append(append([]string{"kubectl"}, args...), "--dry-run=client", "-o", "yaml")...) //nolint:gosec // As above.
+	create := exec.Command(binary("drover-kube"), append(append([]string{"kubectl"}, args...), "--dry-run=client", "-o", "yaml")...)
 	create.Stdout, create.Stderr = made, os.Stderr
 	if create.Run() != nil {
 		return 1
@@ -98,7 +98,7 @@ func applySecret(args []string) int {
 	if i := slices.Index(args, "--context"); i >= 0 {
 		flags = append(flags, args[i:i+2]...)
 	}
-	apply := exec.Command(binary("drover-kube"), flags...) //nolint:gosec // As above.
+	apply := exec.Command(binary("drover-kube"), flags...)
 	apply.Stdin, apply.Stdout, apply.Stderr = made, os.Stdout, os.Stderr
 	if apply.Run() != nil {
 		return 1

@@ -122,7 +122,7 @@ func (w *world) run(ctx context.Context, b Block, env ...string) (string, error)
 	for _, n := range w.names {
 		script = n.placeholder.ReplaceAllString(script, n.value)
 	}
-	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", script) //nolint:gosec // It is what a page has.
+	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", script)
 	cmd.Dir, cmd.Env = w.dir, append(w.env, env...)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
@@ -210,7 +210,7 @@ func (w *world) serveFunction(t *testing.T) {
 	must(t, err)
 	address := l.Addr().String()
 	_ = l.Close()
-	cmd := exec.CommandContext(t.Context(), binary("function-drover"), "--insecure", "--address", address, "--metrics-address", "") //nolint:gosec // The Makefile built it.
+	cmd := exec.CommandContext(t.Context(), binary("function-drover"), "--insecure", "--address", address, "--metrics-address", "")
 	must(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {

@@ -78,7 +78,7 @@ func newStage(t *testing.T, strangers ...string) *stage {
 	return s
 }
 
-// background is a test that may have ended: its cleanup must not be cancelled by that.
+// background is a test that may have ended: its cleanup must not be canceled by that.
 type background struct{ testing.TB }
 
 // Context of a cleanup.

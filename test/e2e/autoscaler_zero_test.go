@@ -207,7 +207,7 @@ func TestTheAutoscalerScalesFromZeroByClass(t *testing.T) {
 			t.Errorf("left are %v", names)
 		}
 	})
-	step(t, "AClassThatTellsNothingHasWhatItsSizeHas", func(t *testing.T) {
+	step(t, "AClassThatShowsNothingHasWhatItsSizeHas", func(t *testing.T) {
 		plain := f.Class("plain", "local", `{"image":"ubuntu-24.04","size":"medium"}`)
 		f.Create(t, plain)
 		f.Patch(t, md, `{"spec":{"template":{"spec":{"classRef":{"name":"plain"}}}}}`)

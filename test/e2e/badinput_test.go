@@ -231,7 +231,7 @@ func answered(ctx context.Context, f kit.Fleet, l client.ObjectList, condition s
 			}
 		}
 	}
-	return fmt.Sprintf("no condition %s tells of %v\n%s", condition, want, f.Describe(ctx))
+	return fmt.Sprintf("no condition %s names %v\n%s", condition, want, f.Describe(ctx))
 }
 
 // untouched checks that the VMs are the same as before and still run.

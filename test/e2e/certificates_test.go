@@ -206,5 +206,5 @@ func denied(ctx context.Context, f kit.Fleet, csr *certificatesv1.CertificateSig
 			return ""
 		}
 	}
-	return "no event tells of it"
+	return "no event names it"
 }

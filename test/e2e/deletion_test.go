@@ -217,7 +217,7 @@ func TestATargetClusterThatIsGoneForGoodHoldsNoMachine(t *testing.T) {
 		if took := time.Since(began); took < 14*time.Second || took > time.Minute {
 			t.Errorf("it took %s", took)
 		}
-		patient.told(t, "NodeAbandoned")
+		patient.reported(t, "NodeAbandoned")
 	})
 	step(t, "OrAtOnceWithoutADrain", func(t *testing.T) {
 		hasty.delete(t)
@@ -249,7 +249,7 @@ func TestAMachineWhoseNodeIsDeletedByHandIsReplaced(t *testing.T) {
 		}
 		return ""
 	})
-	(&member{f: f, name: m.Name}).told(t, "NodeDeleted")
+	(&member{f: f, name: m.Name}).reported(t, "NodeDeleted")
 	kubectl(t, f, "delete", "md", md.Name)
 	f.AwaitNothing(t)
 	must(t, f.Client.DeleteAllOf(t.Context(), &clusterv1alpha1.ProviderConfig{}, client.InNamespace(f.Namespace)))

@@ -40,7 +40,7 @@ func TestDrains(t *testing.T) {
 			m.blocked(t, "misconfigured: the PodDisruptionBudget", "maxUnavailable is 0")
 			m.annotate(t, machinev1alpha1.AnnotationForceDrain)
 			m.awaitGone(t)
-			m.told(t, "DrainForced")
+			m.reported(t, "DrainForced")
 		}},
 		"TwoBudgetsAreNamedAndSkipEndsIt": {nil, func(t *testing.T, m *member) {
 			m.budget(t, m.name+"-second", "held", policyv1.PodDisruptionBudgetSpec{MinAvailable: ptr.To(intstr.FromInt32(1))})
@@ -56,7 +56,7 @@ func TestDrains(t *testing.T) {
 			if took := time.Since(began); took < 8*time.Second || took > time.Minute {
 				t.Errorf("it took %s", took)
 			}
-			m.told(t, "DrainTimeout")
+			m.reported(t, "DrainTimeout")
 		}},
 		"OrByTooManyRefusals": {func(d *machinev1alpha1.Drain) { d.MaxEvictRetries = ptr.To[int32](2) }, func(t *testing.T, m *member) {
 			m.blocked(t, "misconfigured")
@@ -78,7 +78,7 @@ func TestDrains(t *testing.T) {
 			m.delete(t)
 			m.awaitStage(t, machinev1alpha1.DeletionDetachingVolumes)
 			m.awaitGone(t)
-			m.told(t, "VolumeDetachTimeout")
+			m.reported(t, "VolumeDetachTimeout")
 		}},
 		"HooksHoldIt":                              {nil, hooksHold},
 		"HooksHoldItNoLongerThanTheirTimeout":      {func(d *machinev1alpha1.Drain) { d.HookTimeout.Duration = 4 * time.Second }, hooksTimeOut},
@@ -212,8 +212,8 @@ func hooksTimeOut(t *testing.T, m *member) {
 	m.awaitStage(t, machinev1alpha1.DeletionPreDrainHooks)
 	m.awaitStage(t, machinev1alpha1.DeletionPreTerminateHooks)
 	m.awaitGone(t)
-	m.told(t, "HookTimeout", "the drain begins", "backup")
-	m.told(t, "HookTimeout", "the deletion goes on", "audit")
+	m.reported(t, "HookTimeout", "the drain begins", "backup")
+	m.reported(t, "HookTimeout", "the deletion goes on", "audit")
 }
 
 // forceDeletion simulates a provider that cannot delete, by a finalizer that is never removed.
@@ -227,7 +227,7 @@ func forceDeletion(t *testing.T, m *member) {
 	})
 	m.annotate(t, machinev1alpha1.AnnotationForceDelete)
 	kit.Eventually(t, kit.Patience, m.gone)
-	m.told(t, "ForceDeleted")
+	m.reported(t, "ForceDeleted")
 	// A forced deletion leaves the VM without an owner.
 	vms := m.vms(t.Context())
 	if len(vms) != 1 {
@@ -585,7 +585,7 @@ func (m *member) vmState(ctx context.Context) string {
 }
 
 // Check that the Machine has an event with a reason, and with texts in its message.
-func (m *member) told(t *testing.T, reason string, texts ...string) {
+func (m *member) reported(t *testing.T, reason string, texts ...string) {
 	t.Helper()
 	l := &corev1.EventList{}
 	if err := m.f.Client.List(t.Context(), l, client.InNamespace(m.f.Namespace)); err != nil {

@@ -38,7 +38,7 @@ func TestTheExampleOfATargetClusterWorks(t *testing.T) {
 	}
 	must(t, clientcmd.WriteToFile(*both, filepath.Join(dir, "kubeconfig")))
 	kubectl := fmt.Sprintf("#!/bin/sh\nexec %s kubectl \"$@\"\n", filepath.Join(os.Getenv("DROVER_BIN"), "drover-kube"))
-	must(t, os.WriteFile(filepath.Join(dir, "kubectl"), []byte(kubectl), 0o755)) //nolint:gosec // It is run.
+	must(t, os.WriteFile(filepath.Join(dir, "kubectl"), []byte(kubectl), 0o755))
 
 	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "crossplane-system", Name: name}}
 	pc := &clusterv1alpha1.ClusterProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: name}}

@@ -54,7 +54,7 @@ func TestALabelFreezesAndThaws(t *testing.T) {
 		kubectl(t, f, "label", "md", md.Name, machinev1alpha1.LabelFreeze+"-")
 		awaitFrozen(t, f, md, "")
 		f.AwaitDeployment(t, md.Name)
-		toldOnce(t, f, "MachineDeployment", md.Name, "ManualFreeze", "NotFrozen")
+		reportedOnce(t, f, "MachineDeployment", md.Name, "ManualFreeze", "NotFrozen")
 	})
 	everyMachineHasItsNode(t, f, 2)
 	census.Done(t, 3)
@@ -117,7 +117,7 @@ func TestTooManyMachinesFreeze(t *testing.T) {
 		}
 		awaitFrozen(t, f, md, "")
 		f.AwaitDeployment(t, md.Name)
-		toldOnce(t, f, "MachineDeployment", md.Name, "Overshoot", "NotFrozen")
+		reportedOnce(t, f, "MachineDeployment", md.Name, "Overshoot", "NotFrozen")
 	})
 	everyMachineHasItsNode(t, f, 2)
 	census.Done(t, 7)
@@ -178,7 +178,7 @@ func TestNothingHappensWhileTheTargetClusterIsCutOff(t *testing.T) {
 		if o := pc.Status.Outage; o == nil || o.Until == nil || !o.Until.After(o.Since.Time) {
 			t.Errorf("outage %+v", o)
 		}
-		toldOnce(t, f, "MachineDeployment", md.Name, "TargetUnreachable", "NotFrozen")
+		reportedOnce(t, f, "MachineDeployment", md.Name, "TargetUnreachable", "NotFrozen")
 	})
 	// All previous VMs, the successor of the lost one, and one more.
 	census.Done(t, len(vms)+2)
@@ -286,8 +286,8 @@ func awaitNodes(t *testing.T, f kit.Fleet, n int, status corev1.ConditionStatus)
 	}, f.Describe)
 }
 
-// toldOnce checks that there is one event per reason.
-func toldOnce(t *testing.T, f kit.Fleet, kind, name string, reasons ...string) {
+// reportedOnce checks that there is one event per reason.
+func reportedOnce(t *testing.T, f kit.Fleet, kind, name string, reasons ...string) {
 	t.Helper()
 	l := &corev1.EventList{}
 	must(t, f.Client.List(t.Context(), l, client.InNamespace(f.Namespace)))

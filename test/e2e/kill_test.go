@@ -50,7 +50,7 @@ const (
 // The bounds of the rollout must hold, and no object may be left.
 func TestKillsLoseNothing(t *testing.T) {
 	kit.OnlyInLong(t, "TestARolloutSurvivesTheRestartOfEverything")
-	n := int32(*killMachines) //nolint:gosec // There are not that many.
+	n := int32(*killMachines)
 	surge, patience := max(1, n/5), kit.Patience
 	limit := randomKills
 	if n >= manyMachines {
@@ -250,7 +250,7 @@ func newKiller(t *testing.T) *killer {
 	j, err := plane.Journal(t.Context())
 	must(t, err)
 	t.Cleanup(j.Close)
-	return &killer{journal: j, dice: rand.New(rand.NewPCG(seed, 0)), hit: map[string]bool{}} //nolint:gosec // It keeps no secret.
+	return &killer{journal: j, dice: rand.New(rand.NewPCG(seed, 0)), hit: map[string]bool{}}
 }
 
 // during runs a stage of the test. It kills at each aim that was not hit yet, and then more times
@@ -289,7 +289,7 @@ func (k *killer) killAt(ctx context.Context, stage string, aims []aim, more int)
 		}
 		why := k.await(ctx, left, aims, ready)
 		if ctx.Err() != nil {
-			return nil
+			return nil //nolint:nilerr // The stage has ended.
 		}
 		if len(left) == 0 {
 			more--

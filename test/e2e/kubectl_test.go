@@ -264,7 +264,7 @@ func (d diagnosis) isReported(t *testing.T, f kit.Fleet, machine string) {
 // code.
 func runPlugin(ctx context.Context, f kit.Fleet, args ...string) (out string, code int) {
 	args = append(args, "--kubeconfig", f.Kubeconfig, "--namespace", f.Namespace)
-	b, err := exec.CommandContext(ctx, filepath.Join(os.Getenv("DROVER_BIN"), "kubectl-drover"), args...).CombinedOutput() //nolint:gosec // It is the one under test.
+	b, err := exec.CommandContext(ctx, filepath.Join(os.Getenv("DROVER_BIN"), "kubectl-drover"), args...).CombinedOutput()
 	exit := &exec.ExitError{}
 	switch {
 	case errors.As(err, &exit):

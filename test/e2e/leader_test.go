@@ -127,7 +127,7 @@ func standby(t *testing.T, pid int, log string) *exec.Cmd {
 	cwd, err := os.Readlink(filepath.Join("/proc", fmt.Sprint(pid), "cwd"))
 	must(t, err)
 	args := append(of("cmdline")[1:], "--metrics-bind-address=", "--health-probe-bind-address=", "--pprof-bind-address=")
-	cmd := exec.CommandContext(t.Context(), exe, args...) //nolint:gosec // It runs already.
+	cmd := exec.CommandContext(t.Context(), exe, args...)
 	out, err := os.Create(log)
 	must(t, err)
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = cwd, of("environ"), out, out

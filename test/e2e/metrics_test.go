@@ -11,10 +11,10 @@ import (
 	"github.com/drover-dev/drover/test/kit"
 )
 
-// TestMetricsTellHowAFleetIs follows a MachineDeployment by the metrics of provider-drover, until
+// TestMetricsShowHowAFleetIs follows a MachineDeployment by the metrics of provider-drover, until
 // they have no series of it left. The test runs alone: parallel tests restart provider-drover,
 // which resets its counters.
-func TestMetricsTellHowAFleetIs(t *testing.T) {
+func TestMetricsShowHowAFleetIs(t *testing.T) {
 	f := plane.NewFleet(t)
 	md := f.Deployment("measured", 2, 1, 0)
 	f.Create(t, md)

@@ -55,7 +55,7 @@ func TestARolloutThatIsPausedInTheMiddleHoldsUntilItIsResumed(t *testing.T) {
 
 	f.Patch(t, md, `{"spec":{"paused":false}}`)
 	f.AwaitDeployment(t, md.Name)
-	tellsInOrder(t, f, "MachineDeployment/middle", "for revision 2", "spec.paused is true", "The pause has ended", "Revision 2 is rolled out")
+	reportsInOrder(t, f, "MachineDeployment/middle", "for revision 2", "spec.paused is true", "The pause has ended", "Revision 2 is rolled out")
 	f.DeleteDeployment(t, md.Name)
 }
 
@@ -151,7 +151,7 @@ func TestARolloutThatMakesNoProgressSaysSoAndRecovers(t *testing.T) {
 	f.AwaitDeployment(t, md.Name)
 	awaitReason(t, f, md, "Stalled", "NotStalled")
 	guard.Done(t, 10)
-	tellsInOrder(t, f, "MachineDeployment/middle", "made no progress for 20 seconds", "Revision 2 is rolled out")
+	reportsInOrder(t, f, "MachineDeployment/middle", "made no progress for 20 seconds", "Revision 2 is rolled out")
 	f.DeleteDeployment(t, md.Name)
 }
 

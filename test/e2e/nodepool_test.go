@@ -205,7 +205,7 @@ func TestANodePoolWithAutoscaling(t *testing.T) {
 			// template references.
 			of := &machinev1alpha1.NodeTemplate{}
 			if ref := md.Spec.Template.Spec.InfrastructureRef; ref == nil || f.Client.Get(ctx, client.ObjectKey{Namespace: f.Namespace, Name: ref.Name}, of) != nil || of.Status.Capacity.Cpu().IsZero() {
-				return nil, fmt.Errorf("MachineDeployment %s tells no capacity: %+v", md.Name, of.Status)
+				return nil, fmt.Errorf("MachineDeployment %s shows no capacity: %+v", md.Name, of.Status)
 			}
 			if _, err := fmt.Sscan(md.Annotations[machinev1alpha1.AnnotationNodeGroupMaxSize], &g.max); err == nil && g.max > 0 {
 				out = append(out, g)

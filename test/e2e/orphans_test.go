@@ -37,7 +37,7 @@ func TestOrphans(t *testing.T) {
 		orphan := c.tearOut(t, "reported")
 		c.awaitReported(t, orphan)
 		kit.Throughout(t, 3*time.Second, func(ctx context.Context) string { return c.hasVMs(ctx, orphan, foreign) })
-		tellsInOrderIn(t, f, metav1.NamespaceDefault, "OrphanCollector/"+c.name, "OrphanFound: ")
+		reportsInOrderIn(t, f, metav1.NamespaceDefault, "OrphanCollector/"+c.name, "OrphanFound: ")
 	})
 	t.Run("WhileListsFailNothingIsDeleted", func(t *testing.T) {
 		c.withoutLists(t, localcloud.FaultListFails)
@@ -48,7 +48,7 @@ func TestOrphans(t *testing.T) {
 	t.Run("WithThePolicyDeleteItIsDeleted", func(t *testing.T) {
 		c.set(t, `{"spec":{"policy":"Delete"}}`)
 		c.awaitNone(t)
-		tellsInOrderIn(t, f, metav1.NamespaceDefault, "OrphanCollector/"+c.name, "OrphanFound: ", "OrphanAdopted: ", "DeletingOrphan: ", "OrphanGone: ")
+		reportsInOrderIn(t, f, metav1.NamespaceDefault, "OrphanCollector/"+c.name, "OrphanFound: ", "OrphanAdopted: ", "DeletingOrphan: ", "OrphanGone: ")
 	})
 	t.Run("AVMWhoseCreationWasNeverAnsweredIsReplacedAndDeleted", func(t *testing.T) {
 		census := f.Census(t)

@@ -51,7 +51,7 @@ func TestAUsersOwnStepChangesVMs(t *testing.T) {
 	}
 	everyMachineHasItsNode(t, f, 2)
 	for name := range machineNames(t, f) {
-		(&member{f: f, name: name}).told(t, "ComposeResources", "Tagged the VM")
+		(&member{f: f, name: name}).reported(t, "ComposeResources", "Tagged the VM")
 	}
 	f.DeleteDeployment(t, md.Name)
 }

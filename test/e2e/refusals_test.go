@@ -40,7 +40,7 @@ func TestWhatTheCloudRefusesWaitsAndRecovers(t *testing.T) {
 	}
 	began := time.Now()
 	for code, r := range all {
-		step(t, code+"IsTold", func(t *testing.T) { r.isTold(t, code) })
+		step(t, code+"IsReported", func(t *testing.T) { r.isReported(t, code) })
 	}
 	step(t, "NothingMovesOverARestart", func(t *testing.T) {
 		restart(t, "crossplane")
@@ -97,15 +97,15 @@ func (r *refusal) refuseVMs(t *testing.T, code string, delay time.Duration) *loc
 	return fault
 }
 
-// isTold waits until the Machine and the deployment report the error, one Machine is refused, and
+// isReported waits until the Machine and the deployment report the error, one Machine is refused, and
 // no other Machine is created.
-func (r *refusal) isTold(t *testing.T, code string) {
+func (r *refusal) isReported(t *testing.T, code string) {
 	stalled := "NotStalled"
 	if code == localcloud.CodeInvalidRequest || code == localcloud.CodePermissionDenied {
 		stalled = code
 	}
 	exhausted := code == localcloud.CodeCapacityExhausted || code == localcloud.CodeQuotaExceeded
-	awaitStatus(t, r.Fleet, r.md, "the refusal to be told", func(s machinev1alpha1.MachineDeploymentStatus) bool {
+	awaitStatus(t, r.Fleet, r.md, "the refusal to be reported", func(s machinev1alpha1.MachineDeploymentStatus) bool {
 		if conditionOf(s.Conditions, "ReplicaFailure").Reason != code || conditionOf(s.Conditions, "Stalled").Reason != stalled {
 			return false
 		}
@@ -116,7 +116,7 @@ func (r *refusal) isTold(t *testing.T, code string) {
 			conditionOf(s.Conditions, "CapacityExhausted").Reason == code
 	})
 	if exhausted {
-		tellsInOrder(t, r.Fleet, "MachineSet/"+r.md.Status.MachineSets[0].Name, "Created", `Failure domain "zone-b"`)
+		reportsInOrder(t, r.Fleet, "MachineSet/"+r.md.Status.MachineSets[0].Name, "Created", `Failure domain "zone-b"`)
 	}
 	if r.names = machineNames(t, r.Fleet); len(r.names) != 1 {
 		t.Errorf("%d Machines, want one that tries for all\n%s", len(r.names), r.Describe(t.Context()))

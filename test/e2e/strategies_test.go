@@ -15,7 +15,7 @@ import (
 	"github.com/drover-dev/drover/test/kit"
 )
 
-func TestARollingUpdateKeepsItsBoundsAndTellsItsStory(t *testing.T) {
+func TestARollingUpdateKeepsItsBoundsAndHasItsStory(t *testing.T) {
 	onEachBreaker(t, func(t *testing.T, f kit.Fleet) {
 		md := f.Deployment("rolling", 3, 1, 1)
 		f.Create(t, md)
@@ -29,7 +29,7 @@ func TestARollingUpdateKeepsItsBoundsAndTellsItsStory(t *testing.T) {
 		everyMachineHasItsNode(t, f, 3)
 		kubectl(t, f, "wait", "--for=condition=Available", "md/rolling", "--timeout="+kit.Patience.String())
 		kubectl(t, f, "wait", "--for=condition=Reconciling=false", "md/rolling", "--timeout="+kit.Patience.String())
-		tellsInOrder(t, f, "MachineDeployment/rolling",
+		reportsInOrder(t, f, "MachineDeployment/rolling",
 			"for revision 1", "from 0 to 3", "Revision 1 is rolled out", "for revision 2", "Scaled up", "Scaled down", "Revision 2 is rolled out")
 		f.DeleteDeployment(t, md.Name)
 	})
@@ -179,14 +179,14 @@ func isSubset(a, of map[string]bool) bool {
 	return true
 }
 
-// tellsInOrder checks that the events of an object contain texts in this order.
-func tellsInOrder(t *testing.T, f kit.Fleet, object string, texts ...string) {
+// reportsInOrder checks that the events of an object contain texts in this order.
+func reportsInOrder(t *testing.T, f kit.Fleet, object string, texts ...string) {
 	t.Helper()
-	tellsInOrderIn(t, f, f.Namespace, object, texts...)
+	reportsInOrderIn(t, f, f.Namespace, object, texts...)
 }
 
-// tellsInOrderIn is tellsInOrder for events of another namespace.
-func tellsInOrderIn(t *testing.T, f kit.Fleet, namespace, object string, texts ...string) {
+// reportsInOrderIn is reportsInOrder for events of another namespace.
+func reportsInOrderIn(t *testing.T, f kit.Fleet, namespace, object string, texts ...string) {
 	t.Helper()
 	kind, name, _ := strings.Cut(object, "/")
 	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {

@@ -169,7 +169,7 @@ func TestADeletedDeploymentReportsWhatHoldsItUntilItIsGone(t *testing.T) {
 		}
 		return ""
 	}, f.Describe)
-	tellsInOrder(t, f, "MachineDeployment/"+md.Name, "DrainBlocked")
+	reportsInOrder(t, f, "MachineDeployment/"+md.Name, "DrainBlocked")
 	kubectl(t, f, "annotate", "machine", machine.Name, machinev1alpha1.AnnotationForceDrain+"=true")
 	f.AwaitNothing(t)
 }

@@ -119,7 +119,7 @@ func (u *uninstallation) eachIsReinstalled(t *testing.T) {
 func (u *uninstallation) allAreReinstalled(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // It is to be repeatable.
+	r := rand.New(rand.NewPCG(seed, 0))
 	u.reinstall(t, shuffled(r), shuffled(r))
 }
 
@@ -133,10 +133,10 @@ func (u *uninstallation) foregroundIsReinstalled(t *testing.T) {
 	before := u.written(t)
 	u.kubectl(t, "delete", local.resource(), local.object(), "--cascade=foreground", "--wait=false")
 	u.gone(t, local)
-	const clear = `{"metadata":{"finalizers":null}}`
+	const noFinalizers = `{"metadata":{"finalizers":null}}`
 	revisions := u.kubectl(t, "get", "providerrevisions.pkg.crossplane.io", "-l", "pkg.crossplane.io/package="+local.object(), "-o", "name")
 	for _, o := range append(strings.Fields(revisions), local.resource()+"/"+local.object()) {
-		if out, err := u.Kubectl(t, "patch", o, "--type=merge", "-p", clear); err != nil && !strings.Contains(out, "NotFound") {
+		if out, err := u.Kubectl(t, "patch", o, "--type=merge", "-p", noFinalizers); err != nil && !strings.Contains(out, "NotFound") {
 			t.Fatalf("patch %s: %v\n%s", o, err, out)
 		}
 	}
@@ -338,11 +338,11 @@ func (u *uninstallation) watch(t *testing.T) *serviceWatch {
 func (w *serviceWatch) look(ctx context.Context) {
 	nodes, err := w.inService(ctx)
 	if err == nil && !maps.Equal(nodes, w.nodes) {
-		err = fmt.Errorf("Nodes in service: %v, before %v", nodes, w.nodes) //nolint:staticcheck // Nodes is a kind.
+		err = fmt.Errorf("Nodes in service: %v, before %v", nodes, w.nodes)
 	}
 	h, herr := w.History(ctx)
 	if herr == nil && len(h) != w.vms {
-		herr = fmt.Errorf("VMs changed: %+v", h[w.vms:]) //nolint:staticcheck // It is no error of Go.
+		herr = fmt.Errorf("VMs changed: %+v", h[w.vms:])
 	}
 	if ctx.Err() != nil {
 		return

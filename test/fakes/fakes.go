@@ -60,7 +60,7 @@ func (f *Faults) Break(fault Fault) (mend func()) {
 	}
 }
 
-// Remove all faults.
+// Mend removes all faults.
 func (f *Faults) Mend() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

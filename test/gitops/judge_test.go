@@ -62,7 +62,7 @@ func decode(t *testing.T, file string, into any) {
 
 func decodeFile(t *testing.T, file string, into any) {
 	t.Helper()
-	b, err := os.ReadFile(file) //nolint:gosec // A file of the repository.
+	b, err := os.ReadFile(file)
 	if err == nil {
 		err = yaml.Unmarshal(b, into)
 	}

@@ -21,7 +21,7 @@ func cacheOfSchemas(t *testing.T) string {
 	}
 	var all []byte
 	for _, file := range crds {
-		b, err := os.ReadFile(file) //nolint:gosec // A file of the build.
+		b, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -31,7 +31,7 @@ func (c *Cluster) newProxy() (*Proxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // It ends when it is closed.
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func (p *Proxy) Cut() {
 	}
 }
 
-// Reopen the proxy after a Cut.
+// Mend reopens the proxy after a Cut.
 func (p *Proxy) Mend() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -69,7 +69,7 @@ func (p *Proxy) serve() {
 		if err != nil {
 			return
 		}
-		out, err := net.Dial("tcp", p.to) //nolint:noctx // It ends when it is closed.
+		out, err := net.Dial("tcp", p.to)
 		if err != nil || !p.open(in, out) {
 			_ = in.Close()
 			if err == nil {

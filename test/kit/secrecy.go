@@ -195,7 +195,7 @@ func stream(ctx context.Context, c *recorded, r schema.GroupVersionResource, acc
 	}
 	rsp, err := c.http.Do(req)
 	if err != nil {
-		return nil //nolint:nilerr // The API server is restarting.
+		return nil // The API server is restarting.
 	}
 	defer func() { _ = rsp.Body.Close() }()
 	if rsp.StatusCode != http.StatusOK {
@@ -206,7 +206,7 @@ func stream(ctx context.Context, c *recorded, r schema.GroupVersionResource, acc
 	for {
 		line, err := lines.ReadBytes('\n')
 		if err != nil {
-			return nil //nolint:nilerr // The watch has ended.
+			return nil // The watch has ended.
 		}
 		if err := see(line); err != nil {
 			return err

@@ -21,7 +21,7 @@ func TestAGuardSeesAllThatHappensAfterItBegins(t *testing.T) {
 		return &machinev1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: version}}
 	}
 	// The event that a watch from a version sends before the API server ends the watch.
-	tells := map[string]watch.Event{
+	shows := map[string]watch.Event{
 		"10": {Type: watch.Deleted, Object: machine("a", "11")},
 		"11": {Type: watch.Added, Object: machine("c", "12")},
 	}
@@ -35,7 +35,7 @@ func TestAGuardSeesAllThatHappensAfterItBegins(t *testing.T) {
 		Watch: func(_ context.Context, _ client.WithWatch, _ client.ObjectList, o ...client.ListOption) (watch.Interface, error) {
 			from := (&client.ListOptions{}).ApplyOptions(o).AsListOptions().ResourceVersion
 			w := watch.NewFakeWithChanSize(1, false)
-			if e, ok := tells[from]; ok {
+			if e, ok := shows[from]; ok {
 				w.Action(e.Type, e.Object)
 				w.Stop()
 			}

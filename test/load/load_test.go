@@ -25,7 +25,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-func TestCountTellsWhoWrote(t *testing.T) {
+func TestCountShowsWhoWrote(t *testing.T) {
 	line := func(user, verb, resource, code string) string {
 		return `{"verb":"` + verb + `","user":{"username":"` + user + `"},"objectRef":{"resource":"` + resource + `"},"responseStatus":{"code":` + code + "}}\n"
 	}

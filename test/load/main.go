@@ -28,7 +28,7 @@ type cli struct {
 	Scenarios []string `arg:"" optional:"" help:"What to measure. Default: ${scenarios}."`
 	Limits    []string `default:"recommended,default" enum:"recommended,default" help:"Limits of Crossplane: recommended, as docs/install.md says, its default, or both one after the other."`
 	Up        []string `help:"More flags for \"drover-cluster up\"." placeholder:"FLAG"`
-	Audit     string   `default:"Metadata" enum:"Metadata,Request,RequestResponse" help:"Level of the audit log that writes are counted from. The others cost more, and tell what is written."`
+	Audit     string   `default:"Metadata" enum:"Metadata,Request,RequestResponse" help:"Level of the audit log that writes are counted from. The others cost more, and show what is written."`
 	Keep      string   `help:"Copy the audit log of each control plane into this folder." placeholder:"DIR"`
 }
 
@@ -76,13 +76,13 @@ func (c *cli) measure(ctx context.Context, limits string, scenarios []scenario) 
 		if err != nil {
 			plane.KeepLogs()
 			// Print the previous results although this scenario failed.
-			print(limits, results)
+			printTable(limits, results)
 			return fmt.Errorf("%s: %w", s, err)
 		}
 		fmt.Fprintf(os.Stderr, "  %.1fs\n", r.wall.Seconds())
 		results = append(results, r)
 	}
-	print(limits, results)
+	printTable(limits, results)
 	if c.Keep != "" {
 		return keep(ctx, plane, c.Keep, limits)
 	}

@@ -6,9 +6,9 @@ import (
 	"text/tabwriter"
 )
 
-// print one table: a column per scenario, a row per counter. Counts and CPU seconds are per
+// printTable prints one table: a column per scenario, a row per counter. Counts and CPU seconds are per
 // Machine. Those of a rest and of circuit breakers are totals, in parentheses.
-func print(limits string, results []result) {
+func printTable(limits string, results []result) {
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	defer func() { _ = w.Flush() }()
 	row := func(name string, cell func(result) string) {

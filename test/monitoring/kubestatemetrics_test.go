@@ -49,7 +49,7 @@ func metricsOfObjects(t *testing.T) map[string]bool {
 }
 
 // The metrics of an object in the text format of Prometheus.
-func told(t *testing.T, f customresource.RegistryFactory, object any) []string {
+func reported(t *testing.T, f customresource.RegistryFactory, object any) []string {
 	t.Helper()
 	raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {
@@ -64,7 +64,7 @@ func told(t *testing.T, f customresource.RegistryFactory, object any) []string {
 	return slices.DeleteFunc(out, func(s string) bool { return s == "" })
 }
 
-func TestTheStateOfAMachineDeploymentIsTold(t *testing.T) {
+func TestTheStateOfAMachineDeploymentIsReported(t *testing.T) {
 	md := &machinev1alpha1.MachineDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "web"}}
 	md.Spec.Replicas = 5
 	md.Status.Replicas, md.Status.UpdatedReplicas, md.Status.ReadyReplicas, md.Status.AvailableReplicas = 6, 3, 4, 2
@@ -84,12 +84,12 @@ func TestTheStateOfAMachineDeploymentIsTold(t *testing.T) {
 		`drover_machinedeployment_status_replicas{` + of + `} 6`,
 		`drover_machinedeployment_status_updated_replicas{` + of + `} 3`,
 	}
-	if got := told(t, factories(t)["machinedeployments"], md); !slices.Equal(got, want) {
+	if got := reported(t, factories(t)["machinedeployments"], md); !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 
-func TestTheConditionsOfAPoolAndOfACollectorAreTold(t *testing.T) {
+func TestTheConditionsOfAPoolAndOfACollectorAreReported(t *testing.T) {
 	stalled := []metav1.Condition{{Type: "Stalled", Status: "True", Reason: "ClassNotOffered"}}
 	pool := &machinev1alpha1.NodePool{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "web"}}
 	pool.Status.Conditions = stalled
@@ -102,7 +102,7 @@ func TestTheConditionsOfAPoolAndOfACollectorAreTold(t *testing.T) {
 		"nodepools":        {pool, `drover_nodepool_status_condition{customresource_group="machine.drover.dev",customresource_kind="NodePool",customresource_version="v1alpha1",name="web",namespace="team-a",reason="ClassNotOffered",type="Stalled"} 1`},
 		"orphancollectors": {collector, `drover_orphancollector_status_condition{customresource_group="machine.drover.dev",customresource_kind="OrphanCollector",customresource_version="v1alpha1",name="all",reason="ClassNotOffered",type="Stalled"} 1`},
 	} {
-		if got := told(t, factories(t)[resource], tc.object); !slices.Equal(got, []string{tc.want}) {
+		if got := reported(t, factories(t)[resource], tc.object); !slices.Equal(got, []string{tc.want}) {
 			t.Errorf("%s: got %v, want %s", resource, got, tc.want)
 		}
 	}
@@ -110,7 +110,7 @@ func TestTheConditionsOfAPoolAndOfACollectorAreTold(t *testing.T) {
 
 func TestAnObjectWithoutAStatusHasNoConditions(t *testing.T) {
 	md := &machinev1alpha1.MachineDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "web"}}
-	for _, line := range told(t, factories(t)["machinedeployments"], md) {
+	for _, line := range reported(t, factories(t)["machinedeployments"], md) {
 		if strings.Contains(line, "status_condition") {
 			t.Errorf("got %s", line)
 		}

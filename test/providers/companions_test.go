@@ -95,7 +95,7 @@ func vmIsThere(t *testing.T, p *machinetest.Plane, cloud string) {
 	t.Helper()
 	vm := p.Composed[machinev1alpha1.ResourceVM]
 	vm.SetAnnotations(merged(vm.GetAnnotations(), "crossplane.io/external-name", vm.GetName()))
-	tells(t, p, vm, observed[cloud].atProvider)
+	shows(t, p, vm, observed[cloud].atProvider)
 }
 
 // forProviderOf returns a field of a composed resource as a text.
@@ -310,7 +310,7 @@ func TestACompanionThatAStaleWriteForgotIsComposedAgain(t *testing.T) {
 	forgotten("before its VM is there")
 	vm := rendered(t, p)
 	vm.SetAnnotations(merged(vm.GetAnnotations(), "crossplane.io/external-name", vm.GetName()))
-	tells(t, p, vm, observed["azure"].atProvider)
+	shows(t, p, vm, observed["azure"].atProvider)
 	forgotten("when its VM is there")
 }
 

@@ -2,5 +2,5 @@
 // the classes of the examples, creates the result on an API server, and reads the status of a VM
 // that its provider observed.
 //
-// internal/function has the tests of behaviour that all clouds share.
+// internal/function has the tests of behavior that all clouds share.
 package providers

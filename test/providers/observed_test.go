@@ -91,7 +91,7 @@ var observed = map[string]struct {
 }
 
 // The provider observes the VM with this atProvider, and the Machine is reconciled.
-func tells(t *testing.T, p *machinetest.Plane, vm *unstructured.Unstructured, atProvider string) {
+func shows(t *testing.T, p *machinetest.Plane, vm *unstructured.Unstructured, atProvider string) {
 	t.Helper()
 	machinetest.Set(vm, machinetest.Object(t, atProvider).Object, "status", "atProvider")
 	machinetest.Condition(vm, "Synced", "True", "ReconcileSuccess", "")
@@ -111,11 +111,11 @@ func TestWhatIsReadOfAVM(t *testing.T) {
 			p := newPlane(t, cloud, "")
 			vm := rendered(t, p)
 			// Drover chooses the name, so the name does not depend on the observation.
-			tells(t, p, vm, `{}`)
+			shows(t, p, vm, `{}`)
 			if id := status(p, "providerID"); id != "" || status(p, "phase") != "Provisioning" {
-				t.Errorf("providerID %q before the cloud told of the VM, phase %s", id, status(p, "phase"))
+				t.Errorf("providerID %q before the cloud reported of the VM, phase %s", id, status(p, "phase"))
 			}
-			tells(t, p, p.Composed["vm"], want.atProvider)
+			shows(t, p, p.Composed["vm"], want.atProvider)
 			if got := status(p, "providerID"); got != want.providerID {
 				t.Errorf("providerID %q, want %q: %v", got, want.providerID, p.Machine.Object["status"])
 			}
@@ -141,7 +141,7 @@ func TestWhatIsReadOfAVM(t *testing.T) {
 func TestAVirtualMachineOfKubeVirt(t *testing.T) {
 	p := newPlane(t, "kubevirt", "")
 	vm := rendered(t, p)
-	says := func(status string) { tells(t, p, p.Composed["vm"], "{manifest: {status: "+status+"}}") }
+	says := func(status string) { shows(t, p, p.Composed["vm"], "{manifest: {status: "+status+"}}") }
 
 	machinetest.Condition(vm, "Synced", "False", "ReconcileError", `create failed: cannot apply object: admission webhook "virtualmachine-validator.kubevirt.io" denied the request: spec.template.spec.domain.devices.disks[0] must have a boot order > 0`)
 	p.Reconcile()
@@ -156,7 +156,7 @@ func TestAVirtualMachineOfKubeVirt(t *testing.T) {
 		t.Errorf("providerID %q of a VirtualMachine that has no UID", id)
 	}
 	// The VirtualMachine exists before its guest starts.
-	tells(t, p, p.Composed["vm"], `{manifest: {metadata: {uid: 3d2b0f5e-0000-4000-8000-000000000007}, status: {printableStatus: Starting, created: true, ready: false}}}`)
+	shows(t, p, p.Composed["vm"], `{manifest: {metadata: {uid: 3d2b0f5e-0000-4000-8000-000000000007}, status: {printableStatus: Starting, created: true, ready: false}}}`)
 	if id, phase := status(p, "providerID"), status(p, "phase"); id != "kubevirt://workers-x7k2p-crf74" || phase != "Provisioning" {
 		t.Errorf("before the VM is ready: providerID %q, phase %s", id, phase)
 	}
@@ -187,8 +187,8 @@ func TestAVMThatIsGoneOrWillNotComeBackFailsTheMachine(t *testing.T) {
 					unstructured.RemoveNestedField(class.Object, "spec", "forProvider", "instanceMarketOptions")
 				}
 			})
-			tells(t, p, rendered(t, p), observed[tc.cloud].atProvider)
-			tells(t, p, p.Composed["vm"], tc.atProvider)
+			shows(t, p, rendered(t, p), observed[tc.cloud].atProvider)
+			shows(t, p, p.Composed["vm"], tc.atProvider)
 			if got := status(p, "failureReason"); got != tc.reason {
 				t.Errorf("%q, want %s: %v", got, tc.reason, p.Machine.Object["status"])
 			}

@@ -204,9 +204,9 @@ func TestUserDataArrivesAsItWasRendered(t *testing.T) {
 	}
 }
 
-// TestTheDocsTellThatTheSecretElsewhereIsPlain compares the page of KubeVirt with the
+// TestTheDocsStateTheSecretElsewhereIsPlain compares the page of KubeVirt with the
 // Composition.
-func TestTheDocsTellThatTheSecretElsewhereIsPlain(t *testing.T) {
+func TestTheDocsStateTheSecretElsewhereIsPlain(t *testing.T) {
 	page, err := os.ReadFile(root + "docs/providers/kubevirt.md")
 	if err != nil {
 		t.Fatal(err)

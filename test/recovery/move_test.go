@@ -28,7 +28,7 @@ func kubectlDrover(t *testing.T, killAt string, args ...string) (killed bool, er
 	t.Helper()
 	ctx, kill := context.WithCancel(t.Context())
 	defer kill()
-	cmd := exec.CommandContext(ctx, filepath.Join(os.Getenv("DROVER_BIN"), "kubectl-drover"), args...) //nolint:gosec // It is the one under test.
+	cmd := exec.CommandContext(ctx, filepath.Join(os.Getenv("DROVER_BIN"), "kubectl-drover"), args...)
 	var says strings.Builder
 	cmd.Stderr = &says
 	out, err := cmd.StdoutPipe()

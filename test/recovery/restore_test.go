@@ -289,7 +289,7 @@ func TestSnapshotsOfARolloutLoseNothing(t *testing.T) {
 		*seed = uint64(time.Now().UnixNano())
 	}
 	t.Logf("-snapshot-seed=%d", *seed)
-	random := rand.New(rand.NewPCG(*seed, 0)) //nolint:gosec // It is repeated by its seed.
+	random := rand.New(rand.NewPCG(*seed, 0))
 	f := here.NewTargetFleet(t)
 	collector := newCollector(t, f)
 	md := f.Deployment("web", 4, 1, 1)

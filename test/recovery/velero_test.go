@@ -52,7 +52,7 @@ func freeAddress(t *testing.T) string {
 // command of Velero. It writes no files outside of the test's folder.
 func (v *velero) command(ctx context.Context, t *testing.T, name string, args ...string) *exec.Cmd {
 	t.Helper()
-	cmd := exec.CommandContext(ctx, filepath.Join(v.dir, name), args...) //nolint:gosec // It is the one under test.
+	cmd := exec.CommandContext(ctx, filepath.Join(v.dir, name), args...)
 	cmd.Env = append(os.Environ(), "HOME="+t.TempDir(), "AWS_ACCESS_KEY_ID=drover", "AWS_SECRET_ACCESS_KEY=drover", "VELERO_NAMESPACE=velero")
 	return cmd
 }
@@ -60,7 +60,7 @@ func (v *velero) command(ctx context.Context, t *testing.T, name string, args ..
 // start a process that runs until the test ends. If the test fails, its log is printed.
 func (v *velero) start(t *testing.T, name string, args ...string) *exec.Cmd {
 	t.Helper()
-	log, err := os.Create(filepath.Join(t.TempDir(), name+".log")) //nolint:gosec // The name is a constant of this package.
+	log, err := os.Create(filepath.Join(t.TempDir(), name+".log"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,7 +48,7 @@ func (s *soak) act(ctx context.Context, a action) (string, error) {
 	case createUnavailable:
 		return s.fault(ctx, a, localcloud.Fault{Kind: localcloud.FaultUnavailable, Delay: localcloud.Duration(time.Second)})
 	case answerLost:
-		return s.fault(ctx, a, localcloud.Fault{Kind: localcloud.FaultCreateAnswerLost, Delay: localcloud.Duration(a.pick % 3 * uint64(time.Second))}) //nolint:gosec // Two seconds at most.
+		return s.fault(ctx, a, localcloud.Fault{Kind: localcloud.FaultCreateAnswerLost, Delay: localcloud.Duration(a.pick % 3 * uint64(time.Second))})
 	case listFails:
 		return s.faultOfLists(ctx, a, localcloud.FaultListFails)
 	case listIncomplete:
@@ -81,8 +81,8 @@ func (s *soak) act(ctx context.Context, a action) (string, error) {
 	case restartOne:
 		return s.restart(ctx, choose(a.pick, components))
 	case restartTwo:
-		i := int(a.pick % uint64(len(components)))                                                                     //nolint:gosec // It is small.
-		return s.restart(ctx, components[i], components[(i+1+int(a.other%uint64(len(components)-1)))%len(components)]) //nolint:gosec // It is small.
+		i := int(a.pick % uint64(len(components)))
+		return s.restart(ctx, components[i], components[(i+1+int(a.other%uint64(len(components)-1)))%len(components)])
 	default:
 		return s.actOfUser(ctx, a)
 	}
@@ -93,14 +93,14 @@ func (s *soak) actOfUser(ctx context.Context, a action) (string, error) {
 	switch a.kind {
 	case rollout:
 		version := versions[0]
-		s.told(func(time.Time) {
+		s.judge(func(time.Time) {
 			is := s.ledger.of(name).version
 			version = choose(a.other, slices.DeleteFunc(slices.Clone(versions), func(v string) bool { return v == is }))
 		})
 		return name + " to " + version, s.user(ctx, name, fmt.Sprintf(`{"spec":{"template":{"spec":{"version":%q}}}}`, version))
 	case scale:
 		most := s.share[name]
-		replicas := most - int32(a.other%uint64(most/2+1)) //nolint:gosec // It is small.
+		replicas := most - int32(a.other%uint64(most/2+1))
 		return fmt.Sprintf("%s to %d", name, replicas), s.user(ctx, name, fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas))
 	case pause:
 		return s.userFor(ctx, a, name, `{"spec":{"paused":true}}`, `{"spec":{"paused":false}}`)
@@ -117,7 +117,7 @@ func (s *soak) user(ctx context.Context, name, patch string) error {
 	if err := s.patch(ctx, md, patch); err != nil {
 		return err
 	}
-	s.told(func(now time.Time) { s.ledger.onDeployment(now, md) })
+	s.judge(func(now time.Time) { s.ledger.onDeployment(now, md) })
 	return nil
 }
 
@@ -140,10 +140,10 @@ func (s *soak) forAWhile(ctx context.Context, a action, undo func() error) {
 		for {
 			err := undo()
 			if err == nil {
-				s.tell("no more: %s", a.kind)
+				s.logf("no more: %s", a.kind)
 				return
 			}
-			s.tell("cannot end %q: %v", a.kind, err)
+			s.logf("cannot end %q: %v", a.kind, err)
 			if !s.sleep(ctx, time.Second) {
 				return
 			}
@@ -165,10 +165,10 @@ func (s *soak) eachMachine(ctx context.Context, a action, fits func(*machinev1al
 	var hit []string
 	for i := range a.count {
 		var m *machinev1alpha1.Machine
-		s.told(func(now time.Time) {
+		s.judge(func(now time.Time) {
 			of := s.ledger.candidates(fits)
 			if len(of) > 0 {
-				m = choose(a.pick+uint64(i)*a.other, of) //nolint:gosec // It is small.
+				m = choose(a.pick+uint64(i)*a.other, of)
 				s.ledger.strike(now, a.kind, m.Labels[machinev1alpha1.LabelDeployment], m.Name)
 			}
 		})
@@ -208,7 +208,7 @@ func (s *soak) atCloud(ctx context.Context, do func() error) error {
 // fault of the next creations.
 func (s *soak) fault(ctx context.Context, a action, f localcloud.Fault) (string, error) {
 	f.Count, f.Match.Tags = a.count, map[string]string{machinev1alpha1.TagNamespace: s.Namespace}
-	s.told(func(now time.Time) { s.ledger.do(now, a.kind) })
+	s.judge(func(now time.Time) { s.ledger.do(now, a.kind) })
 	what := fmt.Sprintf("the next %d", a.count)
 	if f.Code != "" {
 		what += ", " + f.Code
@@ -246,7 +246,7 @@ func (s *soak) setQuota(ctx context.Context, n int) error {
 }
 
 func (s *soak) set(ctx context.Context, a action, to localcloud.Settings) (string, error) {
-	s.told(func(now time.Time) { s.ledger.do(now, a.kind) })
+	s.judge(func(now time.Time) { s.ledger.do(now, a.kind) })
 	put := func(to localcloud.Settings) error { _, err := s.Cloud.SetSettings(ctx, to); return err }
 	s.forAWhile(ctx, a, func() error { return put(settings) })
 	return fmt.Sprintf("for %s", a.lasts), s.atCloud(ctx, func() error { return put(to) })
@@ -255,7 +255,7 @@ func (s *soak) set(ctx context.Context, a action, to localcloud.Settings) (strin
 // cut the target API server off, for longer than other temporary actions last.
 func (s *soak) cut(ctx context.Context, a action) (string, error) {
 	isCut := false
-	s.told(func(now time.Time) {
+	s.judge(func(now time.Time) {
 		if isCut = !s.ledger.cut.IsZero(); !isCut {
 			s.ledger.do(now, a.kind)
 			s.ledger.cut = now
@@ -264,10 +264,10 @@ func (s *soak) cut(ctx context.Context, a action) (string, error) {
 	if isCut {
 		return "", nil
 	}
-	a.lasts = shortestCut + time.Duration(a.other%uint64(longestCut-shortestCut)).Round(time.Second) //nolint:gosec // It is two minutes at most.
+	a.lasts = shortestCut + time.Duration(a.other%uint64(longestCut-shortestCut)).Round(time.Second)
 	s.proxy.Cut()
 	s.forAWhile(ctx, a, func() error {
-		s.told(func(time.Time) { s.ledger.cut = time.Time{} })
+		s.judge(func(time.Time) { s.ledger.cut = time.Time{} })
 		s.proxy.Mend()
 		return nil
 	})
@@ -279,7 +279,7 @@ func (s *soak) restart(ctx context.Context, which ...string) (string, error) {
 	if len(which) > 1 {
 		k = restartTwo
 	}
-	s.told(func(now time.Time) { s.ledger.do(now, k) })
+	s.judge(func(now time.Time) { s.ledger.do(now, k) })
 	errs := make([]error, len(which))
 	var all sync.WaitGroup
 	for i, c := range which {
@@ -323,7 +323,7 @@ func (s *soak) tearOut(ctx context.Context, m *machinev1alpha1.Machine) error {
 				continue
 			}
 			if err := client.IgnoreNotFound(s.patch(ctx, vm.DeepCopy(), `{"metadata":{"finalizers":null}}`)); err == nil {
-				s.tell("torn out: %s", m.Name)
+				s.logf("torn out: %s", m.Name)
 				return
 			}
 		}

@@ -54,30 +54,30 @@ func see[T client.Object](ctx context.Context, s *soak, c cache.Cache, of T, is,
 	if err != nil {
 		return err
 	}
-	tell := func(o any, do func(time.Time, T)) {
+	observe := func(o any, do func(time.Time, T)) {
 		if t, ok := o.(T); ok && do != nil {
-			s.told(func(now time.Time) { do(now, t) })
+			s.judge(func(now time.Time) { do(now, t) })
 		}
 	}
 	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    func(o any) { tell(o, is) },
-		UpdateFunc: func(_, o any) { tell(o, is) },
+		AddFunc:    func(o any) { observe(o, is) },
+		UpdateFunc: func(_, o any) { observe(o, is) },
 		DeleteFunc: func(o any) {
 			if unknown, ok := o.(toolscache.DeletedFinalStateUnknown); ok {
 				o = unknown.Obj
 			}
-			tell(o, gone)
+			observe(o, gone)
 		},
 	})
 	return err
 }
 
 // Pass facts to the ledger, and add newly broken guarantees to the story.
-func (s *soak) told(tell func(now time.Time)) {
+func (s *soak) judge(observe func(now time.Time)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before := len(s.ledger.broken)
-	tell(time.Now())
+	observe(time.Now())
 	for _, b := range s.ledger.broken[before:] {
 		s.say("BROKEN: %s", b)
 	}
@@ -94,7 +94,7 @@ func (s *soak) watchVMs(ctx context.Context) {
 		now := map[string]localcloud.VM{}
 		for _, vm := range vms {
 			now[vm.ID] = vm
-			s.told(func(time.Time) { s.ledger.onVM(vm.Tags[machinev1alpha1.TagMachineUID], vm.ID) })
+			s.judge(func(time.Time) { s.ledger.onVM(vm.Tags[machinev1alpha1.TagMachineUID], vm.ID) })
 			if was, ok := there[vm.ID]; ok && was.State != vm.State && vm.State == localcloud.StateTerminating {
 				s.drained(ctx, vm)
 			}
@@ -112,7 +112,7 @@ func (s *soak) drained(ctx context.Context, vm localcloud.VM) {
 		return // The VM is an orphan. Orphans are not drained.
 	}
 	var struck, unwell bool
-	s.told(func(time.Time) {
+	s.judge(func(time.Time) {
 		if e := s.ledger.of(m.Labels[machinev1alpha1.LabelDeployment]).machines[name]; e != nil {
 			struck, unwell = len(e.struck) > 0 && !e.struck[machineDelete] && !e.struck[replaceAsked], e.unwell
 		}
@@ -123,7 +123,7 @@ func (s *soak) drained(ctx context.Context, vm localcloud.VM) {
 		return
 	}
 	for _, n := range l.Items {
-		s.told(func(time.Time) {
+		s.judge(func(time.Time) {
 			s.ledger.breaks("the VM %s of Machine %s is deleted, and its Node %s is still there", vm.ID, name, n.Name)
 		})
 	}
@@ -142,7 +142,7 @@ func (s *soak) drained(ctx context.Context, vm localcloud.VM) {
 		}
 	}
 	if len(left) > 0 {
-		s.told(func(time.Time) {
+		s.judge(func(time.Time) {
 			s.ledger.breaks("the VM %s of Machine %s is deleted, and the pods %v run on its Node %s", vm.ID, name, left, m.Status.NodeRef.Name)
 		})
 	}

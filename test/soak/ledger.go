@@ -97,10 +97,10 @@ type ticket struct {
 	of, set string
 	// by is the replacement Machine, once there is one. paired means that the set's status names
 	// it.
-	by     string
-	paired bool
-	opened time.Time
-	told   bool
+	by       string
+	paired   bool
+	opened   time.Time
+	reported bool
 }
 
 func newLedger() *ledger {
@@ -429,8 +429,8 @@ func (l *ledger) audit(now time.Time, a *account) {
 	}
 	// The oldest replacements are within the budget.
 	for _, t := range a.open[a.budget:] {
-		if !t.told && now.Sub(t.opened) > overlap {
-			t.told = true
+		if !t.reported && now.Sub(t.opened) > overlap {
+			t.reported = true
 			l.breaks("Machine %s was replaced while others were: %d replacements of %s are in flight, of at most %d", t.of, len(a.open), a.name, a.budget)
 		}
 	}

@@ -107,7 +107,7 @@ func TestLedger(t *testing.T) {
 	const unhealthy, lost = machinev1alpha1.FailureNodeUnhealthy, machinev1alpha1.FailureVMLost
 	coming := machinev1alpha1.MachinePending
 	cases := map[string]struct {
-		tell func(t *tale)
+		show func(t *tale)
 		// broken is a part of the first violation, "" for none.
 		broken string
 	}{
@@ -148,7 +148,7 @@ func TestLedger(t *testing.T) {
 		"TheNextWhileTheFirstComesUp": {func(t *tale) {
 			twoFail(t).gives("m0").goes("m0").is("n", coming, "").gives("m1").after(time.Minute).goes("m1")
 		}, "Machine m1 was replaced while others were"},
-		"WhatIsToldLateIsNoReplacementTooMany": {func(t *tale) { twoFail(t).gives("m0").goes("m0").gives("m1").runs("n").after(time.Minute).goes("m1") }, ""},
+		"WhatIsReportedLateIsNoReplacementTooMany": {func(t *tale) { twoFail(t).gives("m0").goes("m0").gives("m1").runs("n").after(time.Minute).goes("m1") }, ""},
 		"AScaleDownOfFailedOnesIsNone": {func(t *tale) {
 			twoFail(t).user(scalesTo(3)).sets(func(s *machinev1alpha1.MachineSet) { s.Spec.Replicas = 3 }).gives("m0", "m1").after(time.Minute).goes("m0").goes("m1")
 		}, ""},
@@ -156,9 +156,9 @@ func TestLedger(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			told := beginning()
-			tc.tell(told)
-			all := strings.Join(told.broken, "\n")
+			reported := beginning()
+			tc.show(reported)
+			all := strings.Join(reported.broken, "\n")
 			if tc.broken == "" && all != "" || !strings.Contains(all, tc.broken) {
 				t.Errorf("it says %q, want %q", all, tc.broken)
 			}

@@ -100,7 +100,7 @@ func start(ctx context.Context, plane *kit.Plane, c *cli) (*soak, error) {
 	if err := s.makeDeployments(ctx); err != nil {
 		return s, err
 	}
-	if err := s.MakeWorkload(ctx, workload, int32(s.cli.Machines), intstr.FromString("40%")); err != nil { //nolint:gosec // There are not that many.
+	if err := s.MakeWorkload(ctx, workload, int32(s.cli.Machines), intstr.FromString("40%")); err != nil {
 		return s, err
 	}
 	return s, s.settle(ctx)
@@ -108,7 +108,7 @@ func start(ctx context.Context, plane *kit.Plane, c *cli) (*soak, error) {
 
 // makeDeployments creates deployments with different bounds and budgets.
 func (s *soak) makeDeployments(ctx context.Context) error {
-	half, rest := int32(s.cli.Machines/2), int32(s.cli.Machines-s.cli.Machines/2) //nolint:gosec // There are not that many.
+	half, rest := int32(s.cli.Machines/2), int32(s.cli.Machines-s.cli.Machines/2)
 	for name, d := range map[string]struct {
 		share              int32
 		surge, unavailable intstr.IntOrString
@@ -154,7 +154,7 @@ func (s *soak) round(ctx context.Context, n int) error {
 	s.story = nil
 	s.rounds = n
 	s.mu.Unlock()
-	s.tell("round %d of seed %d", n, s.cli.Seed)
+	s.logf("round %d of seed %d", n, s.cli.Seed)
 	for _, a := range round(s.cli.Seed, n, s.cli.Actions) {
 		if !s.sleep(ctx, a.after) {
 			return ctx.Err()
@@ -171,20 +171,20 @@ func (s *soak) round(ctx context.Context, n int) error {
 		}
 		s.mu.Unlock()
 		if what != "" {
-			s.tell("%s: %s", a.kind, what)
+			s.logf("%s: %s", a.kind, what)
 		}
 	}
 	s.lasting.Wait()
 	if err := s.mend(ctx); err != nil {
 		return err
 	}
-	s.tell("all is mended")
+	s.logf("all is mended")
 	mended := time.Now()
 	if err := s.settle(ctx); err != nil {
 		return err
 	}
 	took := time.Since(mended).Round(time.Second)
-	s.tell("all is well again after %s", took)
+	s.logf("all is well again after %s", took)
 	s.mu.Lock()
 	s.well = append(s.well, took)
 	s.mu.Unlock()
@@ -193,7 +193,7 @@ func (s *soak) round(ctx context.Context, n int) error {
 
 // settle waits until the fleet matches its spec, and checks for broken guarantees meanwhile.
 func (s *soak) settle(ctx context.Context) error {
-	said, told := "nothing was looked at", time.Now()
+	said, logged := "nothing was looked at", time.Now()
 	for end := time.Now().Add(s.cli.Patience); said != ""; {
 		if !s.sleep(ctx, time.Second) {
 			return ctx.Err()
@@ -202,17 +202,17 @@ func (s *soak) settle(ctx context.Context) error {
 		if err := s.broken(); err != nil {
 			return err
 		}
-		if said != "" && time.Since(told) > time.Minute {
-			s.tell("not well yet: %.300s", said)
-			told = time.Now()
+		if said != "" && time.Since(logged) > time.Minute {
+			s.logf("not well yet: %.300s", said)
+			logged = time.Now()
 		}
 		if said != "" && time.Now().After(end) {
-			s.told(func(time.Time) { s.ledger.breaks("the fleet is not well within %s: %s", s.cli.Patience, said) })
+			s.judge(func(time.Time) { s.ledger.breaks("the fleet is not well within %s: %s", s.cli.Patience, said) })
 			fmt.Fprintln(os.Stderr, s.Describe(ctx))
 			return errors.New("the fleet is not well in time")
 		}
 	}
-	s.told(func(time.Time) { s.ledger.settled() })
+	s.judge(func(time.Time) { s.ledger.settled() })
 	return nil
 }
 
@@ -228,14 +228,14 @@ func (s *soak) broken() error {
 
 // end deletes the fleet, and checks that no objects are left.
 func (s *soak) end(ctx context.Context) error {
-	s.tell("the fleet is deleted")
+	s.logf("the fleet is deleted")
 	// All Nodes may be drained, also the last one of the workload.
 	if err := s.DeleteBudget(ctx, workload); err != nil {
 		return err
 	}
 	for _, name := range s.deployments {
 		md := &machinev1alpha1.MachineDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name}}
-		s.told(func(time.Time) { delete(s.ledger.deployments, name) })
+		s.judge(func(time.Time) { delete(s.ledger.deployments, name) })
 		if err := s.Client.Delete(ctx, md, client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
 			return err
 		}
@@ -266,7 +266,7 @@ func (s *soak) end(ctx context.Context) error {
 }
 
 // Add a line to the story of the round, and print it.
-func (s *soak) tell(format string, args ...any) {
+func (s *soak) logf(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.say(format, args...)

@@ -1,8 +1,6 @@
 // Command dashboards writes the Grafana dashboards of examples/monitoring into a folder.
 package main
 
-//lint:file-ignore SA1019 Only Grafana 12 and later read the second schema. All read the first.
-
 import (
 	"encoding/json"
 	"fmt"

@@ -1,7 +1,5 @@
 package main
 
-//lint:file-ignore SA1019 Only Grafana 12 and later read the second schema. All read the first.
-
 import (
 	"github.com/grafana/grafana-foundation-sdk/go/common"
 	"github.com/grafana/grafana-foundation-sdk/go/dashboard"

@@ -1,7 +1,5 @@
 package main
 
-//lint:file-ignore SA1019 Only Grafana 12 and later read the second schema. All read the first.
-
 import (
 	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
 	"github.com/grafana/grafana-foundation-sdk/go/prometheus"
@@ -14,15 +12,15 @@ func pool() *dashboard.DashboardBuilder {
 		here = `namespace="$namespace", deployment="$deployment"`
 		of   = "{" + here + "}"
 		// Kube-state-metrics exports these with its configuration in examples/monitoring.
-		told = `{namespace="$namespace", name="$deployment"}`
+		selector = `{namespace="$namespace", name="$deployment"}`
 	)
 	return start("drover-pool", "Drover / Pool", "One MachineDeployment.").
 		WithVariable(variable("namespace", "Namespace", "")).
 		WithVariable(variable("deployment", "MachineDeployment", `{namespace="$namespace", deployment!=""}`)).
 		WithRow(dashboard.NewRowBuilder("Now")).
-		WithPanel(number("Wanted", "spec.replicas, by kube-state-metrics.", "drover_machinedeployment_spec_replicas"+told, false)).
-		WithPanel(number("Available", "status.availableReplicas, by kube-state-metrics.", "drover_machinedeployment_status_available_replicas"+told, false)).
-		WithPanel(number("Updated", "status.updatedReplicas, by kube-state-metrics.", "drover_machinedeployment_status_updated_replicas"+told, false)).
+		WithPanel(number("Wanted", "spec.replicas, by kube-state-metrics.", "drover_machinedeployment_spec_replicas"+selector, false)).
+		WithPanel(number("Available", "status.availableReplicas, by kube-state-metrics.", "drover_machinedeployment_status_available_replicas"+selector, false)).
+		WithPanel(number("Updated", "status.updatedReplicas, by kube-state-metrics.", "drover_machinedeployment_status_updated_replicas"+selector, false)).
 		WithPanel(number("Running", "Machines whose Node is Ready.", `sum(drover_machines{`+here+`, phase="Running"})`, false)).
 		WithPanel(number("Failed", "Machines that failed and are not replaced yet.", "sum(drover_machines_failed"+of+")", true)).
 		WithPanel(number("Nodes not Ready", "Machines in the phase Unknown: their Nodes are not Ready.", `sum(drover_machines{`+here+`, phase="Unknown"})`, true)).
@@ -41,7 +39,7 @@ func pool() *dashboard.DashboardBuilder {
 			query("sum by (reason) (increase(drover_machine_replacements_total"+of+"[1h]))", "{{reason}}"))).
 		WithPanel(states("Frozen", "By reason.", query("max by (set, reason) (drover_frozen"+of+")", "{{set}} {{reason}}"))).
 		WithRow(dashboard.NewRowBuilder("Conditions")).
-		WithPanel(states("Conditions that are True", "By kube-state-metrics.", query("max by (type) (drover_machinedeployment_status_condition"+told+")", "{{type}}")).Span(24))
+		WithPanel(states("Conditions that are True", "By kube-state-metrics.", query("max by (type) (drover_machinedeployment_status_condition"+selector+")", "{{type}}")).Span(24))
 }
 
 // quantiles returns the queries for quantiles of a histogram within the last hour.

@@ -91,7 +91,7 @@ func check(folders map[string]dialect.Counts, o options) error {
 		if err != nil {
 			return err
 		}
-		return os.WriteFile(o.limits, []byte(tight.String()), 0o644) //nolint:gosec // It is a file of the repository.
+		return os.WriteFile(o.limits, []byte(tight.String()), 0o644)
 	}
 	if violations := limits.Violations(folders); len(violations) > 0 {
 		return fmt.Errorf("docs/glossary.md has the words to use; prose -show MEASURE prints the lines:\n%s", strings.Join(violations, "\n"))
@@ -119,7 +119,7 @@ func walk(root string, o options, visit func(file string, lines []dialect.Line))
 		if read == nil || o.only != "" && path.Ext(file) != "."+o.only || o.skipTests && strings.HasSuffix(file, "_test.go") {
 			return nil
 		}
-		b, err := os.ReadFile(name) //nolint:gosec // The user names the folder.
+		b, err := os.ReadFile(name)
 		if err != nil {
 			return err
 		}

@@ -89,7 +89,7 @@ func TestTightenWritesTheFile(t *testing.T) {
 	if err := run(&bytes.Buffer{}, root, options{by: "folder", limits: limits, tighten: true}); err != nil {
 		t.Fatal(err)
 	}
-	b, err := os.ReadFile(limits) //nolint:gosec // The test made it.
+	b, err := os.ReadFile(limits)
 	if err != nil {
 		t.Fatal(err)
 	}

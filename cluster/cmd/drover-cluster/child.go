@@ -35,7 +35,7 @@ func (c child) stop(timeout time.Duration) error {
 		return err
 	}
 	select {
-	case <-c.ended:
+	case <-c.ended: //nolint:errcheck // The exit status does not matter.
 		return nil
 	case <-time.After(timeout):
 		return fmt.Errorf("the supervisor (process %d) still runs after %s", c.process.Pid, timeout)

@@ -140,7 +140,7 @@ func (c *upCommand) wait(ctx context.Context, dir layout.Dir, client *supervisor
 	for errors.Is(err, supervisor.ErrNotRunning) {
 		select {
 		case exit := <-died:
-			return withLog(fmt.Errorf("the supervisor ended: %v", exit), dir.Log("supervisor"))
+			return withLog(fmt.Errorf("the supervisor ended: %v", exit), dir.Log("supervisor")) //nolint:errorlint // Kong would exit with the supervisor's code.
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-time.After(poll):

@@ -2,6 +2,7 @@ package crossplane
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -94,7 +95,7 @@ func decode(r io.Reader) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	for d := yaml.NewYAMLOrJSONDecoder(r, 4096); ; {
 		u := &unstructured.Unstructured{}
-		if err := d.Decode(&u.Object); err == io.EOF {
+		if err := d.Decode(&u.Object); errors.Is(err, io.EOF) {
 			return objects, nil
 		} else if err != nil {
 			return nil, err

@@ -46,9 +46,12 @@ type Spec struct {
 type State string
 
 const (
-	Stopped  State = "Stopped"
+	// Stopped means that the process does not run, and is not to be restarted.
+	Stopped State = "Stopped"
+	// Starting means that the process is not ready yet.
 	Starting State = "Starting"
-	Running  State = "Running"
+	// Running means that the process is ready.
+	Running State = "Running"
 	// Backoff means that the process ended by itself and waits to be restarted.
 	Backoff State = "Backoff"
 )

@@ -121,7 +121,7 @@ func (k *keeper) load() error {
 }
 
 func (k *keeper) replay(m manifest) error {
-	req, err := http.NewRequest(http.MethodPut, m.Path, bytes.NewReader(m.Body))
+	req, err := http.NewRequest(http.MethodPut, m.Path, bytes.NewReader(m.Body)) //nolint:noctx // It is served in this process.
 	if err != nil {
 		return err
 	}

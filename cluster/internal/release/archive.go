@@ -37,7 +37,7 @@ func manifestsArchive(root string, r xpkg.Release) ([]byte, error) {
 			case d.IsDir() || d.Name() == "crossplane.yaml" || filepath.Ext(file) == ".go":
 				return nil
 			}
-			content, err := os.ReadFile(file) //nolint:gosec // It is a file of the repository.
+			content, err := os.ReadFile(file)
 			if err != nil {
 				return err
 			}

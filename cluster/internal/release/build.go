@@ -59,7 +59,7 @@ func Build(ctx context.Context, o Options) error {
 		return err
 	}
 	defer os.RemoveAll(tmp)
-	if err := os.MkdirAll(tmp, 0o755); err != nil { //nolint:gosec // A release is public.
+	if err := os.MkdirAll(tmp, 0o755); err != nil {
 		return err
 	}
 	b := builder{Options: o, folder: tmp, known: map[string]licensed{}}
@@ -187,7 +187,7 @@ func (b *builder) pack(ctx context.Context, name string, sources map[string]xpkg
 	if err != nil {
 		return err
 	}
-	index := mutate.Annotations(empty.Index, b.annotations(name)).(v1.ImageIndex)
+	index := mutate.Annotations(empty.Index, b.annotations(name)).(v1.ImageIndex) //nolint:forcetypeassert // It is made of an ImageIndex.
 	var images []image
 	for _, arch := range slices.Sorted(maps.Keys(sources)) {
 		s := sources[arch]
@@ -353,7 +353,7 @@ func (b *builder) write(name string, content []byte) error {
 		mediaType = "application/gzip"
 	}
 	b.files = append(b.files, blob{name: name, mediaType: mediaType, content: content})
-	return os.WriteFile(filepath.Join(b.folder, name), content, 0o644) //nolint:gosec // A release is public.
+	return os.WriteFile(filepath.Join(b.folder, name), content, 0o644)
 }
 
 // packFiles creates the artifact of the files that were written until now.
@@ -380,7 +380,7 @@ func (b *builder) writeChecksums() error {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		content, err := os.ReadFile(path) //nolint:gosec // It is a file of the release.
+		content, err := os.ReadFile(path)
 		if err != nil {
 			return err
 		}

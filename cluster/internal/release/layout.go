@@ -27,7 +27,7 @@ type pkg struct {
 // newPackage creates the layout of a repository below folder.
 func newPackage(folder, name, registry string, signer *Signer) (pkg, error) {
 	dir := filepath.Join(folder, packagesFolder, name)
-	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // A release is public.
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return pkg{}, err
 	}
 	p, err := layout.Write(dir, empty.Index)

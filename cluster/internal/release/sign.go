@@ -51,7 +51,7 @@ func LoadSigner(reference string) (*Signer, error) {
 		}
 	} else {
 		var err error
-		if content, err = os.ReadFile(reference); err != nil { //nolint:gosec // It is the file that the maintainer names.
+		if content, err = os.ReadFile(reference); err != nil {
 			return nil, fmt.Errorf("signing key: %w", err)
 		}
 	}

@@ -101,7 +101,7 @@ func Choose(remembered map[string]int, wants []Want, free func(port int) bool, n
 }
 
 // Random returns a random port as a proposal.
-func Random() int { return minPort + rand.IntN(maxPort-minPort) }
+func Random() int { return minPort + rand.IntN(maxPort-minPort) } //nolint:gosec // A port is no secret.
 
 // Free reports whether a port can be bound, on loopback and on all addresses.
 func Free(port int) bool {

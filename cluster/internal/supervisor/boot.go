@@ -175,7 +175,8 @@ func (s *supervisor) bootRegistry(context.Context) (string, error) {
 		return "", err
 	}
 	// It ends with the process. No client waits for a response by then.
-	go func() { logger.Println(http.Serve(l, handler)) }()
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+	go func() { logger.Println(server.Serve(l)) }()
 	return "package registry is ready on " + s.registryAddress(), nil
 }
 

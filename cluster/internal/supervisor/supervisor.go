@@ -122,7 +122,7 @@ func takeLock(path string) (*os.File, error) {
 		return nil, err
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		f.Close()
+		_ = f.Close()
 		return nil, fmt.Errorf("%s is locked: another supervisor runs this directory", path)
 	}
 	return f, nil

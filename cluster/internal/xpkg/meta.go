@@ -104,7 +104,6 @@ func (r Release) checkDependencies(dependencies []pkgmetav1.Dependency, siblings
 // dependencySource returns the package that a dependency names, in any of Crossplane's fields for
 // it.
 func dependencySource(d pkgmetav1.Dependency) string {
-	//lint:ignore SA1019 A dependency that is written in the old way is checked as well.
 	for _, s := range []*string{d.Package, d.Configuration, d.Provider, d.Function} {
 		if s != nil {
 			return *s

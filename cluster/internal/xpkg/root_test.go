@@ -57,7 +57,6 @@ func probe(url string) error {
 		return err
 	}
 	known := func(subject []byte) bool { return bytes.Contains(subject, []byte("ISRG Root X1")) }
-	//lint:ignore SA1019 On Linux the pool has the authorities of the root's files.
 	if subjects := pool.Subjects(); !slices.ContainsFunc(subjects, known) {
 		return fmt.Errorf("the root has %d certificate authorities, and not ISRG Root X1", len(subjects))
 	}
@@ -68,7 +67,7 @@ func probe(url string) error {
 	if err := errors.Join(f.Close(), os.Remove(f.Name())); err != nil {
 		return err
 	}
-	response, err := http.Get(url) //nolint:gosec // It is the test's server.
+	response, err := http.Get(url)
 	if err != nil {
 		return err
 	}
@@ -141,7 +140,7 @@ func unpack(t *testing.T, image v1.Image) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(root) })
-	if err := os.Chmod(root, 0o755); err != nil { //nolint:gosec // It is the root of an image.
+	if err := os.Chmod(root, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	stream := mutate.Extract(image)
@@ -170,7 +169,7 @@ func unpack(t *testing.T, image v1.Image) string {
 			t.Fatalf("%s: a file of type %c", h.Name, h.Typeflag)
 		}
 		// The sticky bit is at another position in an os mode than in a tar.
-		mode := fs.FileMode(h.Mode & 0o777) //nolint:gosec // It has nine bits.
+		mode := fs.FileMode(h.Mode & 0o777)
 		if h.Mode&0o1000 != 0 {
 			mode |= fs.ModeSticky
 		}

@@ -50,7 +50,7 @@ func tagged(types []string, installation string) (string, error) {
 
 func quoted(texts []string) string { return "'" + strings.Join(texts, "', '") + "'" }
 
-// queryFor returns the query for the resources that fulfil a condition. It has an order, because
+// queryFor returns the query for the resources that fulfill a condition. It has an order, because
 // pages of an unordered list may lack some rows and repeat other rows. It has the ID, because
 // Resource Graph makes no pages without it.
 func queryFor(condition, columns string) string {

@@ -44,7 +44,7 @@ func (a *account) permissions(ctx context.Context) ([]permissions, error) {
 		if err != nil {
 			return nil, err
 		}
-		resp, err := a.manager.Pipeline().Do(req)
+		resp, err := a.manager.Pipeline().Do(req) //nolint:bodyclose // The pipeline reads the body and closes it.
 		if err != nil {
 			return nil, describe(err)
 		}

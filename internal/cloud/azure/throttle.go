@@ -31,7 +31,7 @@ func (quotaPolicy) Do(req *policy.Request) (*http.Response, error) {
 
 func quotaReset(text string) time.Duration {
 	var h, m, s int
-	if n, _ := fmt.Sscanf(text, "%d:%d:%d", &h, &m, &s); n != 3 { //nolint:mnd // Three parts.
+	if n, _ := fmt.Sscanf(text, "%d:%d:%d", &h, &m, &s); n != 3 {
 		return 0
 	}
 	return time.Duration(h)*time.Hour + time.Duration(m)*time.Minute + time.Duration(s)*time.Second

@@ -85,7 +85,7 @@ func vms(n int) []azuretest.VM {
 }
 
 // mustFail asserts that a list returns no VMs, and an error that contains a text.
-func mustFail(t *testing.T, ctx context.Context, l inventory.Lister, want string) error { //nolint:revive // t comes first in helpers.
+func mustFail(t *testing.T, ctx context.Context, l inventory.Lister, want string) error {
 	t.Helper()
 	found, complete, err := l.List(ctx, ours)
 	if len(found) > 0 || complete || err == nil || !strings.Contains(err.Error(), want) {

@@ -95,7 +95,7 @@ var (
 
 // List lists the VirtualMachines with the label of the installation.
 func (l *lister) List(ctx context.Context, installation string) ([]inventory.VM, bool, error) {
-	found, err := l.labelled(ctx, virtualMachines, installation)
+	found, err := l.labeled(ctx, virtualMachines, installation)
 	if err != nil {
 		return nil, false, err
 	}
@@ -128,8 +128,8 @@ func (l *lister) Find(ctx context.Context, externalNames []string) ([]inventory.
 	return vms, true, nil
 }
 
-// labelled lists the objects with the label of an installation.
-func (l *lister) labelled(ctx context.Context, kind schema.GroupVersionResource, installation string) ([]unstructured.Unstructured, error) {
+// labeled lists the objects with the label of an installation.
+func (l *lister) labeled(ctx context.Context, kind schema.GroupVersionResource, installation string) ([]unstructured.Unstructured, error) {
 	return l.all(ctx, kind, metav1.ListOptions{LabelSelector: labels.Set{machinev1alpha1.TagInstallation: installation}.String()})
 }
 

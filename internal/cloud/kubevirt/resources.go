@@ -27,15 +27,15 @@ var (
 // PersistentVolumeClaims with it that belong to no DataVolume of the list: CDI gives the
 // claim of a DataVolume its name and its labels. A cluster without CDI has no DataVolumes.
 func (l *lister) ListResources(ctx context.Context, installation string) ([]inventory.Resource, bool, error) {
-	vms, err := l.labelled(ctx, virtualMachines, installation)
+	vms, err := l.labeled(ctx, virtualMachines, installation)
 	if err != nil {
 		return nil, false, err
 	}
-	volumes, err := l.labelled(ctx, dataVolumes, installation)
+	volumes, err := l.labeled(ctx, dataVolumes, installation)
 	if err != nil && !kerrors.IsNotFound(err) {
 		return nil, false, err
 	}
-	pvcs, err := l.labelled(ctx, claims, installation)
+	pvcs, err := l.labeled(ctx, claims, installation)
 	if err != nil {
 		return nil, false, err
 	}

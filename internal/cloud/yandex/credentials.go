@@ -99,7 +99,7 @@ func ofVM(ctx context.Context, c *http.Client, metadataURL string, now time.Time
 	if err != nil {
 		return iamToken{}, fmt.Errorf("%s: %w; without a service account on its VMs a Secret is required", what, err)
 	}
-	defer resp.Body.Close() //nolint:errcheck // It was read.
+	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
 		return iamToken{}, fmt.Errorf("PermissionDenied: %s: %s; does the VM have a service account?", what, resp.Status)
 	}

@@ -98,7 +98,7 @@ func TestUserDataAboveTheLimitIsCompressed(t *testing.T) {
 		t.Errorf("small user data is %q, %v", small, err)
 	}
 	random := make([]byte, 2*maxUserData)
-	rand.New(rand.NewSource(1)).Read(random) //nolint:gosec // Repeatable bytes that cannot be compressed.
+	rand.New(rand.NewSource(1)).Read(random)
 	if _, err := encode(string(random)); err == nil || !strings.Contains(err.Error(), "InvalidRequest: forProvider.userDataSecretRef") || !strings.Contains(err.Error(), "at most 32768 are allowed") {
 		t.Errorf("error %v", err)
 	}

@@ -154,7 +154,7 @@ func TestDecide(t *testing.T) {
 		says  string
 	}{
 		"ANodesOwnNameAndAddressesAreApproved": {form: serving(), facts: itself, want: approve},
-		"SoAreAllThatTheCloudTellsOf": {form: serving(), edit: func(f *form) {
+		"SoAreAllThatTheCloudReports": {form: serving(), edit: func(f *form) {
 			f.template.DNSNames, f.template.IPAddresses = []string{"A.example.org", "a"}, []net.IP{net.ParseIP("fd00::1"), net.ParseIP("10.0.0.1")}
 		}, facts: itself, want: approve},
 		"AnRSAKeyNeedsOneUsageMore": {form: serving(), edit: func(f *form) { f.spec.Usages = append(f.spec.Usages, certificatesv1.UsageKeyEncipherment) }, facts: itself, want: approve},

@@ -156,7 +156,7 @@ func reportsAs(m *machine, name string, guest bool) bool {
 }
 
 func TestNothingIsApprovedThatIsNotProven(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // The same cases each time.
+	r := rand.New(rand.NewPCG(1, 2))
 	outcomes, approved := map[outcome]int{}, map[string]int{}
 	for range 200_000 {
 		f := anyFacts(r)
@@ -186,7 +186,7 @@ func TestNothingIsApprovedThatIsNotProven(t *testing.T) {
 }
 
 func TestMoreThatIsReservedOrClaimedNeverApprovesMore(t *testing.T) {
-	r := rand.New(rand.NewPCG(3, 4)) //nolint:gosec // The same cases each time.
+	r := rand.New(rand.NewPCG(3, 4))
 	lost := 0
 	for range 100_000 {
 		f := anyFacts(r)

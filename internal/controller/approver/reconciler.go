@@ -26,8 +26,8 @@ const (
 	// Usually a change of the Machine enqueues the request earlier.
 	lookAgain = 15 * time.Second
 
-	// tellAfter is how long a request waits before an event of its Machine reports that.
-	tellAfter = time.Minute
+	// reportAfter is how long a request waits before an event of its Machine reports that.
+	reportAfter = time.Minute
 
 	// fieldManager of the verdicts.
 	fieldManager = "provider-drover"
@@ -124,7 +124,7 @@ func (r *reconciler) Reconcile(ctx context.Context, k Key) (reconcile.Result, er
 
 // reportWait records an event on the Machine of a request that has waited for long.
 func (r *reconciler) reportWait(csr *certificatesv1.CertificateSigningRequest, about *machinev1alpha1.Machine, v verdict) {
-	if r.now().Sub(csr.GetCreationTimestamp().Time) > tellAfter {
+	if r.now().Sub(csr.GetCreationTimestamp().Time) > reportAfter {
 		r.record.Event(about, event.Warning(machinev1alpha1.EventCertificateWaits, fmt.Errorf("a certificate is not approved yet: %s", v.message)))
 	}
 }

@@ -30,13 +30,13 @@ import (
 
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-type told []string
+type reported []string
 
-func (e *told) Event(obj runtime.Object, ev event.Event) {
+func (e *reported) Event(obj runtime.Object, ev event.Event) {
 	o, _ := obj.(client.Object)
 	*e = append(*e, o.GetName()+" "+string(ev.Reason)+": "+ev.Message)
 }
-func (e *told) WithAnnotations(...string) event.Recorder { return e }
+func (e *reported) WithAnnotations(...string) event.Recorder { return e }
 
 var (
 	config           = machinev1alpha1.ClusterReference{Kind: "ClusterProviderConfig", Name: "c"}
@@ -51,8 +51,8 @@ type observation struct {
 	hostname   string
 	guest      bool
 	cloudNamed bool
-	// labelled is the name of a Node that has the label with the Machine's UID.
-	labelled   string
+	// labeled is the name of a Node that has the label with the Machine's UID.
+	labeled    string
 	unobserved bool
 	// identity that the VM resource has.
 	identity *machinev1alpha1.MachineIdentity
@@ -110,9 +110,9 @@ func notJoined(o *observation) { o.joined = "" }
 
 // named makes the Machine one that joined as a Node that its cloud named.
 func named(node string) func(*observation) {
-	return func(o *observation) { o.cloudNamed, o.joined, o.hostname, o.labelled = true, node, node, node }
+	return func(o *observation) { o.cloudNamed, o.joined, o.hostname, o.labeled = true, node, node, node }
 }
-func labelled(node string) func(*observation) { return func(o *observation) { o.labelled = node } }
+func labeled(node string) func(*observation)  { return func(o *observation) { o.labeled = node } }
 func hostname(name string) func(*observation) { return func(o *observation) { o.hostname = name } }
 
 // observations of Machines, by their UIDs.
@@ -162,7 +162,7 @@ func TestReconcile(t *testing.T) {
 	elsewhere := func(o *observation) { o.Spec.ClusterRef.Name = "other" }
 	alias := func(o *observation) { o.Spec.ClusterRef.Name = "alias" }
 	old := func(csr *certificatesv1.CertificateSigningRequest) {
-		csr.SetCreationTimestamp(metav1.NewTime(start.Add(-2 * tellAfter)))
+		csr.SetCreationTimestamp(metav1.NewTime(start.Add(-2 * reportAfter)))
 	}
 	leftNode := func(o *observation) {
 		deleting(o)
@@ -178,10 +178,10 @@ func TestReconcile(t *testing.T) {
 		fails     bool
 	}{
 		"ItsOwnIsApproved":                     {form: serving().of(a), machines: []observation{observe("a", joined)}, condition: certificatesv1.CertificateApproved},
-		"AnothersAddressIsDeniedAndTold":       {form: serving().of(a), machines: []observation{observe("a", joined, address("10.0.0.2"))}, condition: certificatesv1.CertificateDenied, event: "a CertificateDenied: certificate signing request r: the IP address 10.0.0.1"},
+		"AnothersAddressIsDeniedAndReported":   {form: serving().of(a), machines: []observation{observe("a", joined, address("10.0.0.2"))}, condition: certificatesv1.CertificateDenied, event: "a CertificateDenied: certificate signing request r: the IP address 10.0.0.1"},
 		"ANodeOfAnotherClusterIsLeftAlone":     {form: serving().of(a), machines: []observation{observe("a", joined, elsewhere)}},
 		"ANodeThatIsNotKnownYetComesAgain":     {form: serving().of(a), machines: []observation{observe("a")}, again: true},
-		"AndIsToldOfAfterAWhile":               {form: serving().of(a), edit: old, machines: []observation{observe("a")}, again: true, event: "a CertificateWaits: a certificate is not approved yet: the Node a"},
+		"AndIsReportedAfterAWhile":             {form: serving().of(a), edit: old, machines: []observation{observe("a")}, again: true, event: "a CertificateWaits: a certificate is not approved yet: the Node a"},
 		"AForgedStatusIsNoProofOfTheNode":      {form: serving().of(a), machines: []observation{observe("a", forged)}, again: true},
 		"NorOfAnAddress":                       {form: serving().of(a), machines: []observation{observe("a", joined, forged, address("10.0.0.2"))}, condition: certificatesv1.CertificateDenied, event: "the IP address 10.0.0.1"},
 		"NorWhereTheCloudReportsNone":          {form: serving().of(a), machines: []observation{observe("a", joined, forged, address(""))}, again: true},
@@ -220,13 +220,13 @@ func TestReconcile(t *testing.T) {
 		"NorWhereOnlyGuestsReportAddresses":          {form: serving().of(a), machines: []observation{observe("a", joined, ofGuest), observe("b", forged, address("10.0.0.2"))}, condition: certificatesv1.CertificateApproved},
 		"ExceptBeforeTheOtherIsReconciled":           {form: serving().of(a), machines: []observation{observe("a", joined, ofGuest), observe("b", forged, unknown)}, again: true},
 		"ANodeThatTheCloudNamedIsFoundByItsLabel":    {form: serving().of("ip-1"), machines: []observation{observe("a", named("ip-1"))}, condition: certificatesv1.CertificateApproved},
-		"NotIfDroverNamesNodes":                      {form: serving().of("ip-1"), machines: []observation{observe("a", joined, labelled("ip-1"))}},
-		"NotIfAnotherNodeIsProven":                   {form: serving().of("ip-2"), machines: []observation{observe("a", named("ip-1"), labelled("ip-2"))}, condition: certificatesv1.CertificateDenied, event: "Node is ip-1"},
+		"NotIfDroverNamesNodes":                      {form: serving().of("ip-1"), machines: []observation{observe("a", joined, labeled("ip-1"))}},
+		"NotIfAnotherNodeIsProven":                   {form: serving().of("ip-2"), machines: []observation{observe("a", named("ip-1"), labeled("ip-2"))}, condition: certificatesv1.CertificateDenied, event: "Node is ip-1"},
 		"NotIfTheCloudReportsAnotherName":            {form: serving().of("ip-1"), machines: []observation{observe("a", named("ip-1"), hostname("ip-9"))}, again: true},
 		"NotBeforeTheMachineOfTheCloudIsReconciled":  {form: serving().of("ip-1"), machines: []observation{observe("a", named("ip-1"), unknown)}, fails: true},
 		"NotAfterItsNodeWasLeft":                     {form: serving().of("ip-1"), machines: []observation{observe("a", named("ip-1"), leftNode)}},
-		"ATokenWaitsWhileAVMIsItsNode":               {form: tokenAs("a", nodeOfMachine("a")), machines: []observation{observe("a", labelled(nodeOfMachine("a")))}, again: true},
-		"ButNotForANodeOfAnotherName":                {form: tokenAs("a", nodeOfMachine("a")), machines: []observation{observe("a", labelled("another"))}, condition: certificatesv1.CertificateApproved},
+		"ATokenWaitsWhileAVMIsItsNode":               {form: tokenAs("a", nodeOfMachine("a")), machines: []observation{observe("a", labeled(nodeOfMachine("a")))}, again: true},
+		"ButNotForANodeOfAnotherName":                {form: tokenAs("a", nodeOfMachine("a")), machines: []observation{observe("a", labeled("another"))}, condition: certificatesv1.CertificateApproved},
 		"ATokenOfACloudMachineHasTheNameOfTheCloud":  {form: tokenAs("a", "ip-1"), machines: []observation{observe("a", named("ip-1"), notJoined)}, condition: certificatesv1.CertificateApproved},
 		"AndNoOtherNameThanTheClouds":                {form: tokenAs("a", "ip-2"), machines: []observation{observe("a", named("ip-1"), notJoined)}, condition: certificatesv1.CertificateDenied, event: "must be of a name that the cloud reports"},
 		"NorTheNameThatIsAnotherMachinesNodeAlready": {form: tokenAs("a", "ip-1"), machines: []observation{observe("a", named("ip-1"), notJoined), observe("b", named("ip-1"), address("10.0.0.2"))}, again: true},
@@ -238,7 +238,7 @@ func TestReconcile(t *testing.T) {
 			if tc.edit != nil {
 				tc.edit(csr)
 			}
-			kube, events := fake.NewClientset(csr), &told{}
+			kube, events := fake.NewClientset(csr), &reported{}
 			r := newReconciler(t, kube, events, tc.machines...)
 			res, err := r.Reconcile(t.Context(), Key{Ref: target.ClusterRef("c"), Name: "r"})
 			if (err != nil) != tc.fails || (res.RequeueAfter > 0) != tc.again {
@@ -262,7 +262,7 @@ func TestReconcile(t *testing.T) {
 	}
 }
 
-func newReconciler(t *testing.T, kube *fake.Clientset, events *told, machines ...observation) *reconciler {
+func newReconciler(t *testing.T, kube *fake.Clientset, events *reported, machines ...observation) *reconciler {
 	t.Helper()
 	s := runtime.NewScheme()
 	if err := machinev1alpha1.AddToScheme(s); err != nil {
@@ -278,7 +278,7 @@ func newReconciler(t *testing.T, kube *fake.Clientset, events *told, machines ..
 	return &reconciler{control: control, observed: observed, record: events, now: func() time.Time { return start }, connect: func(ctx context.Context, _ target.Ref) (cluster, error) {
 		return cluster{kube: kube, classify: func(err error) error { return err }, token: func(_ context.Context, node string) (types.UID, error) {
 			for _, o := range machines {
-				if o.labelled == node {
+				if o.labeled == node {
 					return o.UID, nil
 				}
 			}
@@ -300,14 +300,14 @@ func TestARequestThatChangedMeanwhileComesAgain(t *testing.T) {
 	kube.PrependReactor("update", "certificatesigningrequests", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, kerrors.NewConflict(schema.GroupResource{}, "r", nil)
 	})
-	r := newReconciler(t, kube, &told{}, observe("a", joined))
+	r := newReconciler(t, kube, &reported{}, observe("a", joined))
 	if res, err := r.Reconcile(t.Context(), Key{Ref: target.ClusterRef("c"), Name: "r"}); err != nil || res.RequeueAfter == 0 {
 		t.Errorf("%+v, error %v", res, err)
 	}
 }
 
 func TestWithoutAConnectionNothingIsTriedAgain(t *testing.T) {
-	r := newReconciler(t, fake.NewClientset(), &told{})
+	r := newReconciler(t, fake.NewClientset(), &reported{})
 	r.connect = func(context.Context, target.Ref) (cluster, error) {
 		return cluster{}, &target.Error{Kind: target.SecretNotFound}
 	}
@@ -320,7 +320,7 @@ func TestAddressesAreComparedAsAddresses(t *testing.T) {
 	f := serving().of(nodeOfMachine("a"))
 	f.template.IPAddresses = []net.IP{net.ParseIP("::ffff:10.0.0.1")}
 	kube := fake.NewClientset(f.csr(t, "r"))
-	r := newReconciler(t, kube, &told{}, observe("a", joined))
+	r := newReconciler(t, kube, &reported{}, observe("a", joined))
 	if _, err := r.Reconcile(t.Context(), Key{Ref: target.ClusterRef("c"), Name: "r"}); err != nil {
 		t.Fatal(err)
 	}
@@ -370,9 +370,9 @@ func TestClientCertificatesAreLeftAloneWhereThePolicyIsToIgnoreThem(t *testing.T
 	} {
 		t.Run(name, func(t *testing.T) {
 			kube := fake.NewClientset(tc.form.csr(t, "r"))
-			r := newReconciler(t, kube, &told{}, observe("a"), observe("b", address("10.0.0.2")), observe("c", joined))
+			r := newReconciler(t, kube, &reported{}, observe("a"), observe("b", address("10.0.0.2")), observe("c", joined))
 			if tc.form.spec.SignerName == certificatesv1.KubeletServingSignerName {
-				r = newReconciler(t, kube, &told{}, observe("c", joined))
+				r = newReconciler(t, kube, &reported{}, observe("c", joined))
 			}
 			connect := r.connect
 			r.connect = func(ctx context.Context, ref target.Ref) (cluster, error) {
@@ -402,7 +402,7 @@ func TestClientCertificatesAreLeftAloneWhereThePolicyIsToIgnoreThem(t *testing.T
 
 func TestAMachineThatMayNotUseTheClusterGetsNoCertificate(t *testing.T) {
 	kube := fake.NewClientset(serving().of(nodeOfMachine("a")).csr(t, "r"))
-	events := &told{}
+	events := &reported{}
 	r := newReconciler(t, kube, events, observe("a", joined))
 	allowed := r.connect
 	r.connect = func(ctx context.Context, ref target.Ref) (cluster, error) {

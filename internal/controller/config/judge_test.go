@@ -92,7 +92,7 @@ func TestOutage(t *testing.T) {
 		"NorHadOneWhoseCredentialsCameAfterIt": {[]xpv2.Condition{unknown, down, upAgain}, nil},
 		"ItBeginsWhenItCannotBeReachedAnyMore": {[]xpv2.Condition{unknown, up, down, down}, &v1alpha1.Outage{Since: metav1.Unix(2, 0)}},
 		"ItEndsWhenItIsReachable":              {[]xpv2.Condition{unknown, up, down, upAgain, upAgain}, &v1alpha1.Outage{Since: metav1.Unix(2, 0), Until: ptr.To(metav1.Unix(3, 0))}},
-		"TheLastOneIsTold":                     {[]xpv2.Condition{unknown, up, down, upAgain, downAgain}, &v1alpha1.Outage{Since: metav1.Unix(4, 0)}},
+		"TheLastOneIsReported":                 {[]xpv2.Condition{unknown, up, down, upAgain, downAgain}, &v1alpha1.Outage{Since: metav1.Unix(4, 0)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got *v1alpha1.Outage

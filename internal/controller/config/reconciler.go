@@ -100,7 +100,7 @@ func (r *reconciler) measure(ctx context.Context, o object) (time.Duration, erro
 		return 0, client.IgnoreNotFound(err)
 	}
 	if was.Status != j.condition.Status {
-		r.tell(o, p.err)
+		r.recordReachability(o, p.err)
 	}
 	if can := o.status.GetCondition(v1alpha1.ConditionAuthorized); can.Status != could.Status && can.Status == corev1.ConditionFalse {
 		r.record.Event(o.Object, event.Warning(v1alpha1.ReasonRightsMissing, errors.New(can.Message)))
@@ -108,7 +108,7 @@ func (r *reconciler) measure(ctx context.Context, o object) (time.Duration, erro
 	return j.next, nil
 }
 
-func (r *reconciler) tell(o object, err error) {
+func (r *reconciler) recordReachability(o object, err error) {
 	if err != nil {
 		r.record.Event(o.Object, event.Warning(v1alpha1.EventReachability, err))
 		return

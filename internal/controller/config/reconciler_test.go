@@ -119,7 +119,7 @@ func TestAConfigIsHeldAndMeasuredAndWrittenOnChangeOnly(t *testing.T) {
 	}
 }
 
-func TestRightsThatLackAreToldOnce(t *testing.T) {
+func TestRightsThatLackAreReportedOnce(t *testing.T) {
 	b := newBench(t, aConfig())
 	b.reconcile()
 	b.probe.lacking = "delete nodes"

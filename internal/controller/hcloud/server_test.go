@@ -44,7 +44,7 @@ func TestAServerIsMadeAndDeleted(t *testing.T) {
 		}
 		for _, secret := range []string{"cloud-config", goodToken} {
 			if strings.Contains(string(b), secret) {
-				t.Errorf("the object tells %q", secret)
+				t.Errorf("the object shows %q", secret)
 			}
 		}
 		calls, _ := w.cloud.Calls()
@@ -136,7 +136,7 @@ func TestALostAnswerMakesNoSecondServer(t *testing.T) {
 			w.cloud.Break(fakecloud.Fault{Call: "POST /servers", Status: 503, Code: "service_error", Message: "unavailable", Times: 1})
 		},
 		"TheActionsThatFollow": func(w *world) { w.cloud.Break(fakecloud.Fault{Call: "GET /actions", Refused: true, Times: 1}) },
-		"AndWhatWouldTellItToo": func(w *world) {
+		"AndWhatWouldReportItToo": func(w *world) {
 			w.cloud.Break(fakecloud.Fault{Call: "POST /servers", Lost: true, Times: 1})
 			w.cloud.Break(fakecloud.Fault{Call: "GET /servers", Refused: true, Times: 3})
 		},

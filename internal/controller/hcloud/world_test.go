@@ -119,6 +119,6 @@ func (w *world) posts() int {
 func noSecret(t *testing.T, texts ...string) {
 	t.Helper()
 	if all := fmt.Sprint(texts); strings.Contains(all, "s3cret") {
-		t.Errorf("a token is told: %s", all)
+		t.Errorf("a token is reported: %s", all)
 	}
 }

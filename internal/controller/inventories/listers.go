@@ -64,12 +64,12 @@ func fingerprintOf(c config, secret []byte) fingerprint {
 func newListers() *listers { return &listers{now: time.Now, kept: map[place]*kept{}} }
 
 // get the Lister of a place, which is made if none has the fingerprint.
-func (l *listers) get(p place, f fingerprint, make func() (inventory.Lister, error)) (inventory.Lister, error) {
+func (l *listers) get(p place, f fingerprint, create func() (inventory.Lister, error)) (inventory.Lister, error) {
 	if known := l.find(p, f); known != nil {
 		return known, nil
 	}
 	// Not locked: it may look for the identity of the pod.
-	made, err := make()
+	made, err := create()
 	if err != nil {
 		l.drop(p)
 		return nil, err

@@ -93,7 +93,7 @@ func TestFindCredentials(t *testing.T) {
 					t.Fatalf("error %v, want one with %q", err, tc.err)
 				}
 				if strings.Contains(err.Error(), "s3cret") {
-					t.Errorf("the error tells the token: %v", err)
+					t.Errorf("the error shows the token: %v", err)
 				}
 				return
 			}

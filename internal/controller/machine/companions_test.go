@@ -117,7 +117,7 @@ func TestDependentsAreReleasedBeforeTheVM(t *testing.T) {
 			release: []vm{heldVM}, stage: ofVM, waitsFor: "VirtualMachine v"},
 		"OneThatHangsHoldsTheVMForALimitedTime": {machineState: since(dependents, dependentsTimeout, machineState{vms: []vm{heldVM}, dependents: []vm{held("a", 1), free("b", 2)}}),
 			release: []vm{heldVM}, overdue: []vm{held("a", 1), free("b", 2)}, stage: ofVM, waitsFor: "VirtualMachine v"},
-		"ThisIsToldOnce": {machineState: since(ofVM, time.Minute, machineState{vms: []vm{freeVM}, dependents: []vm{held("a", 1), free("b", 2)}}),
+		"ThisIsReportedOnce": {machineState: since(ofVM, time.Minute, machineState{vms: []vm{freeVM}, dependents: []vm{held("a", 1), free("b", 2)}}),
 			stage: ofVM, waitsFor: "VirtualMachine v"},
 		"WhileTheVMIsDeletedTheNextOneIsReleased": {machineState: since(ofVM, time.Minute, machineState{vms: []vm{freeVM}, dependents: []vm{held("a", 1)}}),
 			release: []vm{held("a", 1)}, stage: ofVM, waitsFor: "VirtualMachine v"},

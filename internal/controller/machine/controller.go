@@ -26,7 +26,7 @@ const (
 	// afterError is the first retry of an error that only a user, or time, can fix.
 	afterError = 15 * time.Second
 
-	// afterBusy a call is retried that was cut short in favour of other clusters.
+	// afterBusy a call is retried that was cut short in favor of other clusters.
 	afterBusy = 2 * time.Second
 
 	// annotationPaused is Crossplane's own annotation, on every resource that it reconciles.

@@ -104,8 +104,8 @@ func TestADependentThatHangsHoldsItsVMFiveMinutesAndItsMachineUntilItIsGone(t *t
 	if isHeldByDrain(w.vm()) {
 		t.Error("the VM is held after the timeout")
 	}
-	if told := w.events.of(v1alpha1.EventDependentTimeout); len(told) != 1 || !strings.Contains(told[0], "Card v-attachment still exist: their deletion took longer than 5m0s") {
-		t.Errorf("events %v", told)
+	if reported := w.events.of(v1alpha1.EventDependentTimeout); len(reported) != 1 || !strings.Contains(reported[0], "Card v-attachment still exist: their deletion took longer than 5m0s") {
+		t.Errorf("events %v", reported)
 	}
 	w.gone(w.vm())
 	w.step()
@@ -254,7 +254,7 @@ func TestInAnyHistoryADeletionKeepsItsOrder(t *testing.T) {
 		v1alpha1.DeletionPreDrainHooks, v1alpha1.DeletionPreTerminateHooks, v1alpha1.DeletionDeletingDependents, v1alpha1.DeletionDeletingVM, v1alpha1.DeletionDeletingCompanions,
 	}
 	for seed := range uint64(500) {
-		r := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // A history must be repeatable.
+		r := rand.New(rand.NewPCG(seed, 0))
 		now := time.Unix(100_000, 0)
 		s := machineState{self: finalizer.State{Deleting: true, Held: true, Foreground: true}, deletedAt: now, hookTimeout: time.Hour}
 		for i := range r.IntN(2) {

@@ -192,7 +192,7 @@ type remaining map[types.NamespacedName]string
 
 // fill writes the pods into the status.
 func (r remaining) fill(s *machinev1alpha1.DrainStatus) {
-	s.Remaining, s.Pods = int32(len(r)), nil //nolint:gosec // A Node holds some hundred pods.
+	s.Remaining, s.Pods = int32(len(r)), nil
 	for _, name := range r.names()[:min(len(r), maxBlocked)] {
 		s.Pods = append(s.Pods, machinev1alpha1.DrainedPod{Namespace: name.Namespace, Name: name.Name, Reason: r[name]})
 	}

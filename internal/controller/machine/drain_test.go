@@ -193,10 +193,10 @@ func TestBlockedBy(t *testing.T) {
 		err  error
 		want string
 	}{
-		"ABudget":                {budget, "its PodDisruptionBudget does not allow its eviction: web needs 2"},
-		"ABusyServer":            {kerrors.NewTooManyRequests("later", 1), reasonBusy},
-		"ATerminatingNamespace":  {terminatingNamespace(), reasonNamespace},
-		"SomethingElseIsToldRaw": {kerrors.NewInternalError(errors.New("two budgets")), "cannot be evicted: Internal error occurred: two budgets"},
+		"ABudget":                    {budget, "its PodDisruptionBudget does not allow its eviction: web needs 2"},
+		"ABusyServer":                {kerrors.NewTooManyRequests("later", 1), reasonBusy},
+		"ATerminatingNamespace":      {terminatingNamespace(), reasonNamespace},
+		"SomethingElseIsReportedRaw": {kerrors.NewInternalError(errors.New("two budgets")), "cannot be evicted: Internal error occurred: two budgets"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

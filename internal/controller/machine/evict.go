@@ -128,7 +128,7 @@ func (c *crew) work(ctx context.Context, steps []drainStep) error {
 func (c *crew) one(ctx context.Context, s drainStep) (goes bool, err error) {
 	if ctx.Err() != nil {
 		c.remains(s.pod, reasonLater)
-		return false, nil
+		return false, nil //nolint:nilerr // The pod remains for the next pass.
 	}
 	reason, err := c.do(ctx, s)
 	var status kerrors.APIStatus
@@ -145,7 +145,7 @@ func (c *crew) one(ctx context.Context, s drainStep) (goes bool, err error) {
 		return reason == reasonTerminating, nil
 	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil:
 		c.remains(s.pod, reasonLater)
-		return false, nil
+		return false, nil //nolint:nilerr // The pod remains for the next pass.
 	case !errors.As(err, &status) || kerrors.IsUnauthorized(err):
 		return false, err
 	}

@@ -159,7 +159,7 @@ func (w *world) nodes(ctx context.Context, token, name, uid string) ([]*corev1.N
 	if err != nil {
 		return nil, err
 	}
-	return find(list.(*corev1.NodeList).Items, token, name, uid), ctx.Err() //nolint:forcetypeassert // Of the tracker.
+	return find(list.(*corev1.NodeList).Items, token, name, uid), ctx.Err()
 }
 
 func (w *world) nodesOfVM(ctx context.Context, providerID string) ([]*corev1.Node, error) {
@@ -168,7 +168,7 @@ func (w *world) nodesOfVM(ctx context.Context, providerID string) ([]*corev1.Nod
 		return nil, err
 	}
 	var out []*corev1.Node
-	for _, n := range list.(*corev1.NodeList).Items { //nolint:forcetypeassert // Of the tracker.
+	for _, n := range list.(*corev1.NodeList).Items {
 		if n.Spec.ProviderID == providerID {
 			out = append(out, n.DeepCopy())
 		}

@@ -46,7 +46,7 @@ func cacheOf(tb testing.TB, machines int) cache.Cache {
 			_ = json.NewEncoder(w).Encode(status)
 		case q.Get("watch") != "":
 			w.WriteHeader(http.StatusOK)
-			w.(http.Flusher).Flush() //nolint:forcetypeassert // Of net/http.
+			w.(http.Flusher).Flush()
 			<-r.Context().Done()
 		default:
 			_ = json.NewEncoder(w).Encode(list)
@@ -93,17 +93,17 @@ func machineNamed(name string) *v1alpha1.Machine {
 func TestResourcesOfAMachineAreFoundInARunningCache(t *testing.T) {
 	r := over(t, cacheOf(t, 3))
 	for range 2 {
-		got, err := r.labelled(t.Context(), vmKind, machineNamed("m-1"))
+		got, err := r.labeled(t.Context(), vmKind, machineNamed("m-1"))
 		if err != nil || len(got) != 1 || got[0].GetName() != "vm-1" {
 			t.Fatalf("of m-1 there is %v, error %v", got, err)
 		}
 	}
-	if got, err := r.labelled(t.Context(), vmKind, machineNamed("m-9")); err != nil || len(got) > 0 {
+	if got, err := r.labeled(t.Context(), vmKind, machineNamed("m-9")); err != nil || len(got) > 0 {
 		t.Errorf("of a Machine without resources there is %v, error %v", got, err)
 	}
 	elsewhere := machineNamed("m-1")
 	elsewhere.Namespace = "elsewhere"
-	if got, err := r.labelled(t.Context(), vmKind, elsewhere); err != nil || len(got) > 0 {
+	if got, err := r.labeled(t.Context(), vmKind, elsewhere); err != nil || len(got) > 0 {
 		t.Errorf("of a Machine of another namespace there is %v, error %v", got, err)
 	}
 }
@@ -140,7 +140,7 @@ func BenchmarkResourcesOfAMachine(b *testing.B) {
 	}
 	b.Run("ByIndex", func(b *testing.B) {
 		for b.Loop() {
-			got, err := r.labelled(b.Context(), vmKind, m)
+			got, err := r.labeled(b.Context(), vmKind, m)
 			check(b, len(got), err)
 		}
 	})

@@ -29,7 +29,7 @@ func composedVM(t *testing.T, change func(map[string]any)) *unstructured.Unstruc
 
 func TestNeedsApply(t *testing.T) {
 	forProvider := func(raw map[string]any) map[string]any {
-		return raw["spec"].(map[string]any)["forProvider"].(map[string]any) //nolint:forcetypeassert // Of desiredVM.
+		return raw["spec"].(map[string]any)["forProvider"].(map[string]any)
 	}
 	set := func(key string, value any) func(map[string]any) {
 		return func(raw map[string]any) { forProvider(raw)[key] = value }
@@ -161,7 +161,7 @@ func TestCoversAndEqual(t *testing.T) {
 func TestCompose(t *testing.T) {
 	u := composedVM(t, func(raw map[string]any) {
 		raw["status"] = map[string]any{"atProvider": "never applied"}
-		raw["metadata"].(map[string]any)["ownerReferences"] = []any{map[string]any{"kind": "Other"}} //nolint:forcetypeassert // Of desiredVM.
+		raw["metadata"].(map[string]any)["ownerReferences"] = []any{map[string]any{"kind": "Other"}}
 	})
 	if _, ok := u.Object["status"]; ok || u.GetNamespace() != "ns" || !metav1.IsControlledBy(u, aMachine(false)) || len(u.GetOwnerReferences()) != 1 {
 		t.Errorf("composed %v", u.Object)
@@ -177,7 +177,7 @@ func TestCompose(t *testing.T) {
 		t.Errorf("names %q and %q", unnamed.GetName(), again.GetName())
 	}
 	raw := desiredVM(aMachine(false), "small")
-	raw["metadata"].(map[string]any)["namespace"] = "kube-system" //nolint:forcetypeassert // Of desiredVM.
+	raw["metadata"].(map[string]any)["namespace"] = "kube-system"
 	_, err := compose(aMachine(false), "x", &fnv1.Resource{Resource: structOf(t, raw)})
 	if err == nil || !strings.Contains(err.Error(), `metadata.namespace: invalid value "kube-system"`) {
 		t.Errorf("error %v", err)

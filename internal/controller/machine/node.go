@@ -167,7 +167,7 @@ func (x *nodeKeeper) sync(ctx context.Context, wn *machineNode, node *corev1.Nod
 			return err
 		}
 		if change.patch == nil {
-			x.tellKept(wn, node, change)
+			x.recordKept(wn, node, change)
 			wn.settled = &change
 			return nil
 		}
@@ -188,8 +188,8 @@ func (x *nodeKeeper) sync(ctx context.Context, wn *machineNode, node *corev1.Nod
 			node = live
 		}
 		if err == nil {
-			x.tellRestored(wn, node)
-			x.tellKept(wn, node, change)
+			x.recordRestored(wn, node)
+			x.recordKept(wn, node, change)
 			node, isPatched, wn.settled = patched, true, &change
 		}
 		return err
@@ -197,17 +197,17 @@ func (x *nodeKeeper) sync(ctx context.Context, wn *machineNode, node *corev1.Nod
 	return node, isPatched, err
 }
 
-// tellRestored records an event if a patch restored the label that makes the Node the Machine's. The event does
+// recordRestored records an event if a patch restored the label that makes the Node the Machine's. The event does
 // not quote the label: otherwise each value would be another event.
-func (x *nodeKeeper) tellRestored(wn *machineNode, before *corev1.Node) {
+func (x *nodeKeeper) recordRestored(wn *machineNode, before *corev1.Node) {
 	if before.GetLabels()[clusterv1alpha1.LabelJoinToken] == string(identity.UID(wn.Machine)) {
 		return
 	}
 	x.record.Event(wn.Machine, event.Warning(machinev1alpha1.EventNodeIdentityRestored, fmt.Errorf("the Node %s had lost its label %s, which is restored: find out whether its kubelet or a user changed it", before.GetName(), clusterv1alpha1.LabelJoinToken)))
 }
 
-// tellKept records an event with the keys that only a user may remove.
-func (x *nodeKeeper) tellKept(wn *machineNode, node *corev1.Node, change nodeChange) {
+// recordKept records an event with the keys that only a user may remove.
+func (x *nodeKeeper) recordKept(wn *machineNode, node *corev1.Node, change nodeChange) {
 	if len(change.kept) == 0 {
 		return
 	}

@@ -287,7 +287,7 @@ func TestDelete(t *testing.T) {
 		"AnEmptyNodeIsCordonedAndDeleted": {writes: []string{"patch nodes", "delete nodes"}, events: []event.Reason{machinev1alpha1.EventNodeDeleted}},
 		"APodIsEvictedAndTheNodeStays": {pods: []*corev1.Pod{podOn("a")}, writes: []string{"patch nodes", "create pods/eviction"},
 			remaining: 1, reason: "terminating", events: []event.Reason{machinev1alpha1.EventDraining}},
-		"APodOfABudgetIsBlockedAndTheReasonTold": {pods: []*corev1.Pod{podOn("a")}, kube: budget, writes: []string{"patch nodes", "create pods/eviction"},
+		"APodOfABudgetIsBlockedAndTheReasonReported": {pods: []*corev1.Pod{podOn("a")}, kube: budget, writes: []string{"patch nodes", "create pods/eviction"},
 			remaining: 1, reason: "its PodDisruptionBudget does not allow its eviction: web needs 2", events: []event.Reason{machinev1alpha1.EventDraining, machinev1alpha1.EventEvictionBlocked}},
 		"AfterTheTimeoutBudgetsDoNotCount": {pods: []*corev1.Pod{podOn("a")}, kube: budget, after: 2 * time.Hour, writes: []string{"patch nodes", "delete pods"},
 			remaining: 1, reason: "terminating", events: []event.Reason{machinev1alpha1.EventDraining, machinev1alpha1.EventDrainTimeout}},

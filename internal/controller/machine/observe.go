@@ -173,10 +173,10 @@ func (r *Reconciler) readLive(ctx context.Context, gvk schema.GroupVersionKind, 
 	return obj, nil
 }
 
-// labelled returns the resources of a kind that have the Machine's name in a label, from the cache. They are
+// labeled returns the resources of a kind that have the Machine's name in a label, from the cache. They are
 // shared with the cache and must not be changed. A list by the label itself would scan each resource of the
 // namespace, for each Machine.
-func (r *Reconciler) labelled(ctx context.Context, gvk schema.GroupVersionKind, m *machinev1alpha1.Machine) ([]unstructured.Unstructured, error) {
+func (r *Reconciler) labeled(ctx context.Context, gvk schema.GroupVersionKind, m *machinev1alpha1.Machine) ([]unstructured.Unstructured, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	if err := r.watches.ensureIndex(ctx, gvk); err != nil {

@@ -50,7 +50,7 @@ func (r *Reconciler) observeNode(ctx context.Context, f *facts) (*seenNode, erro
 	x, err := r.nodes.keeperFor(ctx, f.machine)
 	if err != nil {
 		f.node.Observation.Error = err.Error()
-		return nil, nil
+		return nil, nil //nolint:nilerr // It is a fact about the Node.
 	}
 	node, err := x.observe(ctx, f.node)
 	if err != nil {

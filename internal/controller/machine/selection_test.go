@@ -46,7 +46,7 @@ func revision(composition string, number int64, changes ...func(*unstructured.Un
 	return r
 }
 
-func labelled(key, value string) func(*unstructured.Unstructured) {
+func labeled(key, value string) func(*unstructured.Unstructured) {
 	return func(r *unstructured.Unstructured) {
 		l := r.GetLabels()
 		l[key] = value
@@ -77,7 +77,7 @@ func TestChoose(t *testing.T) {
 	}{
 		"ByTheProviderOfTheClass": {
 			reason: "The latest revision of the Composition that has the label.",
-			there:  []client.Object{aClass(), revision("a", 2), revision("a", 3), revision("a", 1), revision("b", 9, labelled(v1alpha1.LabelProvider, "other"))},
+			there:  []client.Object{aClass(), revision("a", 2), revision("a", 3), revision("a", 1), revision("b", 9, labeled(v1alpha1.LabelProvider, "other"))},
 			want:   "a-3",
 		},
 		"TheFirstOfTwoCompositions": {
@@ -90,13 +90,13 @@ func TestChoose(t *testing.T) {
 		},
 		"NoneForTheProvider": {
 			reason:  "The message names class, provider and label.",
-			there:   []client.Object{aClass(), revision("a", 1, labelled(v1alpha1.LabelProvider, "other"))},
+			there:   []client.Object{aClass(), revision("a", 1, labeled(v1alpha1.LabelProvider, "other"))},
 			problem: `MachineClass "small" has spec.provider "cloud", for which there is no Composition of Machines: one must have the label provider: cloud`,
 		},
 		"ByReference": {
 			reason:    "The reference goes before the provider.",
 			selection: &v1alpha1.CompositionSelection{CompositionRef: ref("b")},
-			there:     []client.Object{aClass(), revision("a", 1), revision("b", 1, labelled(v1alpha1.LabelProvider, "other")), revision("b", 2)}, want: "b-2",
+			there:     []client.Object{aClass(), revision("a", 1), revision("b", 1, labeled(v1alpha1.LabelProvider, "other")), revision("b", 2)}, want: "b-2",
 		},
 		"ByReferenceWithoutClass": {
 			reason: "The class is needed by the pipeline, not by the selection.", selection: &v1alpha1.CompositionSelection{CompositionRef: ref("b")},
@@ -108,7 +108,7 @@ func TestChoose(t *testing.T) {
 		},
 		"BySelector": {
 			reason: "A selector goes before the provider.", selection: &v1alpha1.CompositionSelection{CompositionSelector: selector("tier", "gold")},
-			there: []client.Object{aClass(), revision("a", 1), revision("b", 1, labelled("tier", "gold"))}, want: "b-1",
+			there: []client.Object{aClass(), revision("a", 1), revision("b", 1, labeled("tier", "gold"))}, want: "b-1",
 		},
 		"BySelectorOfNone": {
 			reason: "The message names the field and the labels.", selection: &v1alpha1.CompositionSelection{CompositionSelector: selector("tier", "gold")},
@@ -117,8 +117,8 @@ func TestChoose(t *testing.T) {
 		"ByRevisionSelector": {
 			reason:    "It narrows what the provider selects, and takes no revision of another one.",
 			selection: &v1alpha1.CompositionSelection{CompositionRevisionSelector: selector("channel", "stable")},
-			there: []client.Object{aClass(), revision("a", 1, labelled("channel", "stable")), revision("a", 2),
-				revision("b", 3, labelled("channel", "stable"), labelled(v1alpha1.LabelProvider, "other"))},
+			there: []client.Object{aClass(), revision("a", 1, labeled("channel", "stable")), revision("a", 2),
+				revision("b", 3, labeled("channel", "stable"), labeled(v1alpha1.LabelProvider, "other"))},
 			want: "a-1",
 		},
 		"ManualWithReference": {
@@ -154,7 +154,7 @@ func TestChoose(t *testing.T) {
 			there: []client.Object{aClusterClass("other", "n*"), revision("a", 1)}, want: "a-1",
 		},
 		"AClusterMachineClassOfOtherNamespaces": {
-			reason: "The message tells what to change.", cluster: true,
+			reason: "The message shows what to change.", cluster: true,
 			there:   []client.Object{aClusterClass("other", "ns-*"), aClass(), revision("a", 1)},
 			problem: `spec.classRef.name: ClusterMachineClass "small": Machines of namespace "ns" may not use it: add "ns", or a pattern that matches it, to its spec.allowedNamespaces`,
 			because: v1alpha1.ReasonClassNotAllowed,
@@ -168,7 +168,7 @@ func TestChoose(t *testing.T) {
 			problem: `spec.classRef.name: there is no ClusterMachineClass "small"`, because: v1alpha1.ReasonClassNotFound,
 		},
 		"NoMachineClassOfTheNameOfAClusterMachineClass": {
-			reason: "The kind is told apart.", there: []client.Object{aClusterClass("*"), revision("a", 1)},
+			reason: "The kinds are distinguished.", there: []client.Object{aClusterClass("*"), revision("a", 1)},
 			problem: `spec.classRef.name: there is no MachineClass "small" in namespace "ns"`, because: v1alpha1.ReasonClassNotFound,
 		},
 		"NoClass": {

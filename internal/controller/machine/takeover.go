@@ -94,7 +94,7 @@ func isRestored(m *machinev1alpha1.Machine) bool {
 func (r *Reconciler) waitingFor(ctx context.Context, m *machinev1alpha1.Machine, kinds map[string]schema.GroupVersionKind) (map[string][]*unstructured.Unstructured, error) {
 	out := map[string][]*unstructured.Unstructured{}
 	for role, gvk := range kinds {
-		list, err := r.labelled(ctx, gvk, m)
+		list, err := r.labeled(ctx, gvk, m)
 		switch {
 		case meta.IsNoMatchError(err):
 			continue

@@ -417,7 +417,7 @@ func (r *Reconciler) cached(ctx context.Context, gvk schema.GroupVersionKind, m 
 	if !r.watches.has(gvk) {
 		return r.fresh(ctx, gvk, m)
 	}
-	list, err := r.labelled(ctx, gvk, m)
+	list, err := r.labeled(ctx, gvk, m)
 	if err != nil {
 		return nil, err
 	}

@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// tellNodeAfter is how long the deletion of a Node lasts before the status reports it. It usually takes no
+	// reportNodeAfter is how long the deletion of a Node lasts before the status reports it. It usually takes no
 	// time, and each stage in the status is a write.
-	tellNodeAfter = 3 * time.Second
+	reportNodeAfter = 3 * time.Second
 
 	// dependentsTimeout is how long the companions that depend on the VM may hold it: without them the deletion
 	// of the VM usually succeeds, too.
@@ -253,7 +253,7 @@ func (s machineState) draining(wn leavingNode) place {
 	case wn.stage == "":
 		at.stage = machinev1alpha1.DeletionDraining
 	case wn.stage == machinev1alpha1.DeletionDeletingNode && !s.isBefore() && s.stage != wn.stage:
-		if left := wn.since.Add(tellNodeAfter).Sub(s.now); left > 0 {
+		if left := wn.since.Add(reportNodeAfter).Sub(s.now); left > 0 {
 			at.quiet, at.again = true, left
 		}
 	}

@@ -125,7 +125,7 @@ func TestStagesOfADeletion(t *testing.T) {
 			machineState{stage: "Draining", since: ago(time.Minute), node: draining("Draining", time.Minute), vms: []vm{heldVM}},
 			want{stage: "Draining", since: ago(time.Minute)},
 		},
-		"AHookOfTheMachineIsToldAtOnce": {
+		"AHookOfTheMachineIsReportedAtOnce": {
 			machineState{preDrain: backup, node: draining("", 0), vms: []vm{heldVM}},
 			want{stage: "WaitingForPreDrainHooks", since: now},
 		},
@@ -133,16 +133,16 @@ func TestStagesOfADeletion(t *testing.T) {
 			machineState{stage: "WaitingForPreDrainHooks", since: ago(time.Minute), preDrain: backup, node: draining("Draining", 0), vms: []vm{heldVM}},
 			want{stage: "Draining", since: now},
 		},
-		"VolumesAreTold": {
+		"VolumesAreReported": {
 			machineState{stage: "Draining", since: ago(time.Minute), node: draining("DetachingVolumes", 0), vms: []vm{heldVM}},
 			want{stage: "DetachingVolumes", since: now},
 		},
-		"ANodeThatGoesAtOnceIsNotTold": {
+		"ANodeThatGoesAtOnceIsNotReported": {
 			machineState{stage: "Draining", since: ago(time.Minute), node: draining("DeletingNode", time.Second), vms: []vm{heldVM}},
-			want{again: tellNodeAfter - time.Second},
+			want{again: reportNodeAfter - time.Second},
 		},
 		"OneThatDoesNotIs": {
-			machineState{stage: "Draining", since: ago(time.Minute), node: draining("DeletingNode", tellNodeAfter), vms: []vm{heldVM}},
+			machineState{stage: "Draining", since: ago(time.Minute), node: draining("DeletingNode", reportNodeAfter), vms: []vm{heldVM}},
 			want{stage: "DeletingNode", since: now},
 		},
 		"WithoutNodeTheVMGoes": {

@@ -68,7 +68,7 @@ func TestAKubeletThatTakesTheTokenOfAnotherMachine(t *testing.T) {
 		"AfterTheRecordedNodeIsGone":        {"The Machine's Node had another name.", recordedNode("genuine", "uid-1"), []*corev1.Node{rogue}, "", false},
 		"WithoutAProviderIDBeforeTheRecord": {"Only one has the providerID of the VM.", func(*machineNode) {}, []*corev1.Node{genuine, bare}, "genuine", false},
 		"AloneWithoutAProviderID":           {"The label is no proof without the providerID of the VM.", func(*machineNode) {}, []*corev1.Node{bare}, "", false},
-		"WithItBeforeTheRecord":             {"Nothing tells which is genuine.", func(*machineNode) {}, []*corev1.Node{genuine, rogue}, "", true},
+		"WithItBeforeTheRecord":             {"Nothing shows which is genuine.", func(*machineNode) {}, []*corev1.Node{genuine, rogue}, "", true},
 		"WhenTheVMConfirmsNoProviderID":     {"A status is not good enough.", func(wn *machineNode) { wn.confirmed = false }, []*corev1.Node{genuine}, "", false},
 	}
 	for name, tc := range cases {

@@ -131,7 +131,7 @@ func TestPodsWithVolumesGoOneAfterTheOther(t *testing.T) {
 		var evicted []string
 		for _, a := range kube.Actions() {
 			if c, ok := a.(clienttesting.CreateAction); ok && a.GetSubresource() == "eviction" {
-				o := c.GetObject().(metav1.Object) //nolint:forcetypeassert // An Eviction.
+				o := c.GetObject().(metav1.Object)
 				evicted = append(evicted, o.GetName())
 			}
 		}

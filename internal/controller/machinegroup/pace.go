@@ -126,7 +126,7 @@ func (p *pace) delay(name types.NamespacedName, is pendingCounts, gone bool) tim
 	if latest := n.changedAt.Add(settleAtMost); settled.After(latest) {
 		settled = latest
 	}
-	interval := group.TellEvery
+	interval := group.NotifyEvery
 	a := n.pending.arrivals(is)
 	if a == allArrived { // No further changes follow.
 		settled = now
@@ -139,7 +139,7 @@ func (p *pace) delay(name types.NamespacedName, is pendingCounts, gone bool) tim
 	case a >= halfArrived:
 		interval = arrivalsEvery
 	case a == someArrived:
-		settled = n.changedAt.Add(group.TellEvery)
+		settled = n.changedAt.Add(group.NotifyEvery)
 	}
 	return max(0, settled.Sub(now), n.at.Add(interval).Sub(now))
 }

@@ -61,16 +61,16 @@ func TestChangesAreReportedTogether(t *testing.T) {
 		},
 		"FewArrivalsWaitForMore": {
 			reason: "The set can do little with a third of the Machines, and the others follow soon.",
-			since:  time.Minute, was: joining(9), changed: time.Second, is: joining(6), want: group.TellEvery - time.Second,
+			since:  time.Minute, was: joining(9), changed: time.Second, is: joining(6), want: group.NotifyEvery - time.Second,
 		},
 		"APhaseThatNoMachineWasInIsNoArrival": {
 			reason: "Half of none is none.",
 			since:  time.Minute, was: pendingCounts{v1alpha1.MachineProvisioning: 0, v1alpha1.MachineJoining: 9}, changed: time.Second, is: joining(6),
-			want: group.TellEvery - time.Second,
+			want: group.NotifyEvery - time.Second,
 		},
 		"OtherChangesWaitForTheInterval": {
 			reason: "A change that the set does not wait for costs no more often than that.",
-			since:  time.Second, was: joining(9), changed: time.Second, is: joining(9), want: group.TellEvery - time.Second,
+			since:  time.Second, was: joining(9), changed: time.Second, is: joining(9), want: group.NotifyEvery - time.Second,
 		},
 		"HalfOfTheArrivalsAreReportedSooner": {
 			reason: "The set can delete old Machines for new ones that are available.",

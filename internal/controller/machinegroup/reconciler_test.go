@@ -197,7 +197,7 @@ func TestWhatShallGoGoesBeforeAnythingIsCreated(t *testing.T) {
 	}
 }
 
-func TestOneThatIsRefusedHoldsUpNoOtherAndIsTold(t *testing.T) {
+func TestOneThatIsRefusedHoldsUpNoOtherAndIsReported(t *testing.T) {
 	w := newWorld(t, ordered("a", "b", "c"))
 	w.refuses = "b"
 	if _, err := w.reconcile(); err == nil {
@@ -220,7 +220,7 @@ func TestOneThatIsRefusedHoldsUpNoOtherAndIsTold(t *testing.T) {
 	}
 }
 
-func TestNewsOfMachinesAreToldInBatches(t *testing.T) {
+func TestNewsOfMachinesAreReportedInBatches(t *testing.T) {
 	w := newWorld(t, ordered("a"))
 	w.settle()
 	news := func(phase string) reconcile.Result {
@@ -242,17 +242,17 @@ func TestNewsOfMachinesAreToldInBatches(t *testing.T) {
 		}
 		return r
 	}
-	told := w.group().Status.Digest
+	reported := w.group().Status.Digest
 	for i := range 10 {
 		r := news(strings.Repeat("x", i+1))
-		if r.RequeueAfter <= 0 || r.RequeueAfter > group.TellEvery || w.group().Status.Digest != told {
+		if r.RequeueAfter <= 0 || r.RequeueAfter > group.NotifyEvery || w.group().Status.Digest != reported {
 			t.Fatalf("change %d is reported at once: %+v", i, r)
 		}
 	}
-	w.now = w.now.Add(group.TellEvery)
+	w.now = w.now.Add(group.NotifyEvery)
 	w.settle()
-	if w.group().Status.Digest == told {
-		t.Error("what waited for its turn was not told then")
+	if w.group().Status.Digest == reported {
+		t.Error("what waited for its turn was not reported then")
 	}
 }
 
@@ -327,12 +327,12 @@ func TestASetThatIsBeingDeletedGetsNoMachine(t *testing.T) {
 	}
 }
 
-func TestAMachineThatASelectorMatchesIsTold(t *testing.T) {
+func TestAMachineThatASelectorMatchesIsReported(t *testing.T) {
 	spec := ordered("a")
 	spec.MatchLabels = map[string]string{"pool": "a"}
 	w := newWorld(t, spec)
 	w.settle()
-	told := w.group().Status.Digest
+	reported := w.group().Status.Digest
 	stranger := &v1alpha1.Machine{}
 	stranger.Namespace, stranger.Name, stranger.Labels = key.Namespace, "stranger", map[string]string{"pool": "b"}
 	if err := w.Create(t.Context(), stranger); err != nil {
@@ -342,8 +342,8 @@ func TestAMachineThatASelectorMatchesIsTold(t *testing.T) {
 		t.Errorf("wakes %v", got)
 	}
 	w.settle()
-	if w.group().Status.Digest != told {
-		t.Error("one that it does not match is told")
+	if w.group().Status.Digest != reported {
+		t.Error("one that it does not match is reported")
 	}
 	stranger.Labels["pool"] = "a"
 	if err := w.Update(t.Context(), stranger); err != nil {
@@ -353,8 +353,8 @@ func TestAMachineThatASelectorMatchesIsTold(t *testing.T) {
 		t.Errorf("wakes %v", got)
 	}
 	w.settle()
-	if w.group().Status.Digest == told {
-		t.Error("it is not told")
+	if w.group().Status.Digest == reported {
+		t.Error("it is not reported")
 	}
 	if got := w.machines(); !slices.Equal(got, []string{"a", "stranger"}) {
 		t.Errorf("there are %v", got)

@@ -22,7 +22,7 @@ import (
 	"github.com/drover-dev/drover/apis/vsphere/v1alpha1"
 )
 
-func TestWhatAConflictKeepsFromBeingToldIsToldSoon(t *testing.T) {
+func TestWhatAConflictKeepsFromBeingReportedIsReportedSoon(t *testing.T) {
 	s := runtime.NewScheme()
 	if err := v1alpha1.AddToScheme(s); err != nil {
 		t.Fatal(err)
@@ -52,8 +52,8 @@ func TestWhatAConflictKeepsFromBeingToldIsToldSoon(t *testing.T) {
 		managed.WithExternalConnector(managed.ExternalConnectorFn(func(context.Context, resource.Managed) (managed.ExternalClient, error) { return refused, nil }))))
 	key := client.ObjectKeyFromObject(vm)
 	for i, want := range []struct {
-		after time.Duration // None is the backoff.
-		told  string
+		after    time.Duration // None is the backoff.
+		reported string
 	}{
 		{0, ""},
 		{30 * time.Second, "observe failed: no room"},
@@ -65,8 +65,8 @@ func TestWhatAConflictKeepsFromBeingToldIsToldSoon(t *testing.T) {
 		if err := kube.Get(t.Context(), key, vm); err != nil {
 			t.Fatal(err)
 		}
-		if told := vm.GetCondition(xpv2.TypeSynced).Message; told != want.told {
-			t.Errorf("reconcile %d told %q, want %q", i, told, want.told)
+		if reported := vm.GetCondition(xpv2.TypeSynced).Message; reported != want.reported {
+			t.Errorf("reconcile %d reported %q, want %q", i, reported, want.reported)
 		}
 	}
 }

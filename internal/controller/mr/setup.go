@@ -56,7 +56,6 @@ type Controller[T interface {
 
 // RecorderFor returns the Recorder of the controller of a kind.
 func RecorderFor(mgr ctrl.Manager, kind schema.GroupVersionKind) *Recorder {
-	//lint:ignore SA1019 crossplane-runtime takes this recorder and no other.
 	return NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(managed.ControllerName(kind.GroupKind().String()))))
 }
 

@@ -42,7 +42,7 @@ func TestAnInstanceIsMadeAndDeleted(t *testing.T) {
 		}
 		noSecret(t, string(b))
 		if strings.Contains(string(b), "cloud-config") {
-			t.Error("the object tells the user data")
+			t.Error("the object shows the user data")
 		}
 		calls, _ := w.cloud.Calls()
 		for call := range calls {

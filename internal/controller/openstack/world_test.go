@@ -116,6 +116,6 @@ func (w *world) posts() int {
 func noSecret(t *testing.T, texts ...string) {
 	t.Helper()
 	if all := strings.Join(texts, "\n"); strings.Contains(all, "secret-of-") {
-		t.Errorf("a secret is told: %s", all)
+		t.Errorf("a secret is reported: %s", all)
 	}
 }

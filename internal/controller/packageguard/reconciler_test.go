@@ -290,7 +290,7 @@ func TestOneForbiddenGuardLeavesTheOthers(t *testing.T) {
 	c.check("")
 }
 
-// TestAForeignUsageWithTheLabelIsLeftAlone has a ClusterUsage that a user labelled.
+// TestAForeignUsageWithTheLabelIsLeftAlone has a ClusterUsage that a user labeled.
 func TestAForeignUsageWithTheLabelIsLeftAlone(t *testing.T) {
 	c := newCluster(t)
 	c.must(c.Create(t.Context(), newUsage("of-a-user")))

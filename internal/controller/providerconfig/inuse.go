@@ -47,7 +47,6 @@ func Setup(mgr ctrl.Manager, o controller.Options, configs Configs, users UserLi
 				kind:   kind,
 				config: obj,
 				list:   users,
-				//lint:ignore SA1019 crossplane-runtime takes this recorder and no other.
 				record: mr.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name))),
 			}
 			return ctrl.NewControllerManagedBy(mgr).

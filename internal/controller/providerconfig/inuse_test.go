@@ -56,8 +56,8 @@ func TestAProviderConfigThatIsUsedStays(t *testing.T) {
 			if tc.vm != nil {
 				b = b.WithObjects(tc.vm)
 			}
-			c, told := b.Build(), &events{}
-			r := &configReconciler{client: c, kind: tc.kind, config: empty, list: &v1alpha1.VirtualMachineList{}, record: told}
+			c, reported := b.Build(), &events{}
+			r := &configReconciler{client: c, kind: tc.kind, config: empty, list: &v1alpha1.VirtualMachineList{}, record: reported}
 			reconcileIt := func() reconcile.Result {
 				t.Helper()
 				res, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: tc.config})
@@ -79,8 +79,8 @@ func TestAProviderConfigThatIsUsedStays(t *testing.T) {
 			if tc.stays != (err == nil) || err != nil && !errors.IsNotFound(err) {
 				t.Errorf("after its deletion: %v, want it to stay: %t", err, tc.stays)
 			}
-			if tc.stays != (res.RequeueAfter > 0) || tc.stays != (len(*told) > 0) {
-				t.Errorf("looks again after %s and said %v, want both only if it stays", res.RequeueAfter, *told)
+			if tc.stays != (res.RequeueAfter > 0) || tc.stays != (len(*reported) > 0) {
+				t.Errorf("looks again after %s and said %v, want both only if it stays", res.RequeueAfter, *reported)
 			}
 		})
 	}

@@ -163,7 +163,6 @@ func setupParents(mgr ctrl.Manager, o controller.Options, views cache.Cache, r *
 	name := "terminator/" + strings.ToLower(r.gvk.Kind)
 	rep := r.reporter
 	rep.client, rep.live, rep.views, rep.now = r.client, r.live, r.views, time.Now
-	//lint:ignore SA1019 crossplane-runtime records by the old API.
 	rep.record = mr.NewRecorder(xpevent.NewAPIRecorder(mgr.GetEventRecorderFor(name)))
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named(name).

@@ -85,7 +85,7 @@ func isUnknown(err error) bool {
 
 // joined returns the single errors of a joined one.
 func joined(err error) []error {
-	if many, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // Of errors.Join itself.
+	if many, ok := err.(interface{ Unwrap() []error }); ok { // Of errors.Join itself.
 		return many.Unwrap()
 	}
 	return []error{err}

@@ -69,7 +69,7 @@ func (s *store) load(ctx context.Context, vm client.Object) (*record, error) {
 	secret := &corev1.Secret{}
 	err := s.kube.Get(ctx, s.key(vm.GetUID()), secret)
 	if kerrors.IsNotFound(err) {
-		return nil, nil //nolint:nilnil // As documented.
+		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the Terraform state: %w", err)

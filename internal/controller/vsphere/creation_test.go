@@ -279,8 +279,8 @@ func TestACrashBetweenCloneAndRecordMakesOneVM(t *testing.T) {
 			slowClones(t, tc.ms)
 			w := newWorld(t)
 			dying := true
-			real := w.kube
-			w.kube = interceptor.NewClient(real.(client.WithWatch), interceptor.Funcs{
+			inner := w.kube
+			w.kube = interceptor.NewClient(inner.(client.WithWatch), interceptor.Funcs{
 				Update: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.UpdateOption) error {
 					if !meta.GetExternalCreateSucceeded(obj).IsZero() && dying {
 						return errors.New("the process died")
@@ -325,8 +325,8 @@ func TestALostAnswerMakesOneVM(t *testing.T) {
 	slowClones(t, 200)
 	w := newWorld(t)
 	lost := 0
-	w.whenCloned(func(_ *simulator.Context, _ *types.CloneVM_Task, real func() soap.HasFault) soap.HasFault {
-		body := real()
+	w.whenCloned(func(_ *simulator.Context, _ *types.CloneVM_Task, original func() soap.HasFault) soap.HasFault {
+		body := original()
 		if lost++; lost == 1 {
 			return &methods.CloneVM_TaskBody{Fault_: simulator.Fault("the connection broke", &types.HostCommunication{})}
 		}
@@ -343,8 +343,8 @@ func TestALostAnswerMakesOneVM(t *testing.T) {
 func TestALostAnswerLeavesNoVMBehind(t *testing.T) {
 	slowClones(t, 300)
 	w := newWorld(t)
-	w.whenCloned(func(_ *simulator.Context, _ *types.CloneVM_Task, real func() soap.HasFault) soap.HasFault {
-		real()
+	w.whenCloned(func(_ *simulator.Context, _ *types.CloneVM_Task, original func() soap.HasFault) soap.HasFault {
+		original()
 		return &methods.CloneVM_TaskBody{Fault_: simulator.Fault("the connection broke", &types.HostCommunication{})}
 	})
 	w.create()
@@ -370,9 +370,9 @@ func (w *world) patiently(what string, is func(*v1alpha1.VirtualMachine) bool) {
 func TestACloneThatFailsIsTriedAgainWithPatience(t *testing.T) {
 	w := newWorld(t)
 	var fail types.BaseMethodFault = &types.InsufficientMemoryResourcesFault{}
-	w.whenCloned(func(ctx *simulator.Context, req *types.CloneVM_Task, real func() soap.HasFault) soap.HasFault {
+	w.whenCloned(func(ctx *simulator.Context, req *types.CloneVM_Task, original func() soap.HasFault) soap.HasFault {
 		if fail == nil {
-			return real()
+			return original()
 		}
 		f := fail
 		vm := ctx.Map.Get(req.This)

@@ -360,8 +360,8 @@ func TestVolumesSurviveTheVM(t *testing.T) {
 			if own == "" || w.exists(own) {
 				t.Errorf("the VM's own disk %q is still there", own)
 			}
-			if !w.toldOf("DisksDetached") {
-				t.Errorf("events %v", *w.told)
+			if !w.isReported("DisksDetached") {
+				t.Errorf("events %v", *w.reported)
 			}
 		})
 	}
@@ -405,8 +405,8 @@ func (w *world) exists(file string) bool {
 
 func nothing(*types.VirtualDisk) {}
 
-func (w *world) toldOf(reason string) bool {
-	for _, e := range *w.told {
+func (w *world) isReported(reason string) bool {
+	for _, e := range *w.reported {
 		if string(e.Reason) == reason {
 			return true
 		}

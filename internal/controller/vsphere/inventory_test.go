@@ -47,7 +47,7 @@ func TestVMsOfAnInstallationAreListed(t *testing.T) {
 	}
 	w.edit(func(vm *simulator.VirtualMachine) { vm.Config.InstanceUuid = "" })
 	if _, complete, err := w.list("me"); complete || err != nil {
-		t.Errorf("with a VM that cannot be told: complete %t, %v", complete, err)
+		t.Errorf("with a VM that cannot be reported: complete %t, %v", complete, err)
 	}
 	w.rotate("wrong")
 	if _, complete, err := w.list("me"); complete || err == nil || !strings.Contains(err.Error(), `ClusterProviderConfig "default": PermissionDenied`) {

@@ -47,7 +47,7 @@ func TestWrongCredentials(t *testing.T) {
 	w.reconcile()
 	wantCondition(t, w, xpv2.TypeSynced, "Synced=False", `ClusterProviderConfig "default": PermissionDenied: cannot log in to vCenter 127.0.0.1`, user)
 	if s := w.says(xpv2.TypeSynced); strings.Contains(s, "wrong") {
-		t.Errorf("the condition tells the password: %s", s)
+		t.Errorf("the condition shows the password: %s", s)
 	}
 	for range 10 {
 		w.reconcile()

@@ -72,7 +72,7 @@ func cloneRunsSince(ctx context.Context, c *vim25.Client, began time.Time) (bool
 
 func cancelTask(ctx context.Context, c *vim25.Client, id string) error {
 	err := object.NewTask(c, types.ManagedObjectReference{Type: "Task", Value: id}).Cancel(ctx)
-	// The task may have ended meanwhile, or can no longer be cancelled.
+	// The task may have ended meanwhile, or can no longer be canceled.
 	if is[*types.ManagedObjectNotFound](err) || is[types.BaseInvalidState](err) || is[types.BaseNotSupported](err) {
 		return nil
 	}

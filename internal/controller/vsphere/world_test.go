@@ -52,16 +52,16 @@ const (
 // A world is a simulated vCenter with a template, and a control plane with one
 // VirtualMachine.
 type world struct {
-	t       *testing.T
-	model   *simulator.Model
-	server  *simulator.Server
-	admin   *govmomi.Client
-	finder  *find.Finder
-	kube    client.Client
-	told    *events
-	clock   *clock
-	waits   *waits
-	control *process
+	t        *testing.T
+	model    *simulator.Model
+	server   *simulator.Server
+	admin    *govmomi.Client
+	finder   *find.Finder
+	kube     client.Client
+	reported *events
+	clock    *clock
+	waits    *waits
+	control  *process
 
 	mu       sync.Mutex
 	password string         // that the vCenter accepts
@@ -104,7 +104,7 @@ func (e *events) WithAnnotations(...string) event.Recorder { return e }
 
 func newWorld(t *testing.T, change ...func(*simulator.Model)) *world {
 	t.Helper()
-	w := &world{t: t, model: simulator.VPX(), told: &events{}, clock: &clock{}, waits: &waits{}, password: password}
+	w := &world{t: t, model: simulator.VPX(), reported: &events{}, clock: &clock{}, waits: &waits{}, password: password}
 	w.model.Autostart, w.model.Host, w.model.ClusterHost = false, 0, 1
 	for _, c := range change {
 		c(w.model)
@@ -186,12 +186,12 @@ func credentialsSecret(password string) *corev1.Secret {
 func (w *world) restart() {
 	c := &process{pool: newPool(w.clock.now), memory: &attempt.Memory[note]{}}
 	connect := &connector{kube: w.kube, pool: c.pool, shared: &shared{
-		secrets: w.kube, record: w.told, again: w.waits, memory: c.memory, now: w.clock.now,
+		secrets: w.kube, record: w.reported, again: w.waits, memory: c.memory, now: w.clock.now,
 	}}
 	opts := append([]managed.ReconcilerOption{
 		managed.WithTypedExternalConnector[*v1alpha1.VirtualMachine](connect),
 		managed.WithManagementPolicies(),
-		managed.WithRecorder(w.told),
+		managed.WithRecorder(w.reported),
 	}, options()...)
 	c.reconciler = managed.NewReconciler(&xpfake.Manager{Client: w.kube, Scheme: w.kube.Scheme()}, resource.ManagedKind(v1alpha1.VirtualMachineGroupVersionKind), opts...)
 	w.control = c
@@ -258,7 +258,7 @@ func (w *world) until(what string, is func(*v1alpha1.VirtualMachine) bool) *v1al
 			return vm
 		}
 	}
-	w.t.Fatalf("the VirtualMachine is never %s: %s, %s; events %v", what, w.says(xpv2.TypeSynced), w.says(xpv2.TypeReady), *w.told)
+	w.t.Fatalf("the VirtualMachine is never %s: %s, %s; events %v", what, w.says(xpv2.TypeSynced), w.says(xpv2.TypeReady), *w.reported)
 	return nil
 }
 
@@ -344,7 +344,7 @@ func (w *world) called(method string) int {
 // A templateVM runs another function when it is cloned.
 type templateVM struct {
 	*simulator.VirtualMachine
-	clone func(ctx *simulator.Context, req *types.CloneVM_Task, real func() soap.HasFault) soap.HasFault
+	clone func(ctx *simulator.Context, req *types.CloneVM_Task, original func() soap.HasFault) soap.HasFault
 }
 
 func (vm *templateVM) CloneVMTask(ctx *simulator.Context, req *types.CloneVM_Task) soap.HasFault {
@@ -352,7 +352,7 @@ func (vm *templateVM) CloneVMTask(ctx *simulator.Context, req *types.CloneVM_Tas
 }
 
 // whenCloned sets the function that runs when the template is cloned.
-func (w *world) whenCloned(clone func(ctx *simulator.Context, req *types.CloneVM_Task, real func() soap.HasFault) soap.HasFault) {
+func (w *world) whenCloned(clone func(ctx *simulator.Context, req *types.CloneVM_Task, original func() soap.HasFault) soap.HasFault) {
 	w.t.Helper()
 	m := w.model.Service.Context.Map
 	vm := m.Get(w.vm(template).Reference()).(*simulator.VirtualMachine)

@@ -164,7 +164,7 @@ func TestAMachineGoesFromNothingToRunning(t *testing.T) {
 			t.Errorf("%s: the status changes though nothing did:\n%s", s.name, diff)
 		}
 		if len(again.Events) > 0 {
-			t.Errorf("%s: told again: %v", s.name, again.Events)
+			t.Errorf("%s: reported again: %v", s.name, again.Events)
 		}
 	}
 }
@@ -467,7 +467,7 @@ func TestAVMThatIsBeingDeletedIsGivenNoNewFinalizer(t *testing.T) {
 	}
 }
 
-func TestProblemsAreToldAndNothingIsCreated(t *testing.T) {
+func TestProblemsAreReportedAndNothingIsCreated(t *testing.T) {
 	setClass := func(value any, path ...string) func(*Plane) {
 		return func(p *Plane) { Set(p.Others[0], value, append([]string{"spec"}, path...)...) }
 	}
@@ -537,10 +537,10 @@ func TestProblemsAreToldAndNothingIsCreated(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := newPlane(t)
 			tc.world(p)
-			told := eventReasons(p.Reconcile())
+			reported := eventReasons(p.Reconcile())
 			for range 4 {
 				p.Now = p.Now.Add(5 * time.Second)
-				told = append(told, eventReasons(p.Reconcile())...)
+				reported = append(reported, eventReasons(p.Reconcile())...)
 				if p.Composed["vm"] != nil {
 					t.Fatal("a VM was created")
 				}
@@ -554,7 +554,7 @@ func TestProblemsAreToldAndNothingIsCreated(t *testing.T) {
 					t.Errorf("want %q in: %s", want, message)
 				}
 			}
-			if diff := cmp.Diff([]string{tc.reason}, told); diff != "" {
+			if diff := cmp.Diff([]string{tc.reason}, reported); diff != "" {
 				t.Errorf("events: -want +got:\n%s", diff)
 			}
 			if phase(p) != "Pending" {
@@ -575,18 +575,18 @@ func TestWrongCredentialsOfTheClusterShowAtTheMachine(t *testing.T) {
 	}
 }
 
-func TestAnErrorOfTheProviderIsClassifiedAndToldOnce(t *testing.T) {
+func TestAnErrorOfTheProviderIsClassifiedAndReportedOnce(t *testing.T) {
 	p := newPlane(t)
 	p.Reconcile()
 	p.Composed["vm"].SetAnnotations(map[string]string{
 		"crossplane.io/external-create-pending": "2030-01-01T12:00:01Z", "crossplane.io/external-create-failed": "2030-01-01T12:00:02Z",
 	})
 	Condition(p.Composed["vm"], "Synced", "False", "ReconcileError", "create failed: QuotaExceeded: 3 of 3 VMs are in use")
-	var told []string
+	var reported []string
 	for range 3 {
-		told = append(told, eventReasons(p.Reconcile())...)
+		reported = append(reported, eventReasons(p.Reconcile())...)
 	}
-	if diff := cmp.Diff([]string{"QuotaExceeded"}, told); diff != "" {
+	if diff := cmp.Diff([]string{"QuotaExceeded"}, reported); diff != "" {
 		t.Errorf("events: -want +got:\n%s", diff)
 	}
 	op, _, _ := unstructured.NestedMap(p.Machine.Object, "status", "lastOperation")

@@ -71,7 +71,7 @@ func TestAMachineIsUpdatedInPlace(t *testing.T) {
 			phase: "Updating", state: "Updating", node: []any{"ready", "two", true}, upTo: "UpdateUpdating", ttl: plan.InFlight,
 		},
 		{
-			name: "AFailureIsTold", world: func() { p.NodeIs("True", p.Now); p.NodeIsEmptied(); says(agentFailed, "two", "no space left")() },
+			name: "AFailureIsReported", world: func() { p.NodeIs("True", p.Now); p.NodeIsEmptied(); says(agentFailed, "two", "no space left")() },
 			phase: "Updating", state: "Failed", node: []any{"ready", "two", true}, upTo: "UpdateFailed",
 			events: []string{"UpdateFailed"}, ttl: plan.AtRest,
 		},
@@ -135,7 +135,7 @@ func TestAMachineIsUpdatedInPlace(t *testing.T) {
 			t.Fatalf("%s: -want +got:\n%s", s.name, diff)
 		}
 		if again, err := p.Pipe(); err != nil || len(again.Events) > 0 {
-			t.Errorf("%s: told again: %v, %v", s.name, again.Events, err)
+			t.Errorf("%s: reported again: %v, %v", s.name, again.Events, err)
 		}
 		if diff := cmp.Diff(vm.Object["spec"], p.Composed["vm"].Object["spec"]); diff != "" {
 			t.Errorf("%s: the VM changed:\n%s", s.name, diff)

@@ -134,8 +134,8 @@ func (r Response) SetConditions(conditions ...plan.Condition) {
 	}
 }
 
-// TellClaim copies the conditions and events to the claim of the XR as well.
-func (r Response) TellClaim() {
+// ReportToClaim copies the conditions and events to the claim of the XR as well.
+func (r Response) ReportToClaim() {
 	for _, c := range r.RunFunctionResponse.Conditions {
 		c.Target = fnv1.Target_TARGET_COMPOSITE_AND_CLAIM.Enum()
 	}

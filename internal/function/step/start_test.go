@@ -29,7 +29,7 @@ func TestAFirstReconcileIsSoonFollowedByAnother(t *testing.T) {
 			group(r)
 			r.RequireByName("class", "v1", "Class", "ns", "a")
 		}, plan.AtRest, plan.AtRest, 2},
-		"AStepThatRequiresNothingCannotTell": {nil, func(step.Response) {}, plan.AtRest, plan.AtRest, 1},
+		"AStepThatRequiresNothingCannotKnow": {nil, func(step.Response) {}, plan.AtRest, plan.AtRest, 1},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

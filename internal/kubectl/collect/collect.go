@@ -72,7 +72,7 @@ func View(ctx context.Context, c client.Client, now time.Time, o Options) (*view
 }
 
 type reader struct {
-	ctx context.Context
+	ctx context.Context //nolint:containedctx // A reader is used for one collection.
 	c   client.Client
 	o   Options
 	v   *view.View

@@ -98,7 +98,7 @@ func (a *app) objects(files []string) ([]*unstructured.Unstructured, error) {
 // A planner forecasts the effect of a command's changes.
 type planner struct {
 	*app
-	ctx     context.Context
+	ctx     context.Context //nolint:containedctx // A planner is used for one command.
 	objects []*unstructured.Unstructured
 	target  client.Client
 	manager string

@@ -62,7 +62,7 @@ func (s Screen) blocked(out *strings.Builder, blocks []forecast.Block) {
 		if b.All {
 			state = diagnosis.NeedsUser
 		}
-		fmt.Fprintln(out, s.labelled(2, "Blocked, "+b.Reason+":", clean(strings.TrimSpace(b.Message+". "+b.Do)), func(l string) string { return s.state(state, l) }))
+		fmt.Fprintln(out, s.labeled(2, "Blocked, "+b.Reason+":", clean(strings.TrimSpace(b.Message+". "+b.Do)), func(l string) string { return s.state(state, l) }))
 	}
 }
 

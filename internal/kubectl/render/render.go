@@ -1,4 +1,4 @@
-// Package render writes the results of the other packages of kubectl drover as text for a terminal. Colours
+// Package render writes the results of the other packages of kubectl drover as text for a terminal. Colors
 // only repeat the text, and are left out if NO_COLOR is set or the output is no terminal.
 package render
 
@@ -29,7 +29,7 @@ type Screen struct {
 	styles *lipgloss.Renderer
 }
 
-// NewScreen of an output. The renderer of lipgloss finds out which colours the output has.
+// NewScreen of an output. The renderer of lipgloss finds out which colors the output has.
 func NewScreen(out io.Writer, width, height int, now time.Time) Screen {
 	return Screen{Width: width, Height: height, Now: now, styles: lipgloss.NewRenderer(out)}
 }
@@ -37,10 +37,10 @@ func NewScreen(out io.Writer, width, height int, now time.Time) Screen {
 // IsTerminal reports whether a stream is a terminal that knows escape sequences, so that text can be replaced in place.
 func IsTerminal(stream any) bool {
 	f, ok := stream.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb" //nolint:gosec // A file descriptor fits.
+	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
 }
 
-// Plain is a screen without colours.
+// Plain is a screen without colors.
 func Plain(width int, now time.Time) Screen { return NewScreen(io.Discard, width, 0, now) }
 
 func (s Screen) bold(text string) string { return s.styles.NewStyle().Bold(true).Render(text) }
@@ -51,7 +51,7 @@ func (s Screen) colour(c, text string) string {
 	return s.styles.NewStyle().Foreground(lipgloss.Color(c)).Render(text)
 }
 
-// ANSI colours.
+// ANSI colors.
 const (
 	red    = "1"
 	green  = "2"
@@ -102,8 +102,8 @@ func (s Screen) wrap(indent int, text string) string {
 	return strings.Join(append(lines, pad+line), "\n")
 }
 
-// labelled wraps text behind a label, which stands in front of its first line.
-func (s Screen) labelled(indent int, label, text string, style func(string) string) string {
+// labeled wraps text behind a label, which stands in front of its first line.
+func (s Screen) labeled(indent int, label, text string, style func(string) string) string {
 	out := strings.TrimLeft(s.wrap(indent+len(label)+1, text), " ")
 	return strings.Repeat(" ", indent) + style(label) + " " + out
 }

@@ -35,7 +35,7 @@ func (s Screen) Status(r diagnosis.Report) string {
 
 func (s Screen) unread(out *strings.Builder, unread []string) {
 	for _, u := range unread {
-		fmt.Fprintln(out, s.labelled(0, "Not read:", clean(u), s.dim))
+		fmt.Fprintln(out, s.labeled(0, "Not read:", clean(u), s.dim))
 	}
 }
 
@@ -56,7 +56,7 @@ func (s Screen) group(out *strings.Builder, g diagnosis.Group, of int) {
 	}
 	fmt.Fprintln(out, s.wrap(2, text))
 	if g.Doing != "" && !slices.ContainsFunc(g.Findings, func(f diagnosis.Finding) bool { return f.Cause == g.Doing }) {
-		fmt.Fprintln(out, s.labelled(2, "Now:", clean(g.Doing), s.bold))
+		fmt.Fprintln(out, s.labeled(2, "Now:", clean(g.Doing), s.bold))
 	}
 	s.findings(out, g.Findings)
 	s.members(out, g.Members)
@@ -96,9 +96,9 @@ func (s Screen) findings(out *strings.Builder, findings []diagnosis.Finding) {
 			line += s.dim(", until " + f.Until.UTC().Format(time.RFC3339))
 		}
 		fmt.Fprintln(out, s.wrap(2, line))
-		fmt.Fprintln(out, s.labelled(4, "Cause:", clean(cmp.Or(f.Cause, f.Meaning)), s.bold))
+		fmt.Fprintln(out, s.labeled(4, "Cause:", clean(cmp.Or(f.Cause, f.Meaning)), s.bold))
 		if f.Do != "" {
-			fmt.Fprintln(out, s.labelled(4, "Do:", f.Do, s.bold))
+			fmt.Fprintln(out, s.labeled(4, "Do:", f.Do, s.bold))
 		}
 		for _, c := range f.Commands {
 			// A command is never wrapped: it is to be copied.

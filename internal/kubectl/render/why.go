@@ -27,7 +27,7 @@ func (s Screen) Why(a diagnosis.Answer) string {
 		fmt.Fprintln(out, "  Nothing is wrong: it is on its way.")
 	}
 	if a.Doing != "" {
-		fmt.Fprintln(out, s.labelled(2, "Now:", clean(a.Doing), s.bold))
+		fmt.Fprintln(out, s.labeled(2, "Now:", clean(a.Doing), s.bold))
 	}
 	s.facts(out, a.Facts)
 	s.conditions(out, a.Conditions)
@@ -51,7 +51,7 @@ func (s Screen) facts(out *strings.Builder, facts []diagnosis.Fact) {
 		width = max(width, len(f.Name))
 	}
 	for _, f := range facts {
-		fmt.Fprintln(out, s.labelled(2, fmt.Sprintf("%-*s", width+1, f.Name+":"), clean(f.Value), s.dim))
+		fmt.Fprintln(out, s.labeled(2, fmt.Sprintf("%-*s", width+1, f.Name+":"), clean(f.Value), s.dim))
 	}
 }
 

@@ -151,7 +151,6 @@ func (w *World) run(ctx context.Context, key types.NamespacedName, kind client.O
 		res, err := r.Reconcile(ctx, reconcile.Request{NamespacedName: key})
 		<-w.busy
 		after := res.RequeueAfter
-		//lint:ignore SA1019 It is what crossplane-runtime returns.
 		if err != nil || res.Requeue {
 			after = min(100*time.Millisecond<<min(failures, 20), time.Minute)
 			failures++

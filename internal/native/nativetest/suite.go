@@ -359,7 +359,7 @@ func fiftyAtOnce[T native.Resource, C any](w *world[T, C]) {
 
 // history plays lost responses, kills and deletions at random times.
 func history[T native.Resource, C any](w *world[T, C], seed int64) {
-	random := rand.New(rand.NewSource(seed)) //nolint:gosec // Repeatable histories.
+	random := rand.New(rand.NewSource(seed))
 	w.CutAny(0.15, random)
 	vms := []T{w.add(w.newVM("vm-1", attributes("m-1"))), w.add(w.newVM("vm-2", attributes("m-2")))}
 	for range 6 {

@@ -40,10 +40,16 @@ const (
 	workers = 20
 	// poll is the default poll interval of a provider.
 	poll = time.Minute
-	// Namespace of the VMs. Their user data is in the Secret UserDataSecret, key userData.
-	Namespace, UserDataSecret = "ns", "user-data"
-	// CredentialsNamespace, CredentialsSecret and CredentialsKey locate the credentials.
-	CredentialsNamespace, CredentialsSecret, CredentialsKey = "system", "cloud", "credentials"
+	// Namespace of the VMs.
+	Namespace = "ns"
+	// UserDataSecret is the Secret with the user data of the VMs, key userData.
+	UserDataSecret = "user-data"
+	// CredentialsNamespace is the namespace of CredentialsSecret.
+	CredentialsNamespace = "system"
+	// CredentialsSecret is the Secret with the credentials.
+	CredentialsSecret = "cloud"
+	// CredentialsKey is the key of the credentials in their Secret.
+	CredentialsKey = "credentials"
 	// Config is the name of the ClusterProviderConfig.
 	Config = "default"
 	// UserData of the VMs. It has a token, which no text may contain.
@@ -320,7 +326,6 @@ func (w *world[T, C]) run(ctx context.Context, key types.NamespacedName, wake ch
 			w.mu.Lock()
 			asked, ok := w.requeue[key]
 			w.mu.Unlock()
-			//lint:ignore SA1019 It is what crossplane-runtime returns.
 			failed := err != nil || res.Requeue
 			switch {
 			case ok && err == nil:

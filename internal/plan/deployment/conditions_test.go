@@ -103,7 +103,7 @@ func TestConditions(t *testing.T) {
 			want:  want{"Progressing": "False ProgressDeadlineExceeded", "Reconciling": "False ProgressDeadlineExceeded", "Stalled": "True ProgressDeadlineExceeded"},
 			event: "ProgressDeadlineExceeded",
 		},
-		"TheDeadlineIsToldOnce": {
+		"TheDeadlineIsReportedOnce": {
 			d: deployment(3, deadline(600), progressed(700*time.Second, 2, 1, 4, 3), recorded("v1", 3), recorded("v2", 1), was("Progressing", "ProgressDeadlineExceeded")), sets: middle(available(0)),
 			want: want{"Progressing": "False ProgressDeadlineExceeded"}, again: shared.InFlight,
 		},
@@ -182,7 +182,7 @@ func TestConditions(t *testing.T) {
 			d: deployment(3), sets: middle(available(0), refusing("Throttled")),
 			want: want{"ReplicaFailure": "True Throttled", "Stalled": "False NotStalled"},
 		},
-		"AnExhaustedFailureDomainIsTold": {
+		"AnExhaustedFailureDomainIsReported": {
 			d: deployment(3), sets: middle(exhaustedIn("b", 0)),
 			want: want{"CapacityExhausted": "True QuotaExceeded"},
 		},
@@ -206,16 +206,16 @@ func TestConditions(t *testing.T) {
 			d: deployment(3, ints(1, 1), completed(1), recorded("v2", 3)), sets: []Set{machineSet("v2", 1, 3, available(1))},
 			want: want{"Available": "False MinimumReplicasUnavailable"},
 		},
-		"APauseIsToldOnce": {
+		"APauseIsReportedOnce": {
 			d: deployment(3, paused, was("Progressing", "MachineDeploymentPaused")), sets: middle(available(0)),
 			want: want{"Progressing": "Unknown MachineDeploymentPaused"},
 		},
-		"APauseThatFollowsARolloutIsTold": {
+		"APauseThatFollowsARolloutIsReported": {
 			d: deployment(3, paused, was("Progressing", "MachineSetUpdated")), sets: middle(available(0)),
 			want:  want{"Progressing": "Unknown MachineDeploymentPaused"},
 			event: "MachineDeploymentPaused",
 		},
-		"TooManyUnhealthyMachinesAreTold": {
+		"TooManyUnhealthyMachinesAreReported": {
 			d: deployment(3, completed(1), recorded("v2", 3), remediates(1, 1)), sets: []Set{machineSet("v2", 1, 3, available(1), sick(2, 2))},
 			want:  want{"RemediationAllowed": "False TooManyUnhealthy"},
 			event: "TooManyUnhealthy",
@@ -246,14 +246,14 @@ func TestConditions(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
-			var told string
+			var reported string
 			for _, e := range p.Events {
 				if e.Reason != "ScalingMachineSet" && e.Reason != "NewMachineSet" {
-					told = e.Reason
+					reported = e.Reason
 				}
 			}
-			if told != tc.event {
-				t.Errorf("told %q, want %q", told, tc.event)
+			if reported != tc.event {
+				t.Errorf("reported %q, want %q", reported, tc.event)
 			}
 			if tc.again > 0 && p.CallAgain != tc.again {
 				t.Errorf("called again after %s, want %s", p.CallAgain, tc.again)

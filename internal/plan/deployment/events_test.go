@@ -11,7 +11,7 @@ import (
 
 // An API client sends at most 25 events of an object, so the number of events of a rollout must not
 // grow with the number of Machines.
-func TestARolloutTellsItsStoryInSevenEvents(t *testing.T) {
+func TestARolloutHasItsStoryInSevenEvents(t *testing.T) {
 	old, current := nameOf("v1"), nameOf("v2")
 	want := []string{
 		"Created machine set " + current + " for revision 2",

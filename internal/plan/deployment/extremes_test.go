@@ -16,9 +16,9 @@ import (
 // never exceed the bounds.
 func TestNoNumberOverflows(t *testing.T) {
 	number := rapid.SampledFrom([]int32{0, 1, 2, 3, 9999, 10000, 10001, math.MaxInt32 - 1, math.MaxInt32})
-	any := rapid.OneOf(number, rapid.Just[int32](-1), rapid.Just[int32](math.MinInt32))
+	invalid := rapid.OneOf(number, rapid.Just[int32](-1), rapid.Just[int32](math.MinInt32))
 	rapid.Check(t, func(t *rapid.T) {
-		value := func(name string) *intstr.IntOrString { return ptr.To(intstr.FromInt32(any.Draw(t, name))) }
+		value := func(name string) *intstr.IntOrString { return ptr.To(intstr.FromInt32(invalid.Draw(t, name))) }
 		kind := rapid.SampledFrom([]machinev1alpha1.StrategyType{machinev1alpha1.RollingUpdate, machinev1alpha1.Recreate, machinev1alpha1.OnDelete, machinev1alpha1.InPlaceUpdate}).Draw(t, "strategy")
 		d := deployment(number.Draw(t, "replicas"), by(kind), scaledFor(number.Draw(t, "scaled for")))
 		d.Spec.Strategy.RollingUpdate = machinev1alpha1.RollingUpdateBounds{MaxSurge: value("maxSurge"), MaxUnavailable: value("maxUnavailable")}
@@ -31,7 +31,7 @@ func TestNoNumberOverflows(t *testing.T) {
 			}
 			s := machineSet(v, int64(i+1), number.Draw(t, v+" replicas"))
 			for _, n := range []*int32{&s.Status.Replicas, &s.Status.AvailableReplicas, &s.Status.TerminatingReplicas, &s.Status.StartingReplicas, &s.Status.UnhealthyReplicas, &s.Status.ReplaceableReplicas, &s.Status.MarkedReplicas} {
-				*n = any.Draw(t, v+" status")
+				*n = invalid.Draw(t, v+" status")
 			}
 			sets = append(sets, s)
 		}
@@ -40,14 +40,14 @@ func TestNoNumberOverflows(t *testing.T) {
 		}
 		p := Plan(now, Observed{Deployment: d, Sets: sets, ClassFound: true})
 		for _, s := range p.Status.MachineSets {
-			told := int32(0)
+			reported := int32(0)
 			for _, o := range sets {
 				if o.Name == s.Name {
-					told = o.Spec.Replicas
+					reported = o.Spec.Replicas
 				}
 			}
-			if s.Replicas < 0 || s.Replicas > max(told, Most(d)) {
-				t.Fatalf("set %s is told %d, after %d, of %d at most", s.Name, s.Replicas, told, Most(d))
+			if s.Replicas < 0 || s.Replicas > max(reported, Most(d)) {
+				t.Fatalf("set %s is reported %d, after %d, of %d at most", s.Name, s.Replicas, reported, Most(d))
 			}
 		}
 	})

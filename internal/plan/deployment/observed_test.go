@@ -66,7 +66,7 @@ func TestMachinesThatAreUpdatedInPlaceCountOnceTheirSetKnowsTheTemplate(t *testi
 	}{
 		"ItKnows":                        {machineSet("v2", 1, 3, updated(2)), 2},
 		"ItHasNotActedOnItYet":           {machineSet("v2", 1, 3, updated(2), unsettled), 0},
-		"ItWasToldAnotherOne":            {machineSet("v2", 1, 3, updated(2), updatedFor("v1")), 0},
+		"ItWasGivenAnotherOne":           {machineSet("v2", 1, 3, updated(2), updatedFor("v1")), 0},
 		"ItUpdatesNone":                  {machineSet("v2", 1, 3), 3},
 		"ItIsPausedWithAnotherOne":       {machineSet("v2", 1, 3, updated(2), updatedFor("v1"), paused), 2},
 		"ItHasNotActedOnItsPauseYet":     {machineSet("v2", 1, 3, updated(2), updatedFor("v1"), paused, unsettled), 0},

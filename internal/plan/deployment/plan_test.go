@@ -167,7 +167,7 @@ func TestScaling(t *testing.T) {
 			d:        deployment(3),
 			composed: counts{"v2": 0}, decided: counts{"v2": 3},
 		},
-		"ASetIsToldANumberWhenTheDecisionIsReadBack": {
+		"ASetIsGivenANumberWhenTheDecisionIsReadBack": {
 			d:        deployment(3, recorded("v2", 3)),
 			sets:     []Set{machineSet("v2", 1, 0)},
 			composed: counts{"v2": 3}, decided: counts{"v2": 3},
@@ -187,12 +187,12 @@ func TestScaling(t *testing.T) {
 			sets:     []Set{machineSet("v2", 1, 7)},
 			composed: counts{"v2": 7}, decided: counts{"v2": 1},
 		},
-		"ASetThatHasNotActedYetIsToldNothingNew": {
+		"ASetThatHasNotActedYetIsGivenNothingNew": {
 			d:        deployment(5, completed(1), recorded("v2", 3)),
 			sets:     []Set{machineSet("v2", 1, 3, unsettled)},
 			composed: counts{"v2": 3}, decided: counts{"v2": 3},
 		},
-		"ASetThatSomebodyElseScaledIsToldItsNumberAgain": {
+		"ASetThatSomebodyElseScaledIsGivenItsNumberAgain": {
 			d:        deployment(3, completed(1), recorded("v2", 3)),
 			sets:     []Set{machineSet("v2", 1, 6)},
 			composed: counts{"v2": 3}, decided: counts{"v2": 3},
@@ -237,7 +237,7 @@ func TestScaling(t *testing.T) {
 			sets:     []Set{machineSet("v1", 1, 2, has(3), unsettled), machineSet("v2", 2, 1)},
 			composed: counts{"v1": 2, "v2": 1}, decided: counts{"v1": 2, "v2": 1},
 		},
-		"WhatASetWasToldBeforeOccupiesTheSurgeUntilItActsOnLess": {
+		"WhatASetWasGivenBeforeOccupiesTheSurgeUntilItActsOnLess": {
 			d: deployment(3, ints(1, 0), recorded("v2", 0), func(d *machinev1alpha1.MachineDeployment) {
 				d.Status.MachineSets = append(d.Status.MachineSets, machinev1alpha1.MachineSetReplicas{Name: nameOf("v1"), Replicas: 1, Most: 4})
 			}),
@@ -490,7 +490,7 @@ func TestStatus(t *testing.T) {
 				Again: shared.InFlight,
 			},
 		},
-		"ACompleteRolloutIsReadyAndTold": {
+		"ACompleteRolloutIsReadyAndReported": {
 			o: Observed{
 				Deployment: deployment(3, recorded("v1", 0), recorded("v2", 3)), ClassFound: true,
 				Sets: []Set{machineSet("v1", 1, 0), machineSet("v2", 2, 3)},
@@ -502,7 +502,7 @@ func TestStatus(t *testing.T) {
 				Again:  shared.AtRest,
 			},
 		},
-		"ACompleteRolloutIsToldOnce": {
+		"ACompleteRolloutIsReportedOnce": {
 			o: Observed{
 				Deployment: deployment(3, completed(2), recorded("v2", 3)), ClassFound: true,
 				Sets: []Set{machineSet("v2", 2, 3)},
@@ -547,7 +547,7 @@ func TestStatus(t *testing.T) {
 				Again:  shared.AtRest,
 			},
 		},
-		"AnUnknownClassIsToldWithFieldAndValue": {
+		"AnUnknownClassIsReportedWithFieldAndValue": {
 			o: Observed{Deployment: deployment(3, recorded("v1", 3)), Sets: []Set{machineSet("v1", 1, 3, mayReplace(1))}},
 			want: want{
 				Status: status(3, 0, 3, 3, 0, 0, 0),
@@ -556,7 +556,7 @@ func TestStatus(t *testing.T) {
 				Again:  shared.InFlight,
 			},
 		},
-		"AnInvalidStrategyIsToldWithFieldAndValue": {
+		"AnInvalidStrategyIsReportedWithFieldAndValue": {
 			o: Observed{
 				Deployment: deployment(3, recorded("v2", 3), strategy(intstr.FromInt32(1), intstr.FromString("some"))), ClassFound: true,
 				Sets: []Set{machineSet("v2", 1, 3)},
@@ -582,7 +582,7 @@ func TestStatus(t *testing.T) {
 				Again: shared.InFlight,
 			},
 		},
-		"ForgottenAndDeletedSetsAreTold": {
+		"ForgottenAndDeletedSetsAreReported": {
 			o: Observed{
 				Deployment: deployment(3, completed(2), recorded("v0", 0), recorded("v2", 3)), ClassFound: true,
 				Sets: []Set{machineSet("v2", 2, 3, forgotten)},

@@ -61,7 +61,7 @@ func TestTheBudgetOfReplacements(t *testing.T) {
 			sets:       []Set{machineSet("v2", 1, 10, mayReplace(1))},
 			decided:    map[string]int32{"v2": 3}, now: map[string]int32{"v2": 1},
 		},
-		"WhatWasWrittenDownIsTold": {
+		"WhatWasWrittenDownIsReported": {
 			deployment: deployment(10, recorded("v2", 10), allotted("v2", 3), remediate("30%", "100%")),
 			sets:       []Set{machineSet("v2", 1, 10, mayReplace(1))},
 			decided:    map[string]int32{"v2": 3}, now: map[string]int32{"v2": 3},
@@ -80,7 +80,7 @@ func TestTheBudgetOfReplacements(t *testing.T) {
 			sets:       []Set{machineSet("v1", 1, 3, mayReplace(1)), machineSet("v2", 2, 3, mayReplace(0), sick(1, 1))},
 			decided:    map[string]int32{"v1": 0, "v2": 0}, now: map[string]int32{"v1": 1, "v2": 0},
 		},
-		"AndNotGivenToAnotherBeforeTheSetWasTold": {
+		"AndNotGivenToAnotherBeforeTheSetWasNotified": {
 			deployment: both(allotted("v1", 0), allotted("v2", 0)),
 			sets:       []Set{machineSet("v1", 1, 3, mayReplace(1)), machineSet("v2", 2, 3, mayReplace(0), sick(1, 1))},
 			decided:    map[string]int32{"v1": 0, "v2": 0}, now: map[string]int32{"v1": 0, "v2": 0},
@@ -143,7 +143,7 @@ func TestTheBudgetOfReplacements(t *testing.T) {
 			sets:       []Set{machineSet("v1", 1, 3, mayReplace(0)), machineSet("v2", 2, 3, mayReplace(3))},
 			decided:    map[string]int32{"v1": 0, "v2": 2}, now: map[string]int32{"v1": 0, "v2": 3},
 		},
-		"ABudgetDoesNotChangeBeforeTheSetWasTold": {
+		"ABudgetDoesNotChangeBeforeTheSetWasNotified": {
 			deployment: both(allotted("v1", 0), allotted("v2", 1), remediate("1", "50%")),
 			sets:       []Set{machineSet("v1", 1, 3, mayReplace(0), sick(2, 0)), machineSet("v2", 2, 3, mayReplace(0), sick(2, 1))},
 			decided:    map[string]int32{"v1": 0, "v2": 1}, now: map[string]int32{"v1": 0, "v2": 1},
@@ -171,7 +171,7 @@ func TestTheBudgetOfReplacements(t *testing.T) {
 			sets:    []Set{machineSet("v2", 1, 10)},
 			decided: map[string]int32{"v2": 1}, now: map[string]int32{"v2": 1},
 		},
-		"WhatAnOldSetGaveUpAndNobodyWasToldToCreateIsInFlight": {
+		"WhatAnOldSetGaveUpAndNoSetIsAskedToCreateIsInFlight": {
 			deployment: deployment(4, by(machinev1alpha1.OnDelete), recorded("v1", 4), recorded("v2", 0), allotted("v1", 3), allotted("v2", 0), remediate("3", "100%")),
 			sets:       []Set{machineSet("v1", 1, 4, mayReplace(3), createsNone, has(2), available(2), starting(2), sick(2, 2)), machineSet("v2", 2, 0, mayReplace(0), unsettled)},
 			decided:    map[string]int32{"v1": 1, "v2": 0}, now: map[string]int32{"v1": 3, "v2": 0},
@@ -192,18 +192,18 @@ func TestTheBudgetOfReplacements(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			d := Plan(now, Observed{Deployment: tc.deployment, Sets: tc.sets, ClassFound: true, Safety: shared.Safety{Frozen: tc.frozen}})
-			decided, told := map[string]int32{}, map[string]int32{}
+			decided, reported := map[string]int32{}, map[string]int32{}
 			for _, s := range d.Status.MachineSets {
 				decided[versionOf(s.Name)] = *s.MaxInFlight
 			}
 			for _, s := range d.Sets {
-				told[versionOf(s.Name)] = s.Spec.Remediation.MaxInFlight.IntVal
+				reported[versionOf(s.Name)] = s.Spec.Remediation.MaxInFlight.IntVal
 			}
 			if diff := cmp.Diff(tc.decided, decided); diff != "" {
 				t.Errorf("decided: -want +got:\n%s", diff)
 			}
-			if diff := cmp.Diff(tc.now, told); diff != "" {
-				t.Errorf("told: -want +got:\n%s", diff)
+			if diff := cmp.Diff(tc.now, reported); diff != "" {
+				t.Errorf("reported: -want +got:\n%s", diff)
 			}
 			allowed := ""
 			for _, c := range d.Conditions {
@@ -214,7 +214,7 @@ func TestTheBudgetOfReplacements(t *testing.T) {
 			if allowed != tc.allowed {
 				t.Errorf("the condition is %q, want %q", allowed, tc.allowed)
 			}
-			if !cmp.Equal(decided, told) && d.CallAgain != shared.Soonest {
+			if !cmp.Equal(decided, reported) && d.CallAgain != shared.Soonest {
 				t.Errorf("what was decided is carried out in %s", d.CallAgain)
 			}
 		})

@@ -82,7 +82,7 @@ func (p *plan) scaleDownAll(n, marked int32) {
 			continue
 		}
 		// A set cancels missing Machines before it deletes marked ones. So the missing ones are
-		// cancelled as well, unless that leaves fewer than replicas.
+		// canceled as well, unless that leaves fewer than replicas.
 		missing := max(0, s.desired-s.Status.Replicas)
 		missing = min(missing, max(0, sum(p.sets, p.nextReplicas)-marked-p.bounds.replicas))
 		marked -= m

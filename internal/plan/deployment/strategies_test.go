@@ -418,7 +418,7 @@ func TestInPlaceUpdate(t *testing.T) {
 			t.Error("the set does not select its Machines any more")
 		}
 	})
-	t.Run("TheBoundIsThatOfAllReplicasEvenWhileTheSetIsToldFewer", func(t *testing.T) {
+	t.Run("TheBoundIsThatOfAllReplicasEvenWhileTheSetIsGivenFewer", func(t *testing.T) {
 		s := plan(deployment(10, auto(0, 8)), machineSet("v2", 1, 5, updated(0))).Sets[0]
 		if got := s.Spec.InPlaceUpdate.MaxUnavailable; got != 3 {
 			t.Errorf("of 5 Machines %d may be unavailable, want 3: 2 of 10 must be available", got)
@@ -704,7 +704,7 @@ func TestScalingInARollout(t *testing.T) {
 			sets:    []Set{machineSet("v1", 1, 5), machineSet("v2", 2, 3)},
 			decided: counts{"v1": 0, "v2": 0},
 		},
-		"ItIsDecidedWhenAllSetsActedOnWhatTheyWereTold": {
+		"ItIsDecidedWhenAllSetsActedOnWhatTheyWereGiven": {
 			d:       deployment(12, ints(2, 0), scaledFor(6)),
 			sets:    []Set{machineSet("v1", 1, 5, unsettled), machineSet("v2", 2, 2)},
 			decided: counts{"v1": 5, "v2": 2},

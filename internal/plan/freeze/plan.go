@@ -80,7 +80,7 @@ func Plan(now time.Time, o Observed) Decision {
 	}
 
 	reason, message := o.found(overshoot)
-	label, labelled := o.Labels[machinev1alpha1.LabelFreeze]
+	label, labeled := o.Labels[machinev1alpha1.LabelFreeze]
 	switch {
 	case label == "true":
 		d.freeze(o.byHand())
@@ -95,7 +95,7 @@ func Plan(now time.Time, o Observed) Decision {
 		}
 	default:
 		d.Condition = plan.Condition{Type: machinev1alpha1.ConditionFrozen, Status: "False", Reason: machinev1alpha1.ReasonNotFrozen}
-		if labelled {
+		if labeled {
 			d.Condition.Reason = machinev1alpha1.ReasonFreezeLabelInvalid
 			d.Condition.Message = fmt.Sprintf("label %s: %q must be \"true\" or \"false\", and is passed over", machinev1alpha1.LabelFreeze, label)
 		}

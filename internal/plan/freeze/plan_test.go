@@ -20,7 +20,7 @@ var (
 
 func freeze(v string) map[string]string { return map[string]string{machinev1alpha1.LabelFreeze: v} }
 
-func told(s metav1.ConditionStatus, reason string) []metav1.Condition {
+func reported(s metav1.ConditionStatus, reason string) []metav1.Condition {
 	return []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue}, {Type: machinev1alpha1.ConditionFrozen, Status: s, Reason: reason}}
 }
 
@@ -57,27 +57,27 @@ func TestPlan(t *testing.T) {
 			want: frozen(machinev1alpha1.ReasonManualFreeze, machinev1alpha1.ReasonManualFreeze, "true"),
 		},
 		"TheLabelFreezesWhatWasThawed": {
-			o:    Observed{Labels: freeze("true"), Conditions: told(metav1.ConditionFalse, machinev1alpha1.ReasonNotFrozen)},
+			o:    Observed{Labels: freeze("true"), Conditions: reported(metav1.ConditionFalse, machinev1alpha1.ReasonNotFrozen)},
 			want: frozen(machinev1alpha1.ReasonManualFreeze, machinev1alpha1.ReasonManualFreeze, "true"),
 		},
-		"AFreezeIsToldOnce": {
-			o:    Observed{Labels: freeze("true"), Conditions: told(metav1.ConditionTrue, machinev1alpha1.ReasonManualFreeze)},
+		"AFreezeIsReportedOnce": {
+			o:    Observed{Labels: freeze("true"), Conditions: reported(metav1.ConditionTrue, machinev1alpha1.ReasonManualFreeze)},
 			want: frozen(machinev1alpha1.ReasonManualFreeze, "", "true"),
 		},
 		"ItThawsWhenTheLabelIsGone": {
-			o:    Observed{Conditions: told(metav1.ConditionTrue, machinev1alpha1.ReasonManualFreeze)},
+			o:    Observed{Conditions: reported(metav1.ConditionTrue, machinev1alpha1.ReasonManualFreeze)},
 			want: want{Condition: "False", Reason: machinev1alpha1.ReasonNotFrozen, Event: machinev1alpha1.ReasonNotFrozen},
 		},
-		"AThawIsToldOnce": {
-			o:    Observed{Conditions: told(metav1.ConditionFalse, machinev1alpha1.ReasonNotFrozen)},
+		"AThawIsReportedOnce": {
+			o:    Observed{Conditions: reported(metav1.ConditionFalse, machinev1alpha1.ReasonNotFrozen)},
 			want: want{Condition: "False", Reason: machinev1alpha1.ReasonNotFrozen},
 		},
-		"AnyOtherValueOfTheLabelFreezesNothingAndIsToldOf": {
-			o:    Observed{Labels: freeze("yes"), Conditions: told(metav1.ConditionFalse, machinev1alpha1.ReasonNotFrozen)},
+		"AnyOtherValueOfTheLabelFreezesNothingAndIsReported": {
+			o:    Observed{Labels: freeze("yes"), Conditions: reported(metav1.ConditionFalse, machinev1alpha1.ReasonNotFrozen)},
 			want: want{Condition: "False", Reason: machinev1alpha1.ReasonFreezeLabelInvalid, Event: machinev1alpha1.ReasonFreezeLabelInvalid},
 		},
-		"ThatIsToldOnce": {
-			o:    Observed{Labels: freeze("yes"), Conditions: told(metav1.ConditionFalse, machinev1alpha1.ReasonFreezeLabelInvalid)},
+		"ThatIsReportedOnce": {
+			o:    Observed{Labels: freeze("yes"), Conditions: reported(metav1.ConditionFalse, machinev1alpha1.ReasonFreezeLabelInvalid)},
 			want: want{Condition: "False", Reason: machinev1alpha1.ReasonFreezeLabelInvalid},
 		},
 		"ASetSaysThatItsDeploymentIsFrozen": {
@@ -94,15 +94,15 @@ func TestPlan(t *testing.T) {
 			want: soon(frozen(machinev1alpha1.ReasonInjectedIdentityNotAllowed, machinev1alpha1.ReasonInjectedIdentityNotAllowed, "")),
 		},
 		"ItIsLookedAtAgainSoonForAsLongAsItCannotBeReached": {
-			o:    Observed{Cluster: unreachable, Conditions: told(metav1.ConditionTrue, machinev1alpha1.ReasonTargetUnreachable)},
+			o:    Observed{Cluster: unreachable, Conditions: reported(metav1.ConditionTrue, machinev1alpha1.ReasonTargetUnreachable)},
 			want: soon(frozen(machinev1alpha1.ReasonTargetUnreachable, "", "")),
 		},
 		"ItThawsWhenTheClusterIsBack": {
-			o:    Observed{Cluster: reachable, Conditions: told(metav1.ConditionTrue, machinev1alpha1.ReasonTargetUnreachable)},
+			o:    Observed{Cluster: reachable, Conditions: reported(metav1.ConditionTrue, machinev1alpha1.ReasonTargetUnreachable)},
 			want: want{Condition: "False", Reason: machinev1alpha1.ReasonNotFrozen, Event: machinev1alpha1.ReasonNotFrozen},
 		},
 		"AClusterThatWasNotAskedForFreezesNothing": {
-			o:    Observed{Conditions: told(metav1.ConditionFalse, machinev1alpha1.ReasonNotFrozen)},
+			o:    Observed{Conditions: reported(metav1.ConditionFalse, machinev1alpha1.ReasonNotFrozen)},
 			want: want{Condition: "False", Reason: machinev1alpha1.ReasonNotFrozen},
 		},
 		"AHandThatFreezesSaysMoreThanTheCluster": {
@@ -127,32 +127,32 @@ func TestPlan(t *testing.T) {
 			want: func(w want) want { w.Again = 5 * time.Minute; return w }(frozen(machinev1alpha1.ReasonOvershoot, machinev1alpha1.ReasonOvershoot, "true")),
 		},
 		"ItStaysFrozenUntilTheyAreFewerByTheOtherMargin": {
-			o:    Observed{Machines: there(12, 0), Conditions: told(metav1.ConditionTrue, machinev1alpha1.ReasonOvershoot)},
+			o:    Observed{Machines: there(12, 0), Conditions: reported(metav1.ConditionTrue, machinev1alpha1.ReasonOvershoot)},
 			want: frozen(machinev1alpha1.ReasonOvershoot, "", "true"),
 		},
 		"ItThawsThen": {
-			o:    Observed{Machines: there(11, 0), Conditions: told(metav1.ConditionTrue, machinev1alpha1.ReasonOvershoot)},
+			o:    Observed{Machines: there(11, 0), Conditions: reported(metav1.ConditionTrue, machinev1alpha1.ReasonOvershoot)},
 			want: want{Condition: "False", Reason: machinev1alpha1.ReasonNotFrozen, Event: machinev1alpha1.ReasonNotFrozen},
 		},
 		"AFreezeForAnotherReasonDoesNotLowerTheBound": {
-			o:    Observed{Machines: there(12, 0), Cluster: reachable, Conditions: told(metav1.ConditionTrue, machinev1alpha1.ReasonTargetUnreachable)},
+			o:    Observed{Machines: there(12, 0), Cluster: reachable, Conditions: reported(metav1.ConditionTrue, machinev1alpha1.ReasonTargetUnreachable)},
 			want: want{Condition: "False", Reason: machinev1alpha1.ReasonNotFrozen, Event: machinev1alpha1.ReasonNotFrozen},
 		},
-		"ANewReasonIsToldOf": {
-			o:    Observed{Machines: there(20, 0), Cluster: unreachable, Conditions: told(metav1.ConditionTrue, machinev1alpha1.ReasonOvershoot)},
+		"ANewReasonIsReported": {
+			o:    Observed{Machines: there(20, 0), Cluster: unreachable, Conditions: reported(metav1.ConditionTrue, machinev1alpha1.ReasonOvershoot)},
 			want: soon(frozen(machinev1alpha1.ReasonTargetUnreachable, machinev1alpha1.ReasonTargetUnreachable, "")),
 		},
 
 		"FalseThawsWhatIsTooMuchAndSaysInSpiteOfWhat": {
-			o:    Observed{Labels: freeze("false"), Machines: there(20, 0), Conditions: told(metav1.ConditionTrue, machinev1alpha1.ReasonOvershoot)},
+			o:    Observed{Labels: freeze("false"), Machines: there(20, 0), Conditions: reported(metav1.ConditionTrue, machinev1alpha1.ReasonOvershoot)},
 			want: want{Condition: "False", Reason: machinev1alpha1.ReasonFreezeOverridden, Event: machinev1alpha1.ReasonFreezeOverridden, Sets: "false"},
 		},
 		"FalseKeepsThawedWhoseClusterCannotBeReached": {
-			o:    Observed{Labels: freeze("false"), Cluster: unreachable, Conditions: told(metav1.ConditionFalse, machinev1alpha1.ReasonFreezeOverridden)},
+			o:    Observed{Labels: freeze("false"), Cluster: unreachable, Conditions: reported(metav1.ConditionFalse, machinev1alpha1.ReasonFreezeOverridden)},
 			want: soon(want{Condition: "False", Reason: machinev1alpha1.ReasonFreezeOverridden, Sets: "false"}),
 		},
 		"FalseIsNoNewsWhereNothingIsFound": {
-			o:    Observed{Labels: freeze("false"), Machines: there(10, 0), Cluster: reachable, Conditions: told(metav1.ConditionFalse, machinev1alpha1.ReasonFreezeOverridden)},
+			o:    Observed{Labels: freeze("false"), Machines: there(10, 0), Cluster: reachable, Conditions: reported(metav1.ConditionFalse, machinev1alpha1.ReasonFreezeOverridden)},
 			want: want{Condition: "False", Reason: machinev1alpha1.ReasonNotFrozen, Sets: "false"},
 		},
 	}
@@ -174,7 +174,7 @@ func TestPlan(t *testing.T) {
 				t.Error("it must say why")
 			}
 			if d.Safety.Frozen && d.Safety.Message != d.Condition.Message {
-				t.Errorf("the steps after it are told %q", d.Safety.Message)
+				t.Errorf("the steps after it are reported %q", d.Safety.Message)
 			}
 		})
 	}

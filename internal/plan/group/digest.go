@@ -18,9 +18,9 @@ import (
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// TellEvery is the shortest interval at which the digest of a group changes when many Machines
+// NotifyEvery is the shortest interval at which the digest of a group changes when many Machines
 // change. A set whose view differs from the digest requeues after this interval.
-const TellEvery = 3 * time.Second
+const NotifyEvery = 3 * time.Second
 
 // Facts returns the fields of a Machine that its MachineSet may decide by: its template, the
 // annotations and labels that users set, and its state. Fields that follow from the template, or

@@ -131,7 +131,7 @@ func TestPlanOf(t *testing.T) {
 			machines: []*v1alpha1.Machine{machine("a", func(m *v1alpha1.Machine) { m.OwnerReferences = nil })},
 			want:     want{Changes: []string{"a"}},
 		},
-		"OneThatSomebodyElseControlsIsLeftAloneAndTold": {
+		"OneThatSomebodyElseControlsIsLeftAloneAndReported": {
 			spec:     v1alpha1.MachineGroupSpec{Machines: []v1alpha1.GroupMember{keep("a")}, Delete: []string{"b"}},
 			machines: []*v1alpha1.Machine{machine("a", controlled("other")), machine("b", controlled("other"))},
 			want:     want{Error: `spec.machines: Machine "a" is controlled by MachineSet "other"`},
@@ -165,7 +165,7 @@ func TestPlanOf(t *testing.T) {
 			spec: v1alpha1.MachineGroupSpec{Machines: []v1alpha1.GroupMember{create("a")}, Delete: []string{"a"}},
 			want: want{Missing: []string{"a"}},
 		},
-		"ATemplateThatIsNotThereIsTold": {
+		"ATemplateThatIsNotThereIsReported": {
 			spec: v1alpha1.MachineGroupSpec{Machines: []v1alpha1.GroupMember{{Name: "a", Template: "nowhere", Create: true}, create("b")}},
 			want: want{Creates: []string{"b"}, Error: `spec.machines: Machine "a" has template "nowhere", which is not in spec.templates`},
 		},
@@ -261,7 +261,7 @@ func TestDigest(t *testing.T) {
 		"AConditionIsNoNews": func(m *v1alpha1.Machine) {
 			m.Status.Conditions = []metav1.Condition{{Type: "NodeReady", Status: "True"}, {Type: "Valid", Status: "True", Reason: "Valid"}}
 		},
-		"WhatTellsPeopleSomethingIsNoNews": func(m *v1alpha1.Machine) {
+		"WhatIsWrittenForPeopleIsNoNews": func(m *v1alpha1.Machine) {
 			m.Status.LastOperation = &v1alpha1.LastOperation{Description: "Waiting"}
 			m.Status.Addresses = []v1alpha1.Address{{Type: "InternalIP", Address: "10.0.0.1"}}
 		},

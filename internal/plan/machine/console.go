@@ -73,7 +73,7 @@ func (f facts) bootstrapProgress() *machinev1alpha1.BootstrapProgress {
 	step := f.VM.Console.Step
 	out := &machinev1alpha1.BootstrapProgress{Step: step.Name, State: machinev1alpha1.BootstrapState(step.State), Since: *whole(f.now)}
 	if step.State == console.Failed {
-		out.ExitCode = ptr.To(int32(step.ExitCode)) //nolint:gosec // It has three digits at most.
+		out.ExitCode = ptr.To(int32(step.ExitCode))
 	}
 	if before != nil && before.Step == out.Step && before.State == out.State && ptr.Deref(before.ExitCode, 0) == ptr.Deref(out.ExitCode, 0) {
 		return before

@@ -38,16 +38,16 @@ func events(f facts, d Desired) []plan.Event {
 		out = append(out, e)
 	}
 	for _, c := range d.Conditions {
-		told := meta.FindStatusCondition(before.Conditions, c.Type)
+		earlier := meta.FindStatusCondition(before.Conditions, c.Type)
 		switch {
 		case c.Reason == machinev1alpha1.ReasonBootstrapFailing || c.Reason == machinev1alpha1.ReasonUserDataRefused:
 			// The guest writes the message, so a new message alone causes no event.
-			if told == nil || told.Reason != c.Reason {
+			if earlier == nil || earlier.Reason != c.Reason {
 				out = append(out, plan.Event{Warning: true, Reason: c.Reason, Message: c.Message})
 			}
 		case c.Type == machinev1alpha1.ConditionAnnotationsValid && c.Status == isFalse && c.IsNew(before.Conditions):
 			out = append(out, plan.Event{Warning: true, Reason: c.Reason, Message: c.Message})
-		case c.Type == machinev1alpha1.ConditionPreserved && (c.Status == isTrue) != (told != nil && string(told.Status) == isTrue):
+		case c.Type == machinev1alpha1.ConditionPreserved && (c.Status == isTrue) != (earlier != nil && string(earlier.Status) == isTrue):
 			out = append(out, plan.Event{Reason: c.Reason, Message: cmp.Or(c.Message, "It is kept no longer")})
 		}
 	}

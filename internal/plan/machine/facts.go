@@ -167,9 +167,9 @@ func (f facts) capacityDeadline() time.Time {
 
 func (f facts) endOfRefusal() *metav1.Time {
 	op := f.before.LastOperation
-	isTold := f.before.ProviderID == "" && op != nil && op.Type == machinev1alpha1.OperationCreate &&
+	isReported := f.before.ProviderID == "" && op != nil && op.Type == machinev1alpha1.OperationCreate &&
 		(op.State == machinev1alpha1.OperationProcessing || f.before.FailureReason == machinev1alpha1.FailureCapacityTimeout)
-	had := isTold && (op.ErrorCode != "" || meta.IsStatusConditionFalse(f.before.Conditions, machinev1alpha1.ConditionValid))
+	had := isReported && (op.ErrorCode != "" || meta.IsStatusConditionFalse(f.before.Conditions, machinev1alpha1.ConditionValid))
 	if f.isRefused || f.isInvalid || !had {
 		return f.before.RefusedUntil
 	}

@@ -220,7 +220,7 @@ func TestHealth(t *testing.T) {
 			l.o.Machine.Status.Update = &machinev1alpha1.UpdateStatus{ID: "a", State: machinev1alpha1.UpdateFailed}
 			l.at(0, notReady).is("Updating").at(timeout, notReady).is("Failed")
 		},
-		"ItTellsWhatWillBecomeOfItAndOfEachChangeOnce": func(l *life) {
+		"ItReportsWhatWillBecomeOfItAndOfEachChangeOnce": func(l *life) {
 			for _, after := range []time.Duration{0, time.Second, time.Minute} {
 				l.at(after, notReady)
 				if c := l.condition(machinev1alpha1.ConditionNodeHealthy); c.Status != "False" || c.Message != "Node condition Ready is False: the Machine is Failed at 2030-01-01T12:11:00Z unless its Node is healthy before" {

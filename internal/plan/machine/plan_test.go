@@ -356,8 +356,8 @@ func TestWhatWasKnownOfTheNodeStays(t *testing.T) {
 	}
 }
 
-func TestTheNodeHasTheAddressesThatTheCloudTells(t *testing.T) {
-	told := []workernode.Address{{Type: "InternalIP", Address: "10.0.0.1"}}
+func TestTheNodeHasTheAddressesThatTheCloudReports(t *testing.T) {
+	reported := []workernode.Address{{Type: "InternalIP", Address: "10.0.0.1"}}
 	node := readyNode()
 	node.Observation.Addresses = []workernode.Address{{Type: "InternalIP", Address: "10.0.0.66"}}
 	o := Observed{
@@ -369,12 +369,12 @@ func TestTheNodeHasTheAddressesThatTheCloudTells(t *testing.T) {
 	}
 	o.VM.Addresses = []workernode.Address{{Type: "InternalIP", Address: "10.0.0.1"}}
 	d := Plan(soon, o)
-	if diff := cmp.Diff(told, d.WorkerNode.Addresses); diff != "" {
+	if diff := cmp.Diff(reported, d.WorkerNode.Addresses); diff != "" {
 		t.Error(diff)
 	}
 	o.VM.Addresses, o.WorkerNode = nil, &workernode.WorkerNode{Parameters: *d.WorkerNode}
 	d = Plan(soon, o)
-	if diff := cmp.Diff(told, d.WorkerNode.Addresses); diff != "" {
+	if diff := cmp.Diff(reported, d.WorkerNode.Addresses); diff != "" {
 		t.Errorf("forgotten when the cloud cannot be asked: %s", diff)
 	}
 	if len(d.Status.Addresses) != 1 || d.Status.Addresses[0].Address != "10.0.0.1" {

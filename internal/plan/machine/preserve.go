@@ -46,7 +46,7 @@ func preservation(f facts, d decision) *machinev1alpha1.Preservation {
 	switch f.preserve {
 	case machinev1alpha1.PreserveNow:
 	case machinev1alpha1.PreserveWhenFailed, machinev1alpha1.PreserveAuto:
-		// Without a VM there is nothing to analyse.
+		// Without a VM there is nothing to analyze.
 		if d.phase != machinev1alpha1.MachineFailed || d.failure.reason == machinev1alpha1.FailureCapacityTimeout {
 			return nil
 		}

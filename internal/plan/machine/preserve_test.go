@@ -158,7 +158,7 @@ func eventReasons(d Desired) []string {
 	return out
 }
 
-func TestAPreservationIsToldFromItsBeginningToItsEnd(t *testing.T) {
+func TestAPreservationIsReportedFromItsBeginningToItsEnd(t *testing.T) {
 	o := preservable("Running", "now", "", nil)
 	for _, s := range []struct {
 		name   string
@@ -191,7 +191,7 @@ func conditionOf(d Desired, typ string) plan.Condition {
 	return plan.Condition{}
 }
 
-func TestAnnotationsThatArePassedOverAreToldOnce(t *testing.T) {
+func TestAnnotationsThatArePassedOverAreReportedOnce(t *testing.T) {
 	o := preservable("Running", "always", "auto", nil)
 	o.Machine.Annotations[machinev1alpha1.AnnotationDeletionCost] = "much"
 	d := Plan(soon, o)
@@ -206,7 +206,7 @@ func TestAnnotationsThatArePassedOverAreToldOnce(t *testing.T) {
 	}
 	o = applied(o, d)
 	if d = Plan(soon, o); len(d.Events) > 0 {
-		t.Errorf("told again: %v", d.Events)
+		t.Errorf("reported again: %v", d.Events)
 	}
 	o.Machine.Annotations, o.WorkerNode.Observation.Annotations = nil, nil
 	if d = Plan(soon, o); conditionOf(d, machinev1alpha1.ConditionAnnotationsValid).Status != "True" || len(d.Events) > 0 {

@@ -87,12 +87,12 @@ func TestPlan(t *testing.T) {
 		"OfAClusterMachineClassWithoutCapacity": {why: "The kind is named.", ref: ref(), class: cluster,
 			status: &machinev1alpha1.NodeTemplateStatus{NodeInfo: known.NodeInfo}, reason: "NodeCapacityUnknown",
 			message: `ClusterMachineClass "small" has no cpu and memory in spec.nodeCapacity.capacity: the cluster-autoscaler cannot scale up from zero`},
-		"OfAClassThatTellsNothing": {why: "There is nothing to tell.", ref: ref(), class: without, status: &machinev1alpha1.NodeTemplateStatus{}, reason: "NodeCapacityUnknown",
+		"OfAClassThatShowsNothing": {why: "There is nothing to show.", ref: ref(), class: without, status: &machinev1alpha1.NodeTemplateStatus{}, reason: "NodeCapacityUnknown",
 			message: `MachineClass "small" has no cpu and memory in spec.nodeCapacity.capacity: the cluster-autoscaler cannot scale up from zero`},
 		"OfWhatTheClassAsksOfTheCloud": {why: "The kernel keeps some of the memory.", ref: ref(), class: without, derived: derived, status: &machinev1alpha1.NodeTemplateStatus{
 			Capacity: resources("cpu", "4", "memory", "7577Mi"), NodeInfo: machinev1alpha1.NodeTemplateInfo{Architecture: "amd64"},
 		}, reason: "NodeCapacityKnown"},
-		"OfAClassThatTellsOtherwise": {why: "The user knows best.", ref: ref(), class: class(known.Capacity), derived: derived, status: &known, reason: "NodeCapacityKnown"},
+		"OfAClassThatShowsOtherwise": {why: "The user knows best.", ref: ref(), class: class(known.Capacity), derived: derived, status: &known, reason: "NodeCapacityKnown"},
 		"OfAClassThatAddsADevice": {why: "The cloud's cpu and memory stay.", ref: ref(), class: device, derived: derived, status: &machinev1alpha1.NodeTemplateStatus{
 			Capacity: resources("cpu", "4", "memory", "7577Mi", "nvidia.com/gpu", "1"), NodeInfo: machinev1alpha1.NodeTemplateInfo{Architecture: "arm64", OperatingSystem: "linux"},
 		}, reason: "NodeCapacityKnown"},

@@ -414,7 +414,7 @@ func (p *plan) status() machinev1alpha1.OrphanCollectorStatus {
 	}
 	slices.SortFunc(left, byName)
 	all = append(all, left...)
-	s.Orphans = int32(len(all)) //nolint:gosec // 110 at most.
+	s.Orphans = int32(len(all))
 	if p.blind() {
 		s.Orphans = max(s.Orphans, was.Orphans)
 	}

@@ -456,8 +456,8 @@ func TestTooManyOrphansAreAWarningOnce(t *testing.T) {
 	}
 }
 
-// TestEventsTellWhatChanged follows a VM from the first event to the last.
-func TestEventsTellWhatChanged(t *testing.T) {
+// TestEventsReportWhatChanged follows a VM from the first event to the last.
+func TestEventsReportWhatChanged(t *testing.T) {
 	c := observed(machinev1alpha1.OrphanReport).Collector
 	stages := []struct {
 		name   string

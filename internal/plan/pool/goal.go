@@ -42,10 +42,10 @@ func divide(n int32, over []*member, current func(*member) int32, into map[*memb
 	}
 	sorted := slices.Clone(over)
 	slices.SortStableFunc(sorted, func(a, b *member) int { return cmp.Compare(current(b), current(a)) })
-	each, rest := n/int32(len(over)), n%int32(len(over)) //nolint:gosec // At most MaxFailureDomains, and few that are left.
+	each, rest := n/int32(len(over)), n%int32(len(over))
 	for i, m := range sorted {
 		into[m] = each
-		if int32(i) < rest { //nolint:gosec // As above.
+		if int32(i) < rest {
 			into[m]++
 		}
 	}

@@ -62,9 +62,9 @@ func (m *member) available() int32 {
 	return n
 }
 
-// isTold reports whether the observed MachineDeployment carries the recorded decision. Equal
+// isNotified reports whether the observed MachineDeployment carries the recorded decision. Equal
 // numbers alone prove nothing: they may come from an earlier decision.
-func (m *member) isTold() bool {
+func (m *member) isNotified() bool {
 	return m.is != nil && !m.is.Terminating && m.decisionSeen() == m.decided.Decision
 }
 
@@ -82,7 +82,7 @@ func (m *member) decisionSeen() int64 {
 
 // hasActed reports whether the MachineDeployment has acted on the number of the recorded decision.
 func (m *member) hasActed() bool {
-	return m.isTold() && m.replicas() == m.decided.DesiredReplicas &&
+	return m.isNotified() && m.replicas() == m.decided.DesiredReplicas &&
 		m.status().ObservedGeneration == m.is.Generation && ptr.Deref(m.status().DesiredReplicas, -1) == m.replicas()
 }
 
@@ -93,7 +93,7 @@ func (m *member) isApplied() bool {
 
 // isComplete reports whether the MachineDeployment fully matches its spec.
 func (m *member) isComplete() bool {
-	return m.isApplied() && m.isTold() && m.replicas() == m.decided.DesiredReplicas &&
+	return m.isApplied() && m.isNotified() && m.replicas() == m.decided.DesiredReplicas &&
 		shared.IsReadyFor(m.is.Generation, m.is.Status.Conditions)
 }
 
@@ -143,5 +143,5 @@ const autoscalerDelay = 30 * time.Second
 // maximum any more.
 func (m *member) isLowered(now time.Time) bool {
 	isOffered := m.decided.MaxSize == nil || m.offered() == *m.decided.MaxSize
-	return m.isTold() && isOffered && (m.decided.LoweredTime == nil || now.Sub(m.decided.LoweredTime.Time) >= autoscalerDelay)
+	return m.isNotified() && isOffered && (m.decided.LoweredTime == nil || now.Sub(m.decided.LoweredTime.Time) >= autoscalerDelay)
 }

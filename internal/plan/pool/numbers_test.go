@@ -515,7 +515,7 @@ func TestAPoolIsNotReady(t *testing.T) {
 			t.Error("it is ready")
 		}
 	})
-	t.Run("WhileAnotherMinimumIsNotToldYet", func(t *testing.T) {
+	t.Run("WhileAnotherMinimumIsNotReportedYet", func(t *testing.T) {
 		w := newWorld(t, pool(autoscaled(0, 6)))
 		w.settle()
 		w.Pool.Spec.Autoscaling.Min = 3
@@ -573,7 +573,7 @@ func TestALargerMaximumIsDividedAtOnce(t *testing.T) {
 	}
 }
 
-func TestNothingIsTakenThatWasNotToldYet(t *testing.T) {
+func TestNothingIsTakenThatWasNotReportedYet(t *testing.T) {
 	w := newWorld(t, pool(autoscaled(0, 6), domains("a", "b")))
 	w.settle()
 	w.scale("a", 3)
@@ -582,10 +582,10 @@ func TestNothingIsTakenThatWasNotToldYet(t *testing.T) {
 	w.Pool.Generation++
 	w.step()
 	w.step()
-	told := w.deployment("a").Spec.Replicas
+	reported := w.deployment("a").Spec.Replicas
 	w.deployment("a").Status.ObservedGeneration--
 	w.last = Plan(now, w.Observed)
-	if got := of(t, w.last, "a").DesiredReplicas; got != told {
-		t.Errorf("%d Machines shall stay, want %d", got, told)
+	if got := of(t, w.last, "a").DesiredReplicas; got != reported {
+		t.Errorf("%d Machines shall stay, want %d", got, reported)
 	}
 }

@@ -587,7 +587,7 @@ func TestAMachineDeploymentThatIsForgottenIsComposedBeforeItIsDeleted(t *testing
 	}
 }
 
-func TestTheNumberOfADecisionTellsEqualNumbersApart(t *testing.T) {
+func TestTheNumberOfADecisionDistinguishesEqualNumbers(t *testing.T) {
 	w := newWorld(t, pool())
 	w.settle()
 	for _, size := range []int32{5, 4} {

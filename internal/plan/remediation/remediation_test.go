@@ -66,7 +66,7 @@ func TestTheConditionAndItsEventsSayWhyNothingIsReplaced(t *testing.T) {
 		"ABudgetThatNothingWaitsForIsNoReason": {Limits{}, State{Machines: 5}, "", "", "", nil},
 		"TooManyAreUnhealthy": {one, State{Machines: 5, Unhealthy: 3}, "", machinev1alpha1.ReasonTooManyUnhealthy,
 			"3 of 5 Machines are unhealthy: none is replaced while more than 2 are", []string{machinev1alpha1.ReasonTooManyUnhealthy}},
-		"WhichIsToldOnce": {one, State{Machines: 5, Unhealthy: 4}, machinev1alpha1.ReasonTooManyUnhealthy, machinev1alpha1.ReasonTooManyUnhealthy,
+		"WhichIsReportedOnce": {one, State{Machines: 5, Unhealthy: 4}, machinev1alpha1.ReasonTooManyUnhealthy, machinev1alpha1.ReasonTooManyUnhealthy,
 			"4 of 5 Machines are unhealthy: none is replaced while more than 2 are", nil},
 		"AndWhenItIsOver": {one, State{Machines: 5, Unhealthy: 2}, machinev1alpha1.ReasonTooManyUnhealthy, machinev1alpha1.ReasonRemediationAllowed, "", []string{machinev1alpha1.ReasonRemediationAllowed}},
 		"OneWaitsForAnother": {one, State{Machines: 5, Starting: 1, Unhealthy: 2, Waiting: 2}, "", machinev1alpha1.ReasonWaitingForMachines,

@@ -97,7 +97,7 @@ func TestMachinesOfOthersAreLeftAlone(t *testing.T) {
 
 	s.Status.Conditions = []metav1.Condition{{Type: want.Type, Status: "False", Reason: want.Reason, Message: want.Message}}
 	if d := Plan(now, o); len(d.Events) > 0 {
-		t.Errorf("told again: %v", d.Events)
+		t.Errorf("reported again: %v", d.Events)
 	}
 	o.Foreign = nil
 	if c := condition(Plan(now, o), machinev1alpha1.ConditionSelectorExclusive); c.Status != "True" {

@@ -64,7 +64,7 @@ func TestAFailureOfTheTemplateIsOneOfAMachineThatNeverJoined(t *testing.T) {
 			if tc.want == nil && c.Status != "False" || tc.want != nil && (c.Status != "True" || c.Reason != tc.want.ErrorCode || c.Message != tc.want.Message) {
 				t.Errorf("got %+v", c)
 			}
-			if told := slices.Contains(reasons(d), "BackingOff"); told != (tc.want != nil) {
+			if reported := slices.Contains(reasons(d), "BackingOff"); reported != (tc.want != nil) {
 				t.Errorf("events: %v", d.Events)
 			}
 		})
@@ -323,7 +323,7 @@ func TestOneAttemptIsOneFailure(t *testing.T) {
 	}
 }
 
-func TestReplicaFailureTellsOfACreationInError(t *testing.T) {
+func TestReplicaFailureReportsACreationInError(t *testing.T) {
 	older := machine("b", provisioning, age(2*time.Hour), inErrorOf("QuotaExceeded", "request 1: no more"))
 	o := Observed{Set: set(3), Machines: []Machine{machine("a", provisioning, inErrorOf("Internal", "oops")), older, machine("c", running)}}
 	d := Plan(now, o)
@@ -361,7 +361,7 @@ func invalid(reason string) func(*Machine) {
 // withVMBefore makes the Machine one that was restored without its status.
 func withVMBefore(m *Machine) { m.Spec.ProviderID = ptr.To("local:///zone-a/vm") }
 
-func TestReplicaFailureTellsOfAMachineThatIsInvalid(t *testing.T) {
+func TestReplicaFailureReportsAMachineThatIsInvalid(t *testing.T) {
 	replicaFailure := func(o Observed) string {
 		c := condition(Plan(now, o), machinev1alpha1.ConditionReplicaFailure)
 		return c.Status + " " + c.Reason + " " + c.Message

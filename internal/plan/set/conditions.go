@@ -95,18 +95,18 @@ func (p *plan) inWordsOfBefore(c shared.Condition) shared.Condition {
 
 // exhaustedCondition returns nil for a set whose cloud has never been exhausted.
 func (p *plan) exhaustedCondition() *shared.Condition {
-	told := meta.FindStatusCondition(p.Set.Status.Conditions, machinev1alpha1.ConditionCapacityExhausted)
+	earlier := meta.FindStatusCondition(p.Set.Status.Conditions, machinev1alpha1.ConditionCapacityExhausted)
 	e := p.exhausted
 	if e == nil {
-		if told == nil {
+		if earlier == nil {
 			return nil
 		}
 		return &shared.Condition{Type: machinev1alpha1.ConditionCapacityExhausted, Status: "False", Reason: machinev1alpha1.ReasonRoomAvailable}
 	}
 	c := &shared.Condition{Type: machinev1alpha1.ConditionCapacityExhausted, Status: "True", Reason: e.Code, Message: inDomain(e.FailureDomain) + ": " + p.exhaustedBy}
 	// The same error in other words is no news.
-	if told != nil && told.Reason == e.Code && p.Set.Status.Exhausted != nil && p.Set.Status.Exhausted.FailureDomain == e.FailureDomain {
-		c.Message = told.Message
+	if earlier != nil && earlier.Reason == e.Code && p.Set.Status.Exhausted != nil && p.Set.Status.Exhausted.FailureDomain == e.FailureDomain {
+		c.Message = earlier.Message
 	}
 	return c
 }

@@ -40,7 +40,7 @@ func exhausted(e *machinev1alpha1.Exhaustion) setOption {
 	return func(s *machinev1alpha1.MachineSet) {
 		s.Status.Exhausted = e
 		s.Status.Conditions = append(s.Status.Conditions, metav1.Condition{
-			Type: "CapacityExhausted", Status: "True", Reason: e.Code, Message: "as it was told",
+			Type: "CapacityExhausted", Status: "True", Reason: e.Code, Message: "as it was reported",
 		})
 	}
 }
@@ -67,9 +67,9 @@ func TestAFailureDomainIsExhausted(t *testing.T) {
 			set: set(1, inZone("b")), machines: []Machine{machine("a", provisioning, at("b"), refused(full, "none left"))},
 			want: exhaustion("b", 0, 0), condition: `True CapacityExhausted Failure domain "b": Machine a: none left`, events: []string{full},
 		},
-		"WhichIsToldOnce": {
+		"WhichIsReportedOnce": {
 			set: set(1, inZone("b"), exhausted(exhaustion("b", -time.Minute, 0))), machines: []Machine{machine("a", provisioning, at("b"), refused(full, "none left (request 2)"))},
-			want: exhaustion("b", -time.Minute, 0), condition: "True CapacityExhausted as it was told",
+			want: exhaustion("b", -time.Minute, 0), condition: "True CapacityExhausted as it was reported",
 		},
 		"NotByAnotherError": {
 			set: set(1, inZone("b")), machines: []Machine{machine("a", provisioning, at("b"), refused("Throttled", "slow down"))},
@@ -89,7 +89,7 @@ func TestAFailureDomainIsExhausted(t *testing.T) {
 			}),
 			want: exhaustion("b", 0, 0), condition: `True CapacityExhausted Failure domain "b": none left`, events: []string{full}, again: time.Minute,
 		},
-		"AnErrorOfTheTimeBeforeIsToldAnew": {
+		"AnErrorOfTheTimeBeforeIsReportedAgain": {
 			set:      set(1, inZone("b"), exhausted(exhaustion("b", -time.Minute, 0)), func(s *machinev1alpha1.MachineSet) { s.Status.Exhausted = nil }),
 			machines: []Machine{machine("a", provisioning, at("b"), refused(full, "none left"))},
 			want:     exhaustion("b", 0, 0), condition: `True CapacityExhausted Failure domain "b": Machine a: none left`, events: []string{full},
@@ -106,15 +106,15 @@ func TestAFailureDomainIsExhausted(t *testing.T) {
 			set:       set(2, inZone("b"), exhausted(exhaustion("b", -time.Minute, 0))),
 			machines:  []Machine{machine("a", provisioning, at("b"), recovered), machine("b", provisioning, at("b"), refused(full, "none left"))},
 			want:      exhaustion("b", -time.Minute, 0),
-			condition: "True CapacityExhausted as it was told",
+			condition: "True CapacityExhausted as it was reported",
 		},
 		"ForAWhileWhenNobodyWaitsThereAnyMore": {
 			set: set(1, inZone("b"), exhausted(exhaustion("b", -time.Minute, 0))), machines: []Machine{machine("a", running, at("b"))},
-			want: exhaustion("b", -time.Minute, 10*time.Minute), condition: "True CapacityExhausted as it was told", again: 10 * time.Minute,
+			want: exhaustion("b", -time.Minute, 10*time.Minute), condition: "True CapacityExhausted as it was reported", again: 10 * time.Minute,
 		},
 		"NoLongerThanThat": {
 			set: set(1, inZone("b"), exhausted(exhaustion("b", -time.Hour, time.Second))), machines: []Machine{machine("a", running, at("b"))},
-			want: exhaustion("b", -time.Hour, time.Second), condition: "True CapacityExhausted as it was told", again: time.Second,
+			want: exhaustion("b", -time.Hour, time.Second), condition: "True CapacityExhausted as it was reported", again: time.Second,
 		},
 		"ThenItIsWorthAnotherTry": {
 			set: set(1, inZone("b"), exhausted(exhaustion("b", -time.Hour, -time.Second))), machines: []Machine{machine("a", running, at("b"))},

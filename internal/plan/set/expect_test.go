@@ -87,7 +87,7 @@ func TestMachinesThatWereOrderedCount(t *testing.T) {
 			t.Errorf("creates %v, before the first has a VM", d.Status.Creating)
 		}
 	})
-	t.Run("WhatTheAPIServerRefusesIsTold", func(t *testing.T) {
+	t.Run("WhatTheAPIServerRefusesIsReported", func(t *testing.T) {
 		c := condition(Plan(now, Observed{Set: set(1, creating("b")), NotApplied: `cannot apply Machine "b": no`}), machinev1alpha1.ConditionReplicaFailure)
 		if c.Status != "True" || c.Reason != "MachinesNotApplied" || c.Message != `cannot apply Machine "b": no` {
 			t.Errorf("got %+v", c)

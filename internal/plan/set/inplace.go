@@ -13,7 +13,7 @@ import (
 // updatesInPlace reports whether the set updates its Machines in place.
 func (f *fleet) updatesInPlace() bool { return f.Set.Spec.InPlaceUpdate != nil }
 
-// updateID is the ID of the template. Machines that have the template are labelled with it.
+// updateID is the ID of the template. Machines that have the template are labeled with it.
 func (f *fleet) updateID() string {
 	if id := f.Set.Spec.InPlaceUpdate.ID; id != "" {
 		return id
@@ -174,12 +174,12 @@ func (f *fleet) isRequested(m Machine) bool {
 
 // composeUpdate sets the fields of a Machine that concern updates in place.
 func (f *fleet) composeUpdate(d *Desired, m Machine) {
-	id, labelled := m.Labels[machinev1alpha1.LabelUpdatedTo]
+	id, labeled := m.Labels[machinev1alpha1.LabelUpdatedTo]
 	t := f.Set.Spec.Template.Spec
 	switch {
 	case f.hasUpdated(m):
 		d.Spec.ClassRef, d.Spec.Version = t.ClassRef, t.Version
-		id, labelled = f.updateID(), true
+		id, labeled = f.updateID(), true
 	case f.toUpdate(m) && hasVM(m):
 		d.Spec.InPlaceUpdate = &machinev1alpha1.MachineUpdate{
 			ID:       f.updateIDOf(m),
@@ -190,7 +190,7 @@ func (f *fleet) composeUpdate(d *Desired, m Machine) {
 			Timeout: cmp.Or(f.Set.Spec.InPlaceUpdate.Timeout, metav1.Duration{Duration: machinev1alpha1.DefaultUpdateTimeout}),
 		}
 	}
-	if labelled {
+	if labeled {
 		d.Labels[machinev1alpha1.LabelUpdatedTo] = id
 	}
 }

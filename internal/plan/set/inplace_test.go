@@ -38,7 +38,7 @@ func updating(names ...string) setOption {
 	return func(s *machinev1alpha1.MachineSet) { s.Status.Updating = names }
 }
 
-func labelled(key, value string) machineOption {
+func labeled(key, value string) machineOption {
 	return func(m *Machine) {
 		if m.Labels == nil {
 			m.Labels = map[string]string{}
@@ -51,10 +51,10 @@ func labelled(key, value string) machineOption {
 func old(m *Machine) {
 	withNode(m)
 	outdated(m)
-	labelled(machinev1alpha1.LabelUpdatedTo, "old")(m)
+	labeled(machinev1alpha1.LabelUpdatedTo, "old")(m)
 }
 
-func updatedTo(id string) machineOption { return labelled(machinev1alpha1.LabelUpdatedTo, id) }
+func updatedTo(id string) machineOption { return labeled(machinev1alpha1.LabelUpdatedTo, id) }
 
 // asked makes the Machine one whose spec has an update.
 func asked(id string, selected bool) machineOption {
@@ -142,7 +142,7 @@ func TestWhichMachinesAreSelectedForAnUpdate(t *testing.T) {
 			machines: []Machine{machine("a", running, old), machine("b", running, old)},
 			want:     []string{"b"},
 		},
-		"WhatWasToldStaysSelectedThoughTheStatusForgotIt": {
+		"WhatWasReportedStaysSelectedThoughTheStatusForgotIt": {
 			set:      set(2, inPlace(1)),
 			machines: []Machine{machine("a", running, old), machine("b", running, old, asked("new", true), reports("new", draining))},
 			want:     []string{"b"},
@@ -231,7 +231,7 @@ func TestWhichMachinesAreSelectedForAnUpdate(t *testing.T) {
 		},
 		"AMachineWithoutALabelHasTheTemplateOfItsSet": {
 			set:      set(1, inPlace(1)),
-			machines: []Machine{machine("a", running, withNode, labelled(machinev1alpha1.LabelTemplateHash, "new"))},
+			machines: []Machine{machine("a", running, withNode, labeled(machinev1alpha1.LabelTemplateHash, "new"))},
 		},
 		"WithoutAnIDTheVersionDecides": {
 			set:      set(2, inPlace(2, withoutID)),
@@ -266,7 +266,7 @@ func TestWhichMachinesAreSelectedForAnUpdate(t *testing.T) {
 	}
 }
 
-func TestAnUpdateIsToldToItsMachine(t *testing.T) {
+func TestAnUpdateIsWrittenToItsMachine(t *testing.T) {
 	small := machinev1alpha1.ClassReference{Name: "small"}
 	retry := "new-" + names.Hash("1")[:8]
 	update := func(id string, selected bool) *machinev1alpha1.MachineUpdate {

@@ -15,8 +15,8 @@ import (
 // kstatus returns the conditions by which clients wait for a standalone set. For the sets of a
 // MachineDeployment, the deployment reports them: conditions of the sets would enqueue it at every change.
 // A set that had these conditions before keeps them, and keeps them correct.
-func (p *plan) kstatus(s machinev1alpha1.MachineSetStatus, ready bool, told []shared.Condition, allowed *shared.Condition) []shared.Condition {
-	stalled := p.stalled(s, told, allowed)
+func (p *plan) kstatus(s machinev1alpha1.MachineSetStatus, ready bool, reported []shared.Condition, allowed *shared.Condition) []shared.Condition {
+	stalled := p.stalled(s, reported, allowed)
 	if metav1.GetControllerOfNoCopy(p.Set) != nil && !stalled.IsKnown(p.Set.Status.Conditions) {
 		return nil
 	}
@@ -41,8 +41,8 @@ func (p *plan) reconciling(s machinev1alpha1.MachineSetStatus, ready bool, stall
 }
 
 // stalled derives the condition from the set's other conditions.
-func (p *plan) stalled(s machinev1alpha1.MachineSetStatus, told []shared.Condition, allowed *shared.Condition) shared.Condition {
-	i := slices.IndexFunc(told, func(c shared.Condition) bool {
+func (p *plan) stalled(s machinev1alpha1.MachineSetStatus, reported []shared.Condition, allowed *shared.Condition) shared.Condition {
+	i := slices.IndexFunc(reported, func(c shared.Condition) bool {
 		switch c.Type {
 		case machinev1alpha1.ConditionValid:
 			return c.Status == "False"
@@ -57,10 +57,10 @@ func (p *plan) stalled(s machinev1alpha1.MachineSetStatus, told []shared.Conditi
 	switch {
 	case i < 0:
 		because = p.heldBack(s, allowed)
-	case told[i].Type == machinev1alpha1.ConditionUpdated:
-		because = &shared.Condition{Reason: told[i].Reason, Message: told[i].Message + "; " + RemedyOfUpdate}
+	case reported[i].Type == machinev1alpha1.ConditionUpdated:
+		because = &shared.Condition{Reason: reported[i].Reason, Message: reported[i].Message + "; " + RemedyOfUpdate}
 	default:
-		return shared.Stalled(&told[i])
+		return shared.Stalled(&reported[i])
 	}
 	if because != nil {
 		because.Message = fmt.Sprintf("%s; %s", p.numbers(s), because.Message)

@@ -479,7 +479,7 @@ func TestEvents(t *testing.T) {
 		})
 	}
 
-	t.Run("AnUnknownClassIsToldOnce", func(t *testing.T) {
+	t.Run("AnUnknownClassIsReportedOnce", func(t *testing.T) {
 		s := set(1)
 		c := Plan(now, Observed{Set: s, Problem: noClass}).Conditions[0]
 		s.Status.Conditions = []metav1.Condition{{Type: c.Type, Status: metav1.ConditionStatus(c.Status), Reason: c.Reason, Message: c.Message}}

@@ -132,7 +132,7 @@ func (f *fleet) hide(d *Desired) {
 // cluster-autoscaler has lowered replicas for them, so no other Machine may be deleted instead.
 func (p *plan) setAsideMarked() {
 	excess := p.excess()
-	// If both Machines of a pair exist, its extra replica is cancelled with the first of them.
+	// If both Machines of a pair exist, its extra replica is canceled with the first of them.
 	pairs := slices.DeleteFunc(slices.Clone(p.replacing), func(r machinev1alpha1.Replacement) bool { return !p.exists(r.By) })
 	drop := func(m Machine) {
 		n := len(pairs)

@@ -60,7 +60,7 @@ func TestPreservedMachinesAreNotReplaced(t *testing.T) {
 			set(1), []Machine{machine("b", failed, asks(preserveWhenFailed), preservedFor(preserveWhenFailed, 3*time.Hour))}, nil, 1, shared.AtRest,
 		},
 		"NowKeepsAnOutdatedMachineThatHasNoVM": {
-			set(1, inPlace(1)), []Machine{machine("a", pending, outdated, labelled(machinev1alpha1.LabelUpdatedTo, "old"), asks(preserveNow))}, nil, 0, time.Minute,
+			set(1, inPlace(1)), []Machine{machine("a", pending, outdated, labeled(machinev1alpha1.LabelUpdatedTo, "old"), asks(preserveNow))}, nil, 0, time.Minute,
 		},
 		"TheSetLooksAgainWhenItIsOver": {
 			set(1), []Machine{machine("b", failed, preservedFor(preserveNow, time.Minute))}, nil, 1, time.Minute,

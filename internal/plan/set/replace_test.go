@@ -363,7 +363,7 @@ func TestAConfirmedLossIsNotUnhealthy(t *testing.T) {
 	}
 }
 
-func TestAReplacementTellsWhy(t *testing.T) {
+func TestAReplacementReportsWhy(t *testing.T) {
 	say := func(s *machinev1alpha1.MachineSet, m Machine) string {
 		for _, e := range Plan(now, Observed{Set: s, Machines: []Machine{m}}).Events {
 			if e.Reason == "ReplacingMachine" {

@@ -561,7 +561,7 @@ func (c *Cluster) CollectGarbage() {
 
 // Available reports whether a Machine is available.
 func (c *Cluster) Available(m *machinev1alpha1.Machine) bool {
-	min := time.Duration(c.deployment().Spec.MinReadySeconds) * time.Second
+	minReady := time.Duration(c.deployment().Spec.MinReadySeconds) * time.Second
 	return m.DeletionTimestamp == nil && m.Status.Phase == machinev1alpha1.MachineRunning &&
-		m.Status.ReadySince != nil && !c.Now.Before(m.Status.ReadySince.Add(min))
+		m.Status.ReadySince != nil && !c.Now.Before(m.Status.ReadySince.Add(minReady))
 }

@@ -1,5 +1,5 @@
 // Package simulator runs the planners of MachineDeployments and MachineSets on a cluster in memory.
-// It has the worst behaviour that Crossplane and the API server allow: each cache lags
+// It has the worst behavior that Crossplane and the API server allow: each cache lags
 // independently, reconciles happen in any order and number and abort halfway, Machines boot and
 // fail, and their deletion takes time. It is for tests.
 //

@@ -185,8 +185,8 @@ func availableReported(c *Cluster, version string) int32 {
 	return n
 }
 
-// toldOf is the desired number of Machines of a version.
-func toldOf(c *Cluster, version string) int {
+// desiredOf is the desired number of Machines of a version.
+func desiredOf(c *Cluster, version string) int {
 	n := int32(0)
 	for _, s := range c.Sets() {
 		for _, r := range c.Deployment().Status.MachineSets {
@@ -210,7 +210,7 @@ func TestGrowthDoesNotWaitForATemplateThatIsNotProven(t *testing.T) {
 	}
 	c.Update(func(d *machinev1alpha1.MachineDeployment) { d.Spec.Replicas = 12 })
 	until(t, c, "grown", broken, func() bool { return availableOf(c, "v1.0.0") >= 10 })
-	if n := toldOf(c, "v1.1.0"); n > 4 {
+	if n := desiredOf(c, "v1.1.0"); n > 4 {
 		t.Errorf("%d Machines of a template that is not proven are wanted, want its share of 3 or 4", n)
 	}
 }

@@ -149,12 +149,12 @@ func (c *Cluster) ordered() map[string]bool {
 
 // hasActed reports whether a set has acted on the number that the deployment recorded last.
 func (c *Cluster) hasActed(s *machinev1alpha1.MachineSet) bool {
-	told := int32(0)
+	decided := int32(0)
 	recorded := c.deployment().Status.MachineSets
 	if i := slices.IndexFunc(recorded, func(r machinev1alpha1.MachineSetReplicas) bool { return r.Name == s.Name }); i >= 0 {
-		told = recorded[i].Replicas
+		decided = recorded[i].Replicas
 	}
-	return s.DeletionTimestamp != nil || s.Spec.Replicas == told && s.Status.DecidedGeneration >= s.Generation
+	return s.DeletionTimestamp != nil || s.Spec.Replicas == decided && s.Status.DecidedGeneration >= s.Generation
 }
 
 // deployment returns the stored MachineDeployment, which must not be changed.

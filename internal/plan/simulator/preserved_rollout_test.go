@@ -7,7 +7,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// failFor makes a running Machine fail because of its Node: its VM exists, and may be analysed.
+// failFor makes a running Machine fail because of its Node: its VM exists, and may be analyzed.
 func failFor(c *Cluster, name string) {
 	c.Lose(name)
 	c.Expire(name)

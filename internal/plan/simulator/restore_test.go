@@ -35,7 +35,7 @@ func restored(t interface {
 		t.Fatalf("the pool did not begin:\n%s", w)
 	}
 	spec := *w.Deployment().Spec.DeepCopy()
-	spec.Replicas = int32(replicas) //nolint:gosec // There are not that many.
+	spec.Replicas = int32(replicas)
 	spec.Strategy.RollingUpdate.MaxSurge, spec.Strategy.RollingUpdate.MaxUnavailable = ptr.To(intstr.FromInt32(surge)), ptr.To(intstr.FromInt32(0))
 	sample, machine := w.Sets()[0], w.Machines()[0]
 	c := New(spec)
@@ -43,7 +43,7 @@ func restored(t interface {
 		s := sample.DeepCopy()
 		s.Name, s.UID, s.OwnerReferences, s.Status = fmt.Sprintf("md-%d", i), c.uid(), nil, machinev1alpha1.MachineSetStatus{}
 		s.CreationTimestamp, s.Generation = metav1.NewTime(c.Now), 1
-		s.Spec.Replicas = int32(n) //nolint:gosec // There are not that many.
+		s.Spec.Replicas = int32(n)
 		s.Annotations = map[string]string{machinev1alpha1.AnnotationRevision: fmt.Sprint(i + 1)}
 		s.Spec.Selector.MatchLabels = map[string]machinev1alpha1.LabelValue{}
 		for k, v := range spec.Selector.MatchLabels {
@@ -119,7 +119,7 @@ func recoverAll(c *Cluster, random *rand.Rand, steps int) string {
 // TestARestoreOfTenThousandMachinesDeletesNothing until the last Machine has its VM again.
 func TestARestoreOfTenThousandMachinesDeletesNothing(t *testing.T) {
 	c := restored(t, 6000, 4000)
-	if got := recoverAll(c, rand.New(rand.NewPCG(1, 2)), 20); got != "" { //nolint:gosec // The sequence must be repeatable.
+	if got := recoverAll(c, rand.New(rand.NewPCG(1, 2)), 20); got != "" {
 		t.Fatal(got)
 	}
 	for range 10 {
@@ -207,7 +207,7 @@ func TestARestoreDeletesNothingUntilAllIsTakenOver(t *testing.T) {
 		perSet := rapid.SliceOfN(rapid.IntRange(0, 12), 0, 3).Draw(t, "per set")
 		perSet = append(perSet, rapid.IntRange(1, 12).Draw(t, "of the template"))
 		c := restored(t, perSet...)
-		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0)) //nolint:gosec // The sequence must be repeatable.
+		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 		if got := recoverAll(c, random, rapid.IntRange(1, 20).Draw(t, "steps")); got != "" {
 			t.Fatalf("%s\n%v", got, c.Events)
 		}

@@ -58,7 +58,7 @@ func TestAScaleDownDeletesAMarkedMachineWhoseSetLacksAnother(t *testing.T) {
 	until(t, c, "rolling", anyVersion, func() bool { return made(c)["v1.1.0"] > 0 })
 	c.Classes = map[string]Class{"small": {Missing: true}}
 	c.Update(grow(3))
-	until(t, c, "larger", anyVersion, func() bool { return toldOf(c, "v1.0.0") > 1 && toldOf(c, "v1.1.0") == made(c)["v1.1.0"] })
+	until(t, c, "larger", anyVersion, func() bool { return desiredOf(c, "v1.0.0") > 1 && desiredOf(c, "v1.1.0") == made(c)["v1.1.0"] })
 
 	c.ScaleDownByAutoscaler(marked)
 	for range 20 {

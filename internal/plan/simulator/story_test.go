@@ -28,7 +28,7 @@ var update = flag.Bool("update", false, "write the traces of the stories anew")
 const trace = "-- trace --\n"
 
 // TestStories replays each script of testdata/stories and compares the decisions of the planners
-// with the trace in the same file. A change of behaviour is a diff of a trace.
+// with the trace in the same file. A change of behavior is a diff of a trace.
 func TestStories(t *testing.T) {
 	files, err := filepath.Glob("testdata/stories/*.txt")
 	if err != nil || len(files) == 0 {

@@ -43,7 +43,7 @@ type watcher struct {
 	// a decision shortly before it deletes. If the template changes in between, the scale-down is
 	// not part of the rollout: its Machines drain while the set creates new ones.
 	outside map[string]bool
-	// cancelled Machines became excess because a replacement of their set ended, and not because of
+	// canceled Machines became excess because a replacement of their set ended, and not because of
 	// a number of replicas.
 	cancelled map[string]bool
 	// places are the numbers of Machines that each set may create for those that it lost.

@@ -46,7 +46,7 @@ type Cloud struct {
 
 // Latencies of the nth VM, from 0. They are the same for the planners and for the oracle.
 func (c Cloud) Latencies(n int) (id, boot, drain time.Duration) {
-	r := rand.New(rand.NewSource(c.Seed + int64(n)*7919))
+	r := rand.New(rand.NewSource(c.Seed + int64(n)*7919)) //nolint:gosec // The sequence must be repeatable.
 	chance := func(d time.Duration) time.Duration {
 		return time.Duration(float64(d) * (1 + c.Jitter*(2*r.Float64()-1)))
 	}
@@ -121,7 +121,7 @@ func (q queue) Less(i, j int) bool {
 	return q[i].seq < q[j].seq
 }
 func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-func (q *queue) Push(x any)   { *q = append(*q, x.(appointment)) }
+func (q *queue) Push(x any)   { *q = append(*q, x.(appointment)) } //nolint:forcetypeassert // Nothing else is pushed.
 func (q *queue) Pop() any {
 	last := len(*q) - 1
 	x := (*q)[last]
@@ -172,18 +172,18 @@ func (w *World) wake() {
 		e := w.machines.log[w.seenMachines]
 		if e.gone {
 			for _, s := range w.Sets() {
-				w.tellGroup(s.Name)
+				w.enqueueGroupSoon(s.Name)
 			}
 			continue
 		}
-		w.tellGroup(metav1.GetControllerOf(e.object).Name)
+		w.enqueueGroupSoon(metav1.GetControllerOf(e.object).Name)
 		w.enqueueMachine(e.name, reaction)
 	}
 }
 
-// tellGroup enqueues a group after a change of its Machines. The group notifies its set, at a
+// enqueueGroupSoon enqueues a group after a change of its Machines. The group notifies its set, at a
 // limited rate.
-func (w *World) tellGroup(name string) {
+func (w *World) enqueueGroupSoon(name string) {
 	w.enqueueGroup(name, max(reaction, w.paced[name].Sub(w.Now)))
 }
 
@@ -209,7 +209,7 @@ func (w *World) enqueueSet(name string, d time.Duration) {
 
 func (w *World) enqueueGroup(name string, d time.Duration) {
 	w.enqueue("group/"+name, d, func() {
-		w.paced[name] = w.Now.Add(group.TellEvery)
+		w.paced[name] = w.Now.Add(group.NotifyEvery)
 		if w.reconcileGroup(name) != nil {
 			w.enqueueGroup(name, reaction)
 		}
@@ -241,7 +241,7 @@ func (w *World) RunUntil(d time.Duration, done func() bool) bool {
 	end := w.Now.Add(d)
 	w.wake()
 	for len(w.queue) > 0 && !w.queue[0].at.After(end) {
-		a := heap.Pop(&w.queue).(appointment)
+		a := heap.Pop(&w.queue).(appointment) //nolint:forcetypeassert // Nothing else is pushed.
 		if a.at.After(w.Now) {
 			if w.tick(); done() {
 				heap.Push(&w.queue, a)

@@ -85,7 +85,7 @@ func Bind(in *fn.Infrastructure) (*Binding, error) {
 	}
 	key := sha256.Sum256(b)
 	if c, ok := compiled.Get(key); ok {
-		return c.(compilation).binding, c.(compilation).err
+		return c.(compilation).binding, c.(compilation).err //nolint:forcetypeassert // Nothing else is stored.
 	}
 	c := compilation{}
 	c.binding, c.err = compileBinding(in)

@@ -152,7 +152,7 @@ func native(val ref.Val) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := json.Marshal(v.(interface{ AsInterface() any }).AsInterface())
+	b, err := json.Marshal(v.(interface{ AsInterface() any }).AsInterface()) //nolint:forcetypeassert // JSONValueType is a *structpb.Value.
 	if err != nil {
 		return nil, err
 	}

@@ -396,7 +396,7 @@ func TestABindingWithCompanionsAfterTheVMSaysWhatIsWrong(t *testing.T) {
 func TestInAnyHistoryCompanionsAfterTheVMKeepTheirRules(t *testing.T) {
 	dependents := []string{"attachment", "backend"}
 	for seed := range uint64(300) {
-		r := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // A history must be repeatable.
+		r := rand.New(rand.NewPCG(seed, 0))
 		b, o := created(t)
 		class, status := o.Class, o.VM.Object["status"]
 		for step := range 60 {

@@ -15,7 +15,7 @@ import (
 var fit = cel.Function("fit", cel.MemberOverload("string_fit_string_int",
 	[]*cel.Type{cel.StringType, cel.StringType, cel.IntType}, cel.StringType,
 	cel.FunctionBinding(func(args ...ref.Val) ref.Val {
-		text, class, longest := string(args[0].(types.String)), string(args[1].(types.String)), int(args[2].(types.Int))
+		text, class, longest := string(args[0].(types.String)), string(args[1].(types.String)), int(args[2].(types.Int)) //nolint:forcetypeassert // CEL checks the types of the overload.
 		re, err := regexp.Compile("^[" + class + "]$")
 		if err != nil {
 			return types.NewErr("fit: %q are no characters: %v", class, err)

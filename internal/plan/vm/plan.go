@@ -159,7 +159,7 @@ func create(b *Binding, invalid *plan.Problem, o Observed) Desired {
 
 func mismatch(b *Binding, c *machinev1alpha1.MachineClass) *plan.Problem {
 	return problemOf(machinev1alpha1.ReasonProviderMismatch, c, fmt.Sprintf(
-		"spec.provider: is %q, but the Machine's Composition makes VMs of provider %q: select the Composition labelled provider: %s with the Machine's spec.crossplane.compositionSelector.matchLabels",
+		"spec.provider: is %q, but the Machine's Composition makes VMs of provider %q: select the Composition labeled provider: %s with the Machine's spec.crossplane.compositionSelector.matchLabels",
 		c.Spec.Provider, b.provider, c.Spec.Provider))
 }
 

@@ -81,7 +81,7 @@ func TestAVMIsMadeWhenNothingIsMissing(t *testing.T) {
 			change: func(o *Observed) { o.Class, o.ClassProblem = nil, problem },
 			want:   plan.VM{State: plan.VMAbsent, Problem: problem},
 		},
-		"NoneIsMadeThatCouldNotBeToldFromThoseOfOtherInstallations": {
+		"NoneIsMadeThatCouldNotBeDistinguishedFromThoseOfOtherInstallations": {
 			change: func(o *Observed) { o.Installation, o.InstallationProblem = "", problem },
 			want:   plan.VM{State: plan.VMAbsent, Problem: problem},
 		},
@@ -89,7 +89,7 @@ func TestAVMIsMadeWhenNothingIsMissing(t *testing.T) {
 			change: func(o *Observed) { o.Class.Spec.Provider = "other" },
 			want: plan.VM{State: plan.VMAbsent, Problem: &plan.Problem{
 				Reason:  machinev1alpha1.ReasonProviderMismatch,
-				Message: `MachineClass "a": spec.provider: is "other", but the Machine's Composition makes VMs of provider "test": select the Composition labelled provider: other with the Machine's spec.crossplane.compositionSelector.matchLabels`,
+				Message: `MachineClass "a": spec.provider: is "other", but the Machine's Composition makes VMs of provider "test": select the Composition labeled provider: other with the Machine's spec.crossplane.compositionSelector.matchLabels`,
 			}},
 		},
 		"UserDataWithAProblemMakesNone": {
@@ -172,7 +172,7 @@ func TestAVMThatIsThere(t *testing.T) {
 			size:    "large",
 			want:    plan.VM{State: plan.VMCreating, Problem: problem},
 		},
-		"OneWhosePoliciesItsProviderRefusesTellsHowToStartTheProvider": {
+		"OneWhosePoliciesItsProviderRefusesReportsHowToStartTheProvider": {
 			conditions: refused,
 			size:       "small",
 			want: plan.VM{State: plan.VMCreating, ErrorCode: "Transient", Message: policiesDisabled, Problem: &plan.Problem{

@@ -305,7 +305,7 @@ func TestALongErrorIsCut(t *testing.T) {
 	}
 }
 
-func TestWrongCredentialsAreToldWithTheNameOfTheirConfiguration(t *testing.T) {
+func TestWrongCredentialsAreReportedWithTheNameOfTheirConfiguration(t *testing.T) {
 	const said = "api error AuthFailure: credentials"
 	named := `cannot get credentials of ClusterProviderConfig "cloud"`
 	cases := map[string]struct{ said, want string }{

@@ -56,7 +56,7 @@ func TestAVMIsItsClassWithWhatTheBindingPlaces(t *testing.T) {
 			path: "spec.forProvider.size", value: "optional.none()",
 			want: of(nil),
 		},
-		"TagsTellTheVMFromThoseOfOtherMachines": {
+		"TagsDistinguishTheVMFromThoseOfOtherMachines": {
 			path: "spec.forProvider.owner", value: "tags",
 			want: of(map[string]any{"owner": map[string]any{
 				"drover-installation": uid, "drover-cluster": "prod", "drover-namespace": "team", "drover-machine": "set-00000", "drover-machine-uid": uid,

@@ -13,7 +13,7 @@ import (
 var terraformLiteral = cel.Function("terraformLiteral", cel.MemberOverload("string_terraformLiteral",
 	[]*cel.Type{cel.StringType}, cel.StringType,
 	cel.UnaryBinding(func(text ref.Val) ref.Val {
-		return types.String(asTerraformLiteral(string(text.(types.String))))
+		return types.String(asTerraformLiteral(string(text.(types.String)))) //nolint:forcetypeassert // CEL checks the type of the overload.
 	})))
 
 // templateEscapes of Terraform's language. A $ or % is literal if no { follows.

@@ -143,7 +143,7 @@ func (r *object) wait(ctx context.Context, plan objectModel, timeout time.Durati
 		case err != nil:
 			// The API server may be unavailable for a while.
 			last = err.Error()
-			return false, nil
+			return false, nil //nolint:nilerr // It is reported if the wait ends.
 		case u == nil:
 			return false, errors.New("it was deleted meanwhile")
 		}
@@ -184,7 +184,7 @@ func (r *object) remove(ctx context.Context, state objectModel, timeout time.Dur
 		switch {
 		case err != nil:
 			last = err.Error()
-			return false, nil
+			return false, nil //nolint:nilerr // It is reported if the wait ends.
 		case u == nil || string(u.GetUID()) != state.UID.ValueString():
 			return true, nil
 		}

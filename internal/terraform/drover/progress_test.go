@@ -50,7 +50,7 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-func TestADeletionTellsWhatItWaitsFor(t *testing.T) {
+func TestADeletionReportsWhatItWaitsFor(t *testing.T) {
 	u := deployment(map[string]any{}, map[string]any{}, condition("Ready", "False", "Deleting", "waits for the drain of machine a"))
 	if got := deletion(u); got != "Deleting: waits for the drain of machine a" {
 		t.Error(got)

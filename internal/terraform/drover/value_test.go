@@ -71,7 +71,7 @@ func TestProject(t *testing.T) {
 	}
 }
 
-func TestAValueThatIsNotKnownYetIsToldSo(t *testing.T) {
+func TestAValueThatIsNotKnownYetIsReportedAsSuch(t *testing.T) {
 	object := types.ObjectValueMust(map[string]attr.Type{"name": types.StringType}, map[string]attr.Value{"name": types.StringUnknown()})
 	for name, v := range map[string]attr.Value{"Itself": types.DynamicUnknown(), "APartOfIt": types.DynamicValue(object)} {
 		t.Run(name, func(t *testing.T) {

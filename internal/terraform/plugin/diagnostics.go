@@ -37,7 +37,7 @@ func (d *Diagnostic) Error() string {
 
 // ofConfiguration marks the diagnostics in an error.
 func ofConfiguration(err error) error {
-	if many, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // Of errors.Join itself.
+	if many, ok := err.(interface{ Unwrap() []error }); ok { // Of errors.Join itself.
 		for _, e := range many.Unwrap() {
 			_ = ofConfiguration(e)
 		}

@@ -55,7 +55,7 @@ type process struct {
 
 // start starts the program of a provider, if it has the digest at the moment that it is started.
 func start(program string, digest []byte) (*process, error) {
-	cmd := exec.Command(program) //nolint:gosec // Operators allow it by its digest.
+	cmd := exec.Command(program) //nolint:noctx // It outlives the call that starts it.
 	cmd.Env = environment(os.Environ())
 	endWithParent(cmd)
 	c := goplugin.NewClient(&goplugin.ClientConfig{

@@ -23,7 +23,7 @@ type operations struct {
 	client *kindClient
 	events *handler.EventHandler
 	// life is the context of the process that runs them.
-	life context.Context //nolint:containedctx // They outlive the reconcile that begins them.
+	life context.Context
 	all  *sync.WaitGroup
 
 	mu sync.Mutex

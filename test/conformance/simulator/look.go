@@ -12,7 +12,7 @@ import (
 )
 
 // intervalOf returns the interval after which the provider observes a managed resource again. The
-// managed reconciler's interval honours the annotation. The provider ignores it if it has an old
+// managed reconciler's interval honors the annotation. The provider ignores it if it has an old
 // crossplane-runtime, as in a namespace with slow VMs.
 func (c *cloud) intervalOf(mg xpresource.Managed, interval time.Duration) time.Duration {
 	switch p := c.Poll; {

@@ -28,7 +28,7 @@ func read(t *testing.T) map[string]string {
 		if filepath.Ext(file) != ".md" {
 			return nil
 		}
-		b, err := os.ReadFile(file) //nolint:gosec // It is a page of the repository.
+		b, err := os.ReadFile(file)
 		if err != nil {
 			return err
 		}

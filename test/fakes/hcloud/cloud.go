@@ -19,7 +19,7 @@ type Booted struct {
 	IPv4     string
 }
 
-// Options of a cloud. The zero value has only the catalogue.
+// Options of a cloud. The zero value has only the catalog.
 type Options struct {
 	// Projects by their tokens that may read and write.
 	Projects map[string]string
@@ -81,7 +81,7 @@ type action struct {
 	endsAt time.Time
 }
 
-// New makes a cloud with a catalogue: server types cpx21, cpx31 (x86) and cax21 (Arm),
+// New makes a cloud with a catalog: server types cpx21, cpx31 (x86) and cax21 (Arm),
 // images ubuntu-24.04 and a snapshot, locations fsn1, nbg1, hel1, and in each project
 // an SSH key "admin", the network 4711 (10.0.0.0/16), the firewall 38 and the placement
 // group 7.
@@ -223,7 +223,7 @@ func (s *server) view(now time.Time) schema.Server {
 	return out
 }
 
-func (s *server) told() Booted {
+func (s *server) asBooted() Booted {
 	return Booted{ID: s.ID, Name: s.Name, UserData: s.userData, Labels: s.Labels, IPv4: s.PublicNet.IPv4.IP}
 }
 
@@ -233,7 +233,7 @@ func (c *Cloud) boot(s *server) {
 	s.booted = true
 	c.mu.Unlock()
 	if first && c.opts.Boot != nil {
-		c.opts.Boot(s.told())
+		c.opts.Boot(s.asBooted())
 	}
 }
 
@@ -243,7 +243,7 @@ func (c *Cloud) stop(s *server) {
 	s.booted = false
 	c.mu.Unlock()
 	if was && c.opts.Stop != nil {
-		c.opts.Stop(s.told())
+		c.opts.Stop(s.asBooted())
 	}
 }
 

@@ -66,7 +66,7 @@ const (
 	ProjectK8s    = "b0000000-0000-4000-8000-000000000001"
 )
 
-// A PrismCentral is a Prism Central.
+// A Prism is a Prism Central.
 type Prism struct {
 	fakes.Faults
 	fakes.Count

@@ -21,7 +21,7 @@ type Booted struct {
 
 // Options of a cloud.
 type Options struct {
-	// URL of the cloud, for the catalogue of services.
+	// URL of the cloud, for the catalog of services.
 	URL string
 	// Projects by the IDs of application credentials. The secret of a credential is "secret-of-"
 	// and its ID.
@@ -254,7 +254,7 @@ func (s *server) status(now time.Time) string {
 	return "ACTIVE"
 }
 
-func (s *server) told() Booted {
+func (s *server) asBooted() Booted {
 	return Booted{ID: s.id, Name: s.name, UserData: s.userData, Metadata: s.metadata}
 }
 
@@ -263,7 +263,7 @@ func (c *Cloud) boot(s *server) {
 	s.booted = true
 	c.mu.Unlock()
 	if c.opts.Boot != nil {
-		c.opts.Boot(s.told())
+		c.opts.Boot(s.asBooted())
 	}
 }
 
@@ -273,6 +273,6 @@ func (c *Cloud) stop(s *server) {
 	s.booted = false
 	c.mu.Unlock()
 	if was && c.opts.Stop != nil {
-		c.opts.Stop(s.told())
+		c.opts.Stop(s.asBooted())
 	}
 }

@@ -1,6 +1,6 @@
 // Package openstack is an OpenStack for tests: an [http.Handler] that implements the parts of
 // Keystone v3, Nova v2.1, Glance v2 and Neutron v2.0 that Drover's provider calls, with their
-// tokens, catalogue, markers, errors, quota and rate limit. It keeps its state in memory. A
+// tokens, catalog, markers, errors, quota and rate limit. It keeps its state in memory. A
 // server is built some time after it was requested.
 //
 // See https://docs.openstack.org/api-quick-start/.

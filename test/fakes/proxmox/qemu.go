@@ -269,8 +269,8 @@ func (c *call) configure(m *machine) (any, *failure) {
 
 func (c *call) checkDrive(m *machine, key, value string) *failure {
 	volume, _, _ := strings.Cut(value, ",")
-	if new := size.FindStringSubmatch(volume); new != nil {
-		return c.storageOn(new[1], m.node, "images")
+	if alloc := size.FindStringSubmatch(volume); alloc != nil {
+		return c.storageOn(alloc[1], m.node, "images")
 	}
 	storage, rest, ok := strings.Cut(volume, ":")
 	if !ok {
@@ -310,8 +310,8 @@ func (c *Cluster) apply(m *machine, params map[string]string) {
 			v = model + "=" + newMAC(m.id, n) + "," + rest
 		case slot.MatchString(k):
 			volume, options, _ := strings.Cut(v, ",")
-			if new := size.FindStringSubmatch(volume); new != nil {
-				v = fmt.Sprintf("%s:vm-%d-%s,size=%sG", new[1], m.id, k, new[2])
+			if alloc := size.FindStringSubmatch(volume); alloc != nil {
+				v = fmt.Sprintf("%s:vm-%d-%s,size=%sG", alloc[1], m.id, k, alloc[2])
 				if options != "" {
 					v += "," + options
 				}

@@ -83,7 +83,7 @@ func (l *lab) clone(ctx context.Context, name string, config types.VirtualMachin
 	return object.NewVirtualMachine(l.client.Client, info.Result.(types.ManagedObjectReference)), nil
 }
 
-func told(t *testing.T, by chan vcenter.Booted) vcenter.Booted {
+func reported(t *testing.T, by chan vcenter.Booted) vcenter.Booted {
 	t.Helper()
 	select {
 	case b := <-by:
@@ -108,7 +108,7 @@ func TestAVMBootsWithItsUserDataAndReportsItsAddressUntilItIsLost(t *testing.T) 
 	must(t, err)
 	must(t, on.WaitEx(t.Context()))
 
-	b := told(t, l.booted)
+	b := reported(t, l.booted)
 	if b.Name != "workers-1" || string(b.UserData) != "#cloud-config\n" || b.BIOSUUID == "" {
 		t.Errorf("booted %+v", b)
 	}
@@ -126,7 +126,7 @@ func TestAVMBootsWithItsUserDataAndReportsItsAddressUntilItIsLost(t *testing.T) 
 
 	lost, err := l.Lose(t.Context(), id)
 	must(t, err)
-	if s := told(t, l.stopped); s.ID != b.ID || lost.ID != b.ID || len(l.VMs("lab")) != 0 {
+	if s := reported(t, l.stopped); s.ID != b.ID || lost.ID != b.ID || len(l.VMs("lab")) != 0 {
 		t.Errorf("stopped %s, lost %s, want %s; left are %+v", s.ID, lost.ID, b.ID, l.VMs("lab"))
 	}
 }
@@ -146,11 +146,11 @@ func TestAVMThatIsPoweredOffAndOnBootsAgain(t *testing.T) {
 		on, err := vm.PowerOn(t.Context())
 		must(t, err)
 		must(t, on.WaitEx(t.Context()))
-		told(t, l.booted)
+		reported(t, l.booted)
 		off, err := vm.PowerOff(t.Context())
 		must(t, err)
 		must(t, off.WaitEx(t.Context()))
-		told(t, l.stopped)
+		reported(t, l.stopped)
 	}
 }
 

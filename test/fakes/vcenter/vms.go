@@ -15,7 +15,7 @@ import (
 	"github.com/drover-dev/drover/internal/gzipb64"
 )
 
-// A VM, running or not.
+// A VM is a virtual machine, running or not.
 type VM struct {
 	Booted
 	InstanceUUID string

@@ -27,7 +27,7 @@ func userData(t *testing.T, command string) []byte {
 	return b
 }
 
-func TestTheProviderIDIsWhatTheMetadataServiceTellsTheScript(t *testing.T) {
+func TestTheProviderIDIsWhatTheMetadataServiceGivesTheScript(t *testing.T) {
 	service := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.String() != "http://169.254.169.254/id" || r.Header.Get("Flavor") != "sweet" {
 			http.Error(w, "unknown", http.StatusNotFound)

@@ -103,7 +103,7 @@ func (c *CLI) apply(ctx context.Context, arguments map[string]any) (map[string]a
 }
 
 func (c *CLI) run(ctx context.Context, dir string, args ...string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, c.binary, args...) //nolint:gosec // From PATH.
+	cmd := exec.CommandContext(ctx, c.binary, args...)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "CHECKPOINT_DISABLE=1", "TF_IN_AUTOMATION=1")
 	return cmd.Output()
 }

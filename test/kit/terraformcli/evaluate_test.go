@@ -60,7 +60,7 @@ func TestTheCLIEvaluatesTheSame(t *testing.T) {
 	}
 	dir := t.TempDir()
 	run := func(args ...string) ([]byte, error) {
-		c := exec.CommandContext(t.Context(), terraform, args...) //nolint:gosec // From PATH.
+		c := exec.CommandContext(t.Context(), terraform, args...)
 		c.Dir, c.Env = dir, append(os.Environ(), "CHECKPOINT_DISABLE=1", "TF_IN_AUTOMATION=1")
 		return c.Output()
 	}

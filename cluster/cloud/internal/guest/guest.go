@@ -28,7 +28,7 @@ type VM struct {
 // Guests runs many VMs. It is safe for concurrent use.
 type Guests struct {
 	clock clock.WithTicker
-	base  context.Context
+	base  context.Context //nolint:containedctx // Of the goroutines, which end with it.
 	end   context.CancelFunc
 	all   sync.WaitGroup
 

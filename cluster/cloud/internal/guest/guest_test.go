@@ -41,7 +41,7 @@ runcmd:
 - [systemctl, enable, --now, kubelet]
 `
 
-func TestTheConsoleTellsHowFarTheBootCame(t *testing.T) {
+func TestTheConsoleShowsHowFarTheBootCame(t *testing.T) {
 	facts := kubelet.Facts{ID: "vm-1", Name: "a", OSImage: "Debian"}
 	cases := map[string]struct {
 		userData string

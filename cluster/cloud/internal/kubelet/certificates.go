@@ -27,7 +27,7 @@ func (k *kubelet) keepCertificates(ctx context.Context, all *sync.WaitGroup) {
 func (k *kubelet) keep(ctx context.Context, c certificateKind, renewed func()) {
 	for ctx.Err() == nil {
 		s := k.saved()
-		if wait := renewAt(*c.pair(&s), rand.Float64()).Sub(k.clock.Now()); wait > 0 {
+		if wait := renewAt(*c.pair(&s), rand.Float64()).Sub(k.clock.Now()); wait > 0 { //nolint:gosec // It spreads the load.
 			timer := k.clock.NewTimer(wait)
 			select {
 			case <-ctx.Done():

@@ -132,12 +132,12 @@ func TestPlanNamesWhatKeepsTheKubeletFromRunning(t *testing.T) {
 	without := func(file string) func(*userdata.Instance) {
 		return func(in *userdata.Instance) { delete(in.Files, file) }
 	}
-	replace := func(file, old, new string) func(*userdata.Instance) {
+	replace := func(file, was, is string) func(*userdata.Instance) {
 		return func(in *userdata.Instance) {
-			if !strings.Contains(in.Files[file], old) {
-				panic("nothing to replace: " + old)
+			if !strings.Contains(in.Files[file], was) {
+				panic("nothing to replace: " + was)
 			}
-			in.Files[file] = strings.ReplaceAll(in.Files[file], old, new)
+			in.Files[file] = strings.ReplaceAll(in.Files[file], was, is)
 		}
 	}
 	extra := func(flags string) func(*userdata.Instance) {

@@ -95,7 +95,7 @@ func (k *kubelet) podWatch(ctx context.Context, events chan<- informer.Event[*co
 // controller cannot be stopped in any other way, and a cloud outlives many VMs.
 type endingClock struct {
 	clock.Clock
-	ctx context.Context
+	ctx context.Context //nolint:containedctx // The interface of a clock has no context.
 }
 
 // After implements clock.Clock.

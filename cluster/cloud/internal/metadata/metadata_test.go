@@ -28,7 +28,7 @@ func TestHandler(t *testing.T) {
 		"WrongSecret":       {"the documents of a VM need its secret", h, "/nocloud/other/user-data", 404, "404 page not found\n"},
 		"NoSecret":          {"no path lists the secrets", h, "/nocloud/", 404, "404 page not found\n"},
 		"ProviderID":        {"the provider ID needs no secret", h, "/v1/provider-id", 200, "local:///zone-a/vm-1\n"},
-		"WithoutProviderID": {"a VM without a provider ID is told none", unnamed, "/v1/provider-id", 404, "404 page not found\n"},
+		"WithoutProviderID": {"a VM without a provider ID is reported none", unnamed, "/v1/provider-id", 404, "404 page not found\n"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -57,7 +57,7 @@ type Options struct {
 type Machines struct {
 	Options
 	mirror http.Handler
-	base   context.Context
+	base   context.Context //nolint:containedctx // Of the goroutines, which end with it.
 	end    context.CancelFunc
 	all    sync.WaitGroup
 
@@ -281,7 +281,7 @@ func (m *Machines) choose(image string) choice {
 		}
 		return c, nil
 	})
-	return c.(choice)
+	return c.(choice) //nolint:forcetypeassert // The function above returns nothing else.
 }
 
 // describe returns a line per hypervisor with the reason why it was chosen or refused.

@@ -59,8 +59,11 @@ func CommandLine(files map[string]string, unit string) (argv []string, env map[s
 		return nil, nil, err
 	}
 	words, err := shell.Fields(strings.TrimLeft(start[0], "-@:+!"), func(name string) string { return env[name] })
-	if err != nil || len(words) == 0 {
-		return nil, nil, fmt.Errorf("%s: ExecStart is not a command line: %v", unit, err)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: ExecStart is not a command line: %w", unit, err)
+	}
+	if len(words) == 0 {
+		return nil, nil, fmt.Errorf("%s: ExecStart is not a command line: it has no words", unit)
 	}
 	return words, env, nil
 }

@@ -19,7 +19,7 @@ type Instance struct {
 	LaunchTime  time.Time
 }
 
-// A NetworkInterface, Volume or Address. AttachedTo is an instance, "" if nothing uses it.
+// An Attachable is a NetworkInterface, Volume or Address. AttachedTo is an instance, "" if nothing uses it.
 type Attachable struct {
 	ID         string
 	AttachedTo string

@@ -135,7 +135,7 @@ func breakWith(w http.ResponseWriter, f *fakes.Fault) {
 		w.Header().Set("Retry-After", f.RetryAfter)
 	}
 	fail(w, &kerrors.StatusError{ErrStatus: metav1.Status{
-		Status: metav1.StatusFailure, Code: int32(f.Status), Reason: metav1.StatusReason(f.Code), Message: f.Message, //nolint:gosec // A status.
+		Status: metav1.StatusFailure, Code: int32(f.Status), Reason: metav1.StatusReason(f.Code), Message: f.Message,
 	}})
 }
 
@@ -145,7 +145,7 @@ func forbidden(u User, r schema.GroupResource, namespace string) error {
 	if namespace != "" {
 		where = fmt.Sprintf("in the namespace %q", namespace)
 	}
-	return kerrors.NewForbidden(r, "", fmt.Errorf("User %q cannot list resource %q in API group %q %s", u.Name, r.Resource, r.Group, where)) //nolint:revive,staticcheck // The API's words.
+	return kerrors.NewForbidden(r, "", fmt.Errorf("User %q cannot list resource %q in API group %q %s", u.Name, r.Resource, r.Group, where)) // The API's words.
 }
 
 func fail(w http.ResponseWriter, err error) {

@@ -89,12 +89,10 @@ func (s *Server) verify(signed string) (Key, error) {
 		ParseWithClaims(signed, claims, func(t *jwt.Token) (any, error) {
 			kid, _ := t.Header["kid"].(string)
 			if kid == "" {
-				//lint:ignore ST1005 The API's words.
 				return nil, fmt.Errorf("The required field 'kid' is missing from the JWT header")
 			}
 			known, ok := s.opts.Keys()[kid]
 			if !ok {
-				//lint:ignore ST1005 The API's words.
 				return nil, fmt.Errorf("Public key %s not found", kid)
 			}
 			key = known
@@ -102,13 +100,10 @@ func (s *Server) verify(signed string) (Key, error) {
 		})
 	switch {
 	case err != nil:
-		//lint:ignore ST1005 The API's words.
 		return key, fmt.Errorf("The JWT is invalid: %w", err)
 	case claims.Issuer != key.ServiceAccount:
-		//lint:ignore ST1005 The API's words.
 		return key, fmt.Errorf("The JWT issuer does not match the subject of the key")
 	case claims.IssuedAt == nil || claims.ExpiresAt.Sub(claims.IssuedAt.Time) > longest:
-		//lint:ignore ST1005 The API's words.
 		return key, fmt.Errorf("The JWT must not be valid for longer than 1 hour")
 	}
 	return key, nil

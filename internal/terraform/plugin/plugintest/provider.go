@@ -83,11 +83,11 @@ func Place(mirror, address, version, program string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil { //nolint:gosec // Programs for all.
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		return "", err
 	}
 	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:]), os.WriteFile(to, b, 0o755) //nolint:gosec // A program.
+	return hex.EncodeToString(sum[:]), os.WriteFile(to, b, 0o755)
 }
 
 type fake struct{}

@@ -1,0 +1,3 @@
+// Package v1alpha1 holds the virtual machines of Hetzner Cloud, their inventories, and the configurations
+// with its address and the credentials.
+package v1alpha1
