@@ -42,7 +42,7 @@ const (
 const (
 	pathSessions = "/cloudapi/1.0.0/sessions"
 	pathSession  = "/cloudapi/1.0.0/sessions/current"
-	pathToken    = "/oauth/tenant/%s/token" //nolint:gosec // It is a path.
+	pathToken    = "/oauth/tenant/%s/token"
 	pathPolicies = "/cloudapi/1.0.0/vdcs/%s/computePolicies"
 	pathQuery    = "/api/query"
 	pathVM       = "/api/vApp/vm-"
@@ -51,7 +51,7 @@ const (
 )
 
 // tokenHeader is the header with the access token of a new session.
-const tokenHeader = "X-Vmware-Vcloud-Access-Token" //nolint:gosec // It is a name.
+const tokenHeader = "X-Vmware-Vcloud-Access-Token"
 
 // credentials are the content of a configuration's Secret.
 type credentials struct {

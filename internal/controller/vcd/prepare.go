@@ -317,7 +317,9 @@ func newReferences() *references {
 // cached returns an object that was found at most a minute ago, or finds it.
 func cached[T any](a *account, key string, find func() (T, error)) (T, error) {
 	if f, ok := a.refs.found[key]; ok && a.now().Sub(f.at) < referenceFor {
-		return f.object.(T), nil
+		if out, ok := f.object.(T); ok {
+			return out, nil
+		}
 	}
 	out, err := find()
 	if err != nil {
