@@ -157,7 +157,7 @@ var vcdRefusals = map[fn.ErrorCode]struct {
 	task  vcd.Message
 }{
 	fn.ErrorCapacityExhausted: {task: vcd.Message{Code: "NO_FEASIBLE_PLACEMENT_SOLUTION", Text: "The operation failed because no suitable resource was found."}},
-	fn.ErrorQuotaExceeded:     {fault: vcd.Fault{Status: http.StatusBadRequest, Code: "BAD_REQUEST", Message: "[ 1 ] The requested operation will exceed the VDC's storage quota: storage policy \"gold\" has 12 MB remaining, requested 40,960 MB"}},
+	fn.ErrorQuotaExceeded:     {fault: vcd.Fault{Status: http.StatusBadRequest, Code: "BAD_REQUEST", Message: "The requested operation will exceed the VDC's storage quota: storage policy \"gold\" has 12 MB remaining, requested 40,960 MB"}},
 	fn.ErrorInvalidRequest:    {fault: vcd.Fault{Status: http.StatusBadRequest, Code: "BAD_REQUEST", Message: "The network \"x\" does not exist in the virtual data center."}},
 	fn.ErrorPermissionDenied:  {fault: vcd.Fault{Status: http.StatusForbidden, Code: "ACCESS_TO_RESOURCE_IS_FORBIDDEN", Message: "Either you need some or all of the following rights [Base] to perform operations [VAPP_CREATE] or the target entity is invalid."}},
 	fn.ErrorThrottled:         {fault: vcd.Fault{Status: http.StatusBadRequest, Code: "OPERATION_LIMITS_EXCEEDED", Message: "The maximum number of simultaneous operations for user \"drover\" has been reached."}},
