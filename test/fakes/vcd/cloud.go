@@ -60,7 +60,9 @@ type User struct {
 
 // Names of the objects that each organization has.
 const (
-	Catalog, Template = "images", "ubuntu-24.04"
+	Catalog = "images"
+	// Template is a template with one VM.
+	Template = "ubuntu-24.04"
 	// TwoVMs is a template with two VMs.
 	TwoVMs = "two-vms"
 )
