@@ -43,6 +43,7 @@ func run() error {
 		"./proxmox/...":   "../package/provider-proxmox/crds",
 		"./nutanix/...":   "../package/provider-nutanix/crds",
 		"./alibaba/...":   "../package/provider-alibaba/crds",
+		"./vcd/...":       "../package/provider-vcd/crds",
 		"./terraform/...": "../package/provider-terraform/crds",
 
 		"./aws/...":          "../package/provider-inventory/crds",
