@@ -44,6 +44,7 @@ func run() error {
 		"./nutanix/...":    "../package/provider-nutanix/crds",
 		"./alibaba/...":    "../package/provider-alibaba/crds",
 		"./metalstack/...": "../package/provider-metalstack/crds",
+		"./vcd/...":        "../package/provider-vcd/crds",
 		"./terraform/...":  "../package/provider-terraform/crds",
 
 		"./aws/...":          "../package/provider-inventory/crds",

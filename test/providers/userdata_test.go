@@ -220,6 +220,9 @@ func TestTheDocsStateTheSecretElsewhereIsPlain(t *testing.T) {
 	}
 }
 
+// pageLink is the link to the page of a cloud, in the row of the cloud.
+var pageLink = regexp.MustCompile(`^\| \[[^\]]*\]\(([a-z-]+\.md)\)`)
+
 // TestTheDocsListHowUserDataReachesEachCloud compares the Compositions with the table of clouds,
 // and with the page of each cloud that has one.
 func TestTheDocsListHowUserDataReachesEachCloud(t *testing.T) {
@@ -241,8 +244,8 @@ func TestTheDocsListHowUserDataReachesEachCloud(t *testing.T) {
 			t.Errorf("docs/providers/README.md: the row of %s must have %q: %s", f.provider, want+"`"+field+"`", row)
 		}
 		file := f.provider + ".md"
-		if f.provider == "metalstack" {
-			file = "metal-stack.md" // The name of the project. An API group has no hyphen.
+		if link := pageLink.FindStringSubmatch(row); link != nil {
+			file = link[1]
 		}
 		page, err := os.ReadFile(folder + file)
 		if os.IsNotExist(err) && (f.provider == "local" || f.provider == "scaleway") {

@@ -20,6 +20,7 @@ import (
 	openstackv1alpha1 "github.com/drover-dev/drover/apis/openstack/v1alpha1"
 	proxmoxv1alpha1 "github.com/drover-dev/drover/apis/proxmox/v1alpha1"
 	terraformv1alpha1 "github.com/drover-dev/drover/apis/terraform/v1alpha1"
+	vcdv1alpha1 "github.com/drover-dev/drover/apis/vcd/v1alpha1"
 	vspherev1alpha1 "github.com/drover-dev/drover/apis/vsphere/v1alpha1"
 )
 
@@ -35,6 +36,7 @@ var kinds = map[string]func() any{
 	"openstack.drover.dev/v1alpha1 ClusterProviderConfig":  func() any { return &openstackv1alpha1.ClusterProviderConfig{} },
 	"proxmox.drover.dev/v1alpha1 ClusterProviderConfig":    func() any { return &proxmoxv1alpha1.ClusterProviderConfig{} },
 	"terraform.drover.dev/v1alpha1 ClusterProviderConfig":  func() any { return &terraformv1alpha1.ClusterProviderConfig{} },
+	"vcd.drover.dev/v1alpha1 ClusterProviderConfig":        func() any { return &vcdv1alpha1.ClusterProviderConfig{} },
 	"vsphere.drover.dev/v1alpha1 ClusterProviderConfig":    func() any { return &vspherev1alpha1.ClusterProviderConfig{} },
 	"machine.drover.dev/v1alpha1 MachineClass":             func() any { return &machinev1alpha1.MachineClass{} },
 	"machine.drover.dev/v1alpha1 ClusterMachineClass":      func() any { return &machinev1alpha1.ClusterMachineClass{} },
