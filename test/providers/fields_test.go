@@ -34,6 +34,7 @@ var sections = map[string]string{
 	"Google Cloud":          "gcp",
 	"Hetzner Cloud":         "hcloud",
 	"KubeVirt":              "kubevirt",
+	"metal-stack":           "metalstack",
 	"Nutanix":               "nutanix",
 	"OpenStack":             "openstack",
 	"Proxmox VE":            "proxmox",
