@@ -20,6 +20,7 @@ import (
 	config "github.com/drover-dev/drover/config/openstack"
 	"github.com/drover-dev/drover/internal/lift"
 	"github.com/drover-dev/drover/internal/lift/lifttest"
+	"github.com/drover-dev/drover/test/fakes"
 	fakecloud "github.com/drover-dev/drover/test/fakes/openstack"
 )
 
@@ -65,7 +66,7 @@ func inWorldOf(t *testing.T, o fakecloud.Options, resource string, kind schema.G
 	})
 }
 
-func (w *world) transport(string) (http.RoundTripper, error) { return lifttest.Transport(w.cloud), nil }
+func (w *world) transport(string) (http.RoundTripper, error) { return fakes.InMemory(w.cloud), nil }
 
 func (w *world) process(t *testing.T, resource string, kind schema.GroupVersionKind) func(client.Client) lifttest.Process {
 	return func(c client.Client) lifttest.Process {
