@@ -29,6 +29,12 @@ func (x *external) act(ctx context.Context, c *vim25.Client, vm *v1alpha1.Virtua
 	if x.vm == nil {
 		return nil
 	}
+	switch x.step {
+	case stepJoin:
+		return x.join(ctx, c, vm)
+	case stepLeave:
+		return x.leave(ctx, c, vm)
+	}
 	o := object.NewVirtualMachine(c, *x.vm)
 	var t *object.Task
 	var err error

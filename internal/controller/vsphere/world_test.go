@@ -128,6 +128,7 @@ func newWorld(t *testing.T, change ...func(*simulator.Model)) *world {
 		w.calls[m.Name]++
 		return fakevcenter.Handle(ctx, m)
 	}
+	fakevcenter.KeepRules(w.model.Map())
 	w.server = w.model.Service.NewServer()
 	t.Cleanup(w.server.Close)
 
