@@ -45,8 +45,9 @@ func (x *external) look(ctx context.Context, c *vim25.Client, vm *v1alpha1.Virtu
 	x.pool = seen.ResourcePool
 	rule := ruleOf(vm)
 	s.vm = &found{
-		power:     seen.Runtime.PowerState,
-		isInRule:  rule == "" || s.finished || !mayUpdate(vm) || x.note.hasJoined,
+		power: seen.Runtime.PowerState,
+		// The VM runs only after it has joined.
+		isInRule:  rule == "" || s.finished || !mayUpdate(vm) || x.note.hasJoined || seen.Runtime.PowerState == types.VirtualMachinePowerStatePoweredOn,
 		mustLeave: rule != "" && !x.note.hasLeft,
 	}
 	at.VCenter, at.MoRef = c.ServiceContent.About.InstanceUuid, seen.Self.Value
