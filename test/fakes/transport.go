@@ -2,16 +2,14 @@ package fakes
 
 import (
 	"crypto/tls"
-	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 )
 
-var errCut = errors.New("the connection was cut")
-
 // InMemory returns a transport that calls a fake without a server: tests can use a fake clock,
 // which advances while all goroutines wait. A fake that panics with [http.ErrAbortHandler] cuts
-// the connection.
+// the connection, and the client gets the error that net/http has for that.
 func InMemory(fake http.Handler) http.RoundTripper { return inMemory{fake} }
 
 type inMemory struct{ fake http.Handler }
@@ -21,7 +19,7 @@ func (t inMemory) RoundTrip(req *http.Request) (resp *http.Response, err error) 
 		switch cause := recover(); cause {
 		case nil:
 		case http.ErrAbortHandler:
-			resp, err = nil, errCut
+			resp, err = nil, io.ErrUnexpectedEOF
 		default:
 			panic(cause)
 		}

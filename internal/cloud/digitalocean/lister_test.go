@@ -12,10 +12,9 @@ import (
 	"github.com/digitalocean/godo"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/drover-dev/drover/internal/cloud/digitalocean/digitaloceantest"
 	"github.com/drover-dev/drover/internal/inventory"
-	"github.com/drover-dev/drover/internal/lift/lifttest"
 	"github.com/drover-dev/drover/test/fakes"
+	"github.com/drover-dev/drover/test/fakes/digitaloceantest"
 )
 
 const secret = "dop_v1_s3cret"
@@ -37,7 +36,7 @@ func newWorld(o digitaloceantest.Options) *world {
 
 func (w *world) lister(t *testing.T, credentials string) inventory.ResourceLister {
 	t.Helper()
-	l, err := New(t.Context(), Options{Credentials: []byte(credentials), Endpoint: "https://digitalocean", Transport: lifttest.Transport(w.Server)})
+	l, err := New(t.Context(), Options{Credentials: []byte(credentials), Endpoint: "https://digitalocean", Transport: fakes.InMemory(w.Server)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +134,7 @@ func TestFromAListThatIsNotWholeNothingIsConcluded(t *testing.T) {
 			for i := range 250 {
 				w.account.Droplets = append(w.account.Droplets, droplet(i+1, "ours", "active"))
 			}
-			l, err := New(t.Context(), Options{Credentials: []byte(secret), Endpoint: "https://digitalocean", Transport: lifttest.Transport(tc.handler(w))})
+			l, err := New(t.Context(), Options{Credentials: []byte(secret), Endpoint: "https://digitalocean", Transport: fakes.InMemory(tc.handler(w))})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -173,7 +172,7 @@ func TestCredentials(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(digitaloceantest.Options{})
 			w.tokens = tc.tokens
-			l, err := New(t.Context(), Options{Credentials: []byte(tc.credentials), Endpoint: "https://digitalocean", Transport: lifttest.Transport(w.Server)})
+			l, err := New(t.Context(), Options{Credentials: []byte(tc.credentials), Endpoint: "https://digitalocean", Transport: fakes.InMemory(w.Server)})
 			if err == nil {
 				var complete bool
 				_, complete, err = l.List(t.Context(), "ours")

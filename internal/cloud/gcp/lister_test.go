@@ -12,9 +12,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/drover-dev/drover/internal/cloud/gcp/gcptest"
 	"github.com/drover-dev/drover/internal/inventory"
 	"github.com/drover-dev/drover/test/fakes"
+	"github.com/drover-dev/drover/test/fakes/gcptest"
 )
 
 func TestAListHasTheVMsOfAnInstallationInAllZones(t *testing.T) {
@@ -119,7 +119,7 @@ func TestNothingIsConcludedIfAPageFails(t *testing.T) {
 		mustFail(t, t.Context(), w.lister(t), "503 backendError: Internal error.")
 		w.Mend()
 		w.Break(fakes.Fault{Call: w.ListCall("instances"), Match: second, Lost: true})
-		mustFail(t, t.Context(), w.lister(t), "cannot reach Google Cloud: the connection was cut")
+		mustFail(t, t.Context(), w.lister(t), "cannot reach Google Cloud: unexpected EOF")
 		w.Mend()
 		w.Break(fakes.Fault{Call: w.ListCall("instances"), Match: second, Status: 503, Code: "backendError", Times: 2})
 		mustList(t, w.lister(t), 450) // Two failures are retried.

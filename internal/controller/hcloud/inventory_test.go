@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/drover-dev/drover/internal/lift/lifttest"
+	"github.com/drover-dev/drover/test/fakes"
 	fakecloud "github.com/drover-dev/drover/test/fakes/hcloud"
 )
 
@@ -25,7 +25,7 @@ func TestAnInventoryListsTheServersOfAnInstallation(t *testing.T) {
 			want[fmt.Sprint(s.ID)] = s.Name != "foreign"
 		}
 
-		l := lister{newProject(projectKey{"http://hetzner/v1", goodToken}, lifttest.Transport(w.cloud))}
+		l := lister{newProject(projectKey{"http://hetzner/v1", goodToken}, fakes.InMemory(w.cloud))}
 		vms, complete, err := l.List(t.Context(), "installation")
 		if err != nil || !complete || len(vms) != n {
 			t.Fatalf("%d VMs, complete: %t, error %v", len(vms), complete, err)
@@ -42,7 +42,7 @@ func TestAnInventoryOfWhichAPageIsMissingIsAnError(t *testing.T) {
 	inWorld(t, fakecloud.Options{}, func(t *testing.T, w *world) {
 		w.running("a")
 		w.cloud.Break(fakecloud.Fault{Call: "GET /servers", Status: 500, Code: "server_error", Message: "sorry"})
-		l := lister{newProject(projectKey{"http://hetzner/v1", goodToken}, lifttest.Transport(w.cloud))}
+		l := lister{newProject(projectKey{"http://hetzner/v1", goodToken}, fakes.InMemory(w.cloud))}
 		if vms, complete, err := l.List(t.Context(), "installation"); err == nil || complete || len(vms) > 0 || !strings.Contains(err.Error(), "sorry") {
 			t.Errorf("%d VMs, complete: %t, error %v", len(vms), complete, err)
 		}

@@ -19,6 +19,7 @@ import (
 	config "github.com/drover-dev/drover/config/hcloud"
 	"github.com/drover-dev/drover/internal/lift"
 	"github.com/drover-dev/drover/internal/lift/lifttest"
+	"github.com/drover-dev/drover/test/fakes"
 	fakecloud "github.com/drover-dev/drover/test/fakes/hcloud"
 )
 
@@ -65,7 +66,7 @@ func (w *world) process(t *testing.T) func(client.Client) lifttest.Process {
 			t.Fatal(err)
 		}
 		p := newProjects(c)
-		p.transport = lifttest.Transport(w.cloud)
+		p.transport = fakes.InMemory(w.cloud)
 		return lifttest.Process{
 			Provider: pc, Resource: config.Server, Kind: v1alpha1.VirtualMachine_GroupVersionKind,
 			Setup: lift.Namespaced(p.terraformSetup), Behaviours: p.behaviours(),

@@ -19,6 +19,7 @@ import (
 	config "github.com/drover-dev/drover/config/openstack"
 	"github.com/drover-dev/drover/internal/lift"
 	"github.com/drover-dev/drover/internal/lift/lifttest"
+	"github.com/drover-dev/drover/test/fakes"
 	fakecloud "github.com/drover-dev/drover/test/fakes/openstack"
 )
 
@@ -58,7 +59,7 @@ func inWorld(t *testing.T, o fakecloud.Options, test func(*testing.T, *world)) {
 	})
 }
 
-func (w *world) transport(string) (http.RoundTripper, error) { return lifttest.Transport(w.cloud), nil }
+func (w *world) transport(string) (http.RoundTripper, error) { return fakes.InMemory(w.cloud), nil }
 
 func (w *world) process(t *testing.T) func(client.Client) lifttest.Process {
 	return func(c client.Client) lifttest.Process {

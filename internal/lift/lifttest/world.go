@@ -7,8 +7,6 @@ import (
 	"context"
 	"io"
 	"log"
-	"net/http"
-	"net/http/httptest"
 	"reflect"
 	"sync"
 	"testing"
@@ -239,32 +237,4 @@ func (w *World) UntilCondition(limit time.Duration, mg resource.Managed, t xpv2.
 		return mg.GetCondition(t).Reason == reason
 	})
 	return mg.GetCondition(t)
-}
-
-// Transport calls a handler. A handler that panics with http.ErrAbortHandler cuts the connection.
-func Transport(h http.Handler) http.RoundTripper { return transport{h} }
-
-type transport struct{ handler http.Handler }
-
-func (t transport) RoundTrip(req *http.Request) (resp *http.Response, err error) {
-	if err := req.Context().Err(); err != nil {
-		return nil, err
-	}
-	defer func() {
-		if r := recover(); r != nil {
-			if r != http.ErrAbortHandler { //nolint:errorlint // A value that is panicked with.
-				panic(r)
-			}
-			resp, err = nil, io.ErrUnexpectedEOF
-		}
-	}()
-	in := req.Clone(req.Context())
-	if in.Body == nil {
-		in.Body = http.NoBody
-	}
-	rec := httptest.NewRecorder()
-	t.handler.ServeHTTP(rec, in)
-	resp = rec.Result()
-	resp.Request = req
-	return resp, nil
 }
