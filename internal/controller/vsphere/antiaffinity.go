@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -180,7 +181,7 @@ func viewOf(objects []types.ObjectContent) (clusterView, error) {
 	}
 	// Without this check a missing configuration looks like a cluster without rules.
 	if !isRead {
-		return clusterView{}, fmt.Errorf("the vCenter does not return the configuration of the vSphere cluster")
+		return clusterView{}, errors.New("the vCenter does not return the configuration of the vSphere cluster")
 	}
 	for vm, v := range values {
 		if rule := attributesOf(fields, v)[attributeRule]; rule != "" {
@@ -255,7 +256,10 @@ func (x *external) leave(ctx context.Context, c *vim25.Client, vm *v1alpha1.Virt
 // settleRule reports whether the rule is as it must be, and changes it if not.
 func (x *external) settleRule(ctx context.Context, c *vim25.Client, rule string) (bool, error) {
 	if x.pool == nil {
-		return false, fmt.Errorf("the vCenter does not know the resource pool of the VM, which has the anti-affinity rule %q", rule)
+		return false, &classError{
+			class: fn.ErrorPermissionDenied, what: fmt.Sprintf("cannot change the rule %q of forProvider.antiAffinityGroup", rule),
+			err: errors.New("the vCenter does not show the resource pool of the VM"),
+		}
 	}
 	owner, err := ownerOf(ctx, c, *x.pool)
 	if err != nil {

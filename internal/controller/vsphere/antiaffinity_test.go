@@ -404,6 +404,16 @@ func TestAMissingRightForRulesIsNamedAndPreventsNoDeletion(t *testing.T) {
 	w.wantRules(map[string][]string{})
 }
 
+func TestAVMWhoseResourcePoolIsHiddenIsDeleted(t *testing.T) {
+	w := newWorld(t)
+	w.create(inGroup)
+	w.untilReady()
+	x := &external{shared: &shared{record: w.reported}, note: &note{isLeaving: true}}
+	if err := x.leave(t.Context(), w.admin.Client, w.get()); err != nil || !x.note.hasLeft || !w.isReported("AntiAffinityRuleKept") {
+		t.Errorf("error %v, has left %t, events %v", err, x.note.hasLeft, *w.reported)
+	}
+}
+
 func TestAChangeOfARuleThatFailsIsReportedWhenItFailsAgain(t *testing.T) {
 	w := newWorld(t)
 	failing := 1
