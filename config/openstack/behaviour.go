@@ -18,3 +18,24 @@ func Ready(state map[string]any) xpv2.Condition {
 		return xpv2.Unavailable().WithMessage("power state: " + s)
 	}
 }
+
+// PortReady returns the condition Ready for a port's state. A port can be attached as soon as it exists:
+// it is DOWN until an instance uses it.
+func PortReady(state map[string]any) xpv2.Condition {
+	if id, _ := state["id"].(string); id == "" {
+		return xpv2.Creating()
+	}
+	return xpv2.Available()
+}
+
+// FloatingIPReady returns the condition Ready for a floating IP's state. One that leads to no port was
+// disassociated: the provider does not repeat the association.
+func FloatingIPReady(state map[string]any) xpv2.Condition {
+	if address, _ := state["address"].(string); address == "" {
+		return xpv2.Creating()
+	}
+	if port, _ := state["port_id"].(string); port == "" {
+		return xpv2.Unavailable().WithMessage("the floating IP leads to no port")
+	}
+	return xpv2.Available()
+}

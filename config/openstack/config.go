@@ -12,8 +12,12 @@ import (
 // Group of the managed resources.
 const Group = "openstack.drover.dev"
 
-// Instance is the name of the VM resource in Terraform.
-const Instance = "openstack_compute_instance_v2"
+// Names of the resources in Terraform.
+const (
+	Instance   = "openstack_compute_instance_v2"
+	Port       = "openstack_networking_port_v2"
+	FloatingIP = "openstack_networking_floatingip_v2"
+)
 
 // Provider returns the configuration that both the generator and the controllers use.
 func Provider() (*ujconfig.Provider, error) {
@@ -24,13 +28,17 @@ func Provider() (*ujconfig.Provider, error) {
 		ShortName: "openstack",
 		Provider:  openstack.Provider(),
 		Descriptions: map[string]string{
-			Instance: "An instance of OpenStack Compute.",
+			Instance:   "An instance of OpenStack Compute.",
+			Port:       "A port of OpenStack Networking, for the interface of an instance.",
+			FloatingIP: "A floating IP address of OpenStack Networking, for a port.",
 		},
 	}.Configuration()
 	if err != nil {
 		return nil, err
 	}
 	pc.AddResourceConfigurator(Instance, instance)
+	pc.AddResourceConfigurator(Port, port)
+	pc.AddResourceConfigurator(FloatingIP, floatingIP)
 	pc.ConfigureResources()
 	return pc, nil
 }
@@ -47,9 +55,7 @@ func instance(r *ujconfig.Resource) {
 		// It has no effect any more, because OpenStack removed the feature.
 		"personality",
 	)
-	for field, text := range descriptions {
-		r.TerraformResource.Schema[field].Description = text
-	}
+	describe(r, descriptions)
 	// The choices of the cloud are in the status. Writing them to the spec too would cost an update
 	// per VM.
 	r.LateInitializer.IgnoredFields = []string{
@@ -57,7 +63,14 @@ func instance(r *ujconfig.Resource) {
 	}
 }
 
-// descriptions of the fields. The Terraform provider has them only in its documentation pages.
+// describe sets the descriptions of fields.
+func describe(r *ujconfig.Resource, texts map[string]string) {
+	for field, text := range texts {
+		r.TerraformResource.Schema[field].Description = text
+	}
+}
+
+// descriptions of the fields of an instance. The Terraform provider has them only in its documentation pages.
 var descriptions = map[string]string{
 	"region":            "Region. The default is that of the provider config.",
 	"name":              "Name of the instance, and its host name.",

@@ -15,11 +15,14 @@ type Behaviour struct {
 	Ready func(state map[string]any) xpv2.Condition
 
 	// CreationUnknown reports whether a creation that ended with the error may have created something. Then it is
-	// not retried. It is not called if there is Find.
+	// not retried, unless Find reports that nothing was created. It is optional if there is Find: by default any
+	// error leaves the result open then.
 	CreationUnknown func(error) bool
 
 	// Find looks for the resource of an earlier creation whose response was lost, and returns its external name,
-	// or "". Only a cloud with unique names has it: there a creation can be retried without a second VM.
+	// or "" if nothing was created. An error, such as while the cloud may still be creating it, has the search
+	// repeated. Only a cloud that can identify the resource has it: there a creation can be retried without a
+	// second resource.
 	Find func(context.Context, resource.ModernManaged) (string, error)
 
 	// Gone returns a reason to doubt that a resource is gone although the cloud does not show it: the credentials

@@ -146,9 +146,9 @@ func (e *external) Create(ctx context.Context, mg resource.Managed) (managed.Ext
 	case e.created(mg.(ujresource.Terraformed)) != "":
 		// The resource exists, and a later action on it failed.
 		meta.SetExternalName(mg, e.created(mg.(ujresource.Terraformed)))
-	case e.behaviour.Find != nil:
+	case e.behaviour.Find != nil && (e.behaviour.CreationUnknown == nil || e.behaviour.CreationUnknown(err)):
 		e.findCreated(ctx, mg)
-	case e.behaviour.CreationUnknown(err):
+	case e.behaviour.Find == nil && e.behaviour.CreationUnknown(err):
 		e.creations.MarkUnknown(mg)
 	}
 	return c, ofConfig(mg, err)

@@ -175,6 +175,42 @@ func TestCreate(t *testing.T) {
 	}
 }
 
+// TestCreateSearches: only a creation of unknown result has its resource searched for, by a cloud that can
+// identify it. A refusal is reported as it is.
+func TestCreateSearches(t *testing.T) {
+	errEarly := errors.New("it may still be created")
+	for name, tc := range map[string]struct {
+		err, find error
+		found     string
+		anyError  bool
+		searches  int
+		unknown   bool
+	}{
+		"Found":                    {err: errLost, found: "port-1", searches: 1},
+		"NothingWasCreated":        {err: errLost, searches: 1},
+		"ItMayStillBeCreated":      {err: errLost, find: errEarly, searches: 1, unknown: true},
+		"Refused":                  {err: errors.New("quota")},
+		"RefusedWithoutAPredicate": {err: errors.New("quota"), anyError: true, searches: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e, vm, searches := lifted(&upjet{err: tc.err}), pendingVM(), 0
+			e.behaviour.Find = func(context.Context, resource.ModernManaged) (string, error) {
+				searches++
+				return tc.found, tc.find
+			}
+			if tc.anyError {
+				e.behaviour.CreationUnknown = nil
+			}
+			if _, err := e.Create(t.Context(), vm); !errors.Is(err, tc.err) {
+				t.Fatalf("error %v, want %v", err, tc.err)
+			}
+			if searches != tc.searches || meta.GetExternalName(vm) != tc.found || e.creations.IsUnknown(vm) != tc.unknown {
+				t.Errorf("%d searches, external name %q, unknown: %t", searches, meta.GetExternalName(vm), e.creations.IsUnknown(vm))
+			}
+		})
+	}
+}
+
 func TestWhatACreationMadeBeforeItFailedIsRecorded(t *testing.T) {
 	e, vm := lifted(&upjet{err: errLost, made: "vm-1"}), pendingVM()
 	if _, err := e.Create(context.Background(), vm); !errors.Is(err, errLost) || meta.GetExternalName(vm) != "vm-1" || e.creations.IsUnknown(vm) {

@@ -10,8 +10,8 @@ import (
 // Pauses after a status 429 without Retry-After: the first one, the factor of each further one, and the longest one.
 const firstPause, pauseFactor, longestPause = 2 * time.Second, 4, time.Minute
 
-// Pauses adds the header Retry-After to each status 429 without it, for clouds that do not document the header. The
-// pauses grow, so that a cloud that refuses all calls gets few, and the rate limiter reports the cause.
+// Pauses adds the header Retry-After to each status 429 without it, for an API that does not document it. The pauses
+// grow, so that a cloud that refuses all calls gets few, and the rate limiter reports the cause.
 type Pauses struct {
 	next http.RoundTripper
 	now  func() time.Time
@@ -23,7 +23,9 @@ type Pauses struct {
 }
 
 // NewPauses returns Pauses of the responses of next.
-func NewPauses(next http.RoundTripper) *Pauses { return &Pauses{next: next, now: time.Now} }
+func NewPauses(next http.RoundTripper, now func() time.Time) *Pauses {
+	return &Pauses{next: next, now: now}
+}
 
 // RoundTrip sends a request.
 func (p *Pauses) RoundTrip(req *http.Request) (*http.Response, error) {

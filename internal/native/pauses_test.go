@@ -9,13 +9,13 @@ import (
 func TestPausesGrowWhileAllCallsAreRefused(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	status, header := 0, ""
-	p := &Pauses{now: func() time.Time { return now }, next: transportFunc(func(*http.Request) (*http.Response, error) {
+	p := NewPauses(transportFunc(func(*http.Request) (*http.Response, error) {
 		resp := &http.Response{StatusCode: status, Header: http.Header{}, Body: http.NoBody}
 		if header != "" {
 			resp.Header.Set("Retry-After", header)
 		}
 		return resp, nil
-	})}
+	}), func() time.Time { return now })
 	for i, step := range []struct {
 		after  time.Duration
 		status int

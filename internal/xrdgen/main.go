@@ -43,8 +43,8 @@ func run() error {
 		"./proxmox/...":    "../package/provider-proxmox/crds",
 		"./nutanix/...":    "../package/provider-nutanix/crds",
 		"./alibaba/...":    "../package/provider-alibaba/crds",
-		"./metalstack/...": "../package/provider-metalstack/crds",
 		"./vcd/...":        "../package/provider-vcd/crds",
+		"./metalstack/...": "../package/provider-metalstack/crds",
 		"./terraform/...":  "../package/provider-terraform/crds",
 
 		"./aws/...":          "../package/provider-inventory/crds",

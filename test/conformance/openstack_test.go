@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -30,7 +32,7 @@ func (*openStack) Cannot() map[string]string { return nil }
 
 func (o *openStack) Install(ctx context.Context, p *kit.Plane) error {
 	o.serve(p)
-	return installLifted(ctx, p, "openstack")
+	return installProvider(ctx, p, "openstack", "VirtualMachine", "Port", "FloatingIP", "VirtualMachineInventory", "ClusterProviderConfig")
 }
 
 // serve starts the fake of the APIs.
@@ -76,8 +78,9 @@ type openStackAccount struct {
 }
 
 var (
-	_ OrphanAccount  = &openStackAccount{}
-	_ ConsoleAccount = &openStackAccount{}
+	_ OrphanAccount    = &openStackAccount{}
+	_ ConsoleAccount   = &openStackAccount{}
+	_ CompanionAccount = &openStackAccount{}
 )
 
 func (a *openStackAccount) Write(id, line string) { a.cloud.SetConsole(id, line+"\n") }
@@ -86,9 +89,30 @@ func (a *openStackAccount) ConsoleReads(_ context.Context, id string) (int, erro
 	return a.cloud.ConsoleReads(id), nil
 }
 
+// plainCases have VMs whose ports Nova creates. The VMs of all other cases have a port and a floating IP of
+// their own. In the case Restart the VM that is left would have the port of a Machine that is deleted.
+var plainCases = []string{CaseWrongField, CaseOrphan, CaseRestart, CaseCredentials}
+
 func (a *openStackAccount) Class(t *testing.T) *machinev1alpha1.MachineClass {
 	t.Helper()
-	return classOf(t, a.fleet, "examples/openstack/machineclass.yaml", a.ProviderConfig())
+	file := "examples/openstack/machineclass-ports.yaml"
+	if slices.ContainsFunc(plainCases, func(name string) bool { return strings.HasSuffix(t.Name(), "/"+name) }) {
+		file = "examples/openstack/machineclass.yaml"
+	}
+	return classOf(t, a.fleet, file, a.ProviderConfig())
+}
+
+// Beside returns the ports and floating IPs that Nova did not create.
+func (a *openStackAccount) Beside(context.Context) (things, torn []string) {
+	for _, p := range a.cloud.Ports(a.fleet.Namespace) {
+		if !p.ByNova {
+			things = append(things, "port "+p.Name)
+		}
+	}
+	for _, f := range a.cloud.FloatingIPs(a.fleet.Namespace) {
+		things = append(things, "floating IP "+f.Address)
+	}
+	return things, a.cloud.Torn(a.fleet.Namespace)
 }
 
 func (a *openStackAccount) VMs(context.Context) ([]VM, error) {

@@ -65,6 +65,10 @@ var companionCRDs = map[string][]string{
 		"ec2.aws.m.upbound.io_eips.yaml",
 		"elbv2.aws.m.upbound.io_lbtargetgroupattachments.yaml",
 	},
+	"openstack": {
+		"../../../package/provider-openstack/crds/openstack.drover.dev_ports.yaml",
+		"../../../package/provider-openstack/crds/openstack.drover.dev_floatingips.yaml",
+	},
 }
 
 func run(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {

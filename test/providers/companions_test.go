@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
@@ -26,6 +27,8 @@ func companionIsReady(t *testing.T, c *unstructured.Unstructured) {
 		"NetworkInterface":                 fmt.Sprintf(`{id: %snetworkInterfaces/%s, privateIpAddresses: [10.0.0.7, "fd00::7"]}`, azureGroup, c.GetName()),
 		"ManagedDisk":                      fmt.Sprintf("{id: %sdisks/%s}", azureCompute, c.GetName()),
 		"VirtualMachineDataDiskAttachment": fmt.Sprintf("{id: %svirtualMachines/x/dataDisks/%s}", azureCompute, c.GetName()),
+		"Port":                             fmt.Sprintf("{id: port-of-%s, allFixedIps: [10.0.0.7]}", c.GetName()),
+		"FloatingIP":                       "{id: floatingip-1, address: 203.0.113.11}",
 		"EIP":                              "{id: eipalloc-1, allocationId: eipalloc-1, publicIp: 203.0.113.9}",
 		"LBTargetGroupAttachment":          "{id: workers-1}",
 		"NetworkInterfaceSecurityGroupAssociation": fmt.Sprintf("{id: %snetworkInterfaces/x|%snetworkSecurityGroups/nodes}", azureGroup, azureGroup),
@@ -53,6 +56,7 @@ func composed(p *machinetest.Plane) string {
 	for _, name := range []string{
 		"companion-publicip", "companion-nic", "companion-securitygroup", "companion-datadisk", machinev1alpha1.ResourceVM,
 		"companion-datadiskattachment", "companion-elasticip", "companion-targetgroup",
+		"companion-port", "companion-port2", "companion-port3", "companion-floatingip",
 	} {
 		if p.Composed[name] != nil {
 			out = append(out, p.Composed[name].GetKind())
@@ -196,6 +200,100 @@ func TestAVMOfAWSGetsItsAddressAndItsPlaceInATargetGroup(t *testing.T) {
 	b, _ := json.Marshal(p.Machine.Object["status"])
 	if !strings.Contains(string(b), "203.0.113.9") {
 		t.Errorf("the Elastic IP address is not one of the Machine: %s", b)
+	}
+}
+
+// openStackWith has a plane of OpenStack whose class has companions, and other networks.
+func openStackWith(t *testing.T, companions map[string]any, networks ...any) *machinetest.Plane {
+	t.Helper()
+	return newPlane(t, "openstack", "", func(class *unstructured.Unstructured) {
+		machinetest.Set(class, companions, "spec", "companions")
+		if networks == nil {
+			unstructured.RemoveNestedField(class.Object, "spec", "forProvider", "network")
+		} else {
+			machinetest.Set(class, networks, "spec", "forProvider", "network")
+		}
+	})
+}
+
+func forProvider(fields map[string]any) map[string]any { return map[string]any{"forProvider": fields} }
+
+// TestOpenStackPortsComeFirst has the class of the example with a second port.
+func TestOpenStackPortsComeFirst(t *testing.T) {
+	class := readYAML(t, root+"examples/openstack/machineclass-ports.yaml")
+	companions, _, _ := unstructured.NestedMap(class.Object, "spec", "companions")
+	companions["port2"] = forProvider(map[string]any{"networkId": "33333333-0000-4000-8000-000000000002", "binding": []any{map[string]any{"vnicType": "direct"}}})
+	p := openStackWith(t, companions)
+	p.Reconcile()
+	p.Reconcile()
+	for i, want := range []string{"Port", "Port Port", "Port Port FloatingIP", "VirtualMachine Port Port FloatingIP"} {
+		if got := composed(p); got != want {
+			t.Fatalf("step %d: composed %q, want %q: %v", i, got, want, p.Machine.Object["status"])
+		}
+		for name, c := range p.Composed {
+			if machinev1alpha1.IsCompanion(name) {
+				companionIsReady(t, c)
+			}
+		}
+		p.Reconcile()
+	}
+	vm := p.Composed["vm"]
+	networks, _, _ := unstructured.NestedSlice(vm.Object, "spec", "forProvider", "network")
+	want := []any{map[string]any{"port": "port-of-" + vm.GetName() + "-port"}, map[string]any{"port": "port-of-" + vm.GetName() + "-port2"}}
+	if diff := cmp.Diff(want, networks); diff != "" {
+		t.Errorf("networks: -want +got:\n%s", diff)
+	}
+	if got := forProviderOf(p, "companion-floatingip", "portId"); got != "port-of-"+vm.GetName()+"-port" {
+		t.Errorf("the floating IP leads to %q", got)
+	}
+	for _, name := range []string{"companion-port", "companion-port2", "companion-floatingip"} {
+		golden(t, "openstack-"+name, withoutUserData(p.Composed[name]))
+		if description := forProviderOf(p, name, "description"); !strings.Contains(description, string(p.Machine.GetUID())) || len(description) > 255 {
+			t.Errorf("%s has the description %q", name, description)
+		}
+	}
+	vmIsThere(t, p, "openstack")
+	p.Reconcile()
+	if b, _ := json.Marshal(p.Machine.Object["status"]); !strings.Contains(string(b), `{"address":"203.0.113.11","type":"ExternalIP"}`) {
+		t.Errorf("the floating IP is not one of the Machine's addresses: %s", b)
+	}
+}
+
+// TestOpenStackPortsAndNetworks has a class with a port of its own as the second interface.
+func TestOpenStackPortsAndNetworks(t *testing.T) {
+	p := openStackWith(t, map[string]any{"port2": forProvider(map[string]any{"networkId": "33333333-0000-4000-8000-000000000002"})}, map[string]any{"name": "nodes"})
+	vm := rendered(t, p)
+	networks, _, _ := unstructured.NestedSlice(vm.Object, "spec", "forProvider", "network")
+	want := []any{map[string]any{"name": "nodes"}, map[string]any{"port": "port-of-" + vm.GetName() + "-port2"}}
+	if diff := cmp.Diff(want, networks); diff != "" {
+		t.Errorf("networks: -want +got:\n%s", diff)
+	}
+}
+
+func TestOpenStackInvalidCompanions(t *testing.T) {
+	network := map[string]any{"networkId": "33333333-0000-4000-8000-000000000001"}
+	for name, tc := range map[string]struct {
+		companions map[string]any
+		want       string
+	}{
+		"UnknownField":              {map[string]any{"port": forProvider(map[string]any{"networkId": "n", "subnet": "x"})}, "companions.port.forProvider.subnet: unknown field"},
+		"OtherType":                 {map[string]any{"port": forProvider(map[string]any{"networkId": "n", "portSecurityEnabled": "no"})}, "companions.port.forProvider.portSecurityEnabled: Invalid value"},
+		"PortWithoutNetwork":        {map[string]any{"port": forProvider(map[string]any{})}, "companions.port: spec.forProvider.networkId is a required parameter"},
+		"FieldOfNova":               {map[string]any{"port": forProvider(map[string]any{"networkId": "n", "deviceId": "x"})}, "companions.port.forProvider.deviceId: unknown field"},
+		"FloatingIPWithoutPort":     {map[string]any{"floatingip": forProvider(map[string]any{"pool": "public"})}, "companions.floatingip: spec.forProvider.portId is a required parameter"},
+		"FloatingIPWithoutPool":     {map[string]any{"port": forProvider(network), "floatingip": forProvider(map[string]any{})}, "companions.floatingip: spec.forProvider.pool is a required parameter"},
+		"CompanionThatDoesNotExist": {map[string]any{"port4": forProvider(network)}, `companions.port4: VMs of provider \"openstack\" have no such companion: they may have port, port2, port3, floatingip`},
+		"SecondInterfaceAlone":      {map[string]any{"port2": forProvider(network)}, "network[0]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := openStackWith(t, tc.companions)
+			p.Reconcile()
+			p.Reconcile()
+			b, _ := json.Marshal(p.Machine.Object["status"])
+			if !strings.Contains(string(b), tc.want) || !strings.Contains(string(b), "ForProviderInvalid") || composed(p) != "" {
+				t.Errorf("composed %q, status %s", composed(p), b)
+			}
+		})
 	}
 }
 

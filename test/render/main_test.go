@@ -52,6 +52,9 @@ func run(m *testing.M) int {
 	defer func() { _ = os.RemoveAll(dir) }()
 	if schemas, err = publish(dir,
 		"package/provider-local/crds/local.drover.dev_virtualmachines.yaml",
+		"package/provider-openstack/crds/openstack.drover.dev_floatingips.yaml",
+		"package/provider-openstack/crds/openstack.drover.dev_ports.yaml",
+		"package/provider-openstack/crds/openstack.drover.dev_virtualmachines.yaml",
 		"package/provider-vsphere/crds/vsphere.drover.dev_virtualmachines.yaml",
 		"test/providers/crds/compute.azure.m.upbound.io_linuxvirtualmachines.yaml",
 		"test/providers/crds/compute.azure.m.upbound.io_manageddisks.yaml",

@@ -16,6 +16,7 @@ const (
 	machineLocal      = "machine-local.yaml"
 	machineVSphere    = "machine-vsphere.yaml"
 	machineAzure      = "machine-azure.yaml"
+	machineOpenStack  = "machine-openstack.yaml"
 	orphansLocal      = "orphancollector-local.yaml"
 	orphansAWS        = "orphancollector-aws.yaml"
 )
@@ -165,6 +166,16 @@ func TestCompositions(t *testing.T) {
 			name:        "AMachineAtAzureWhoseVMRunsAsksForTheAttachmentOfItsDisk",
 			composition: machineAzure, dir: "machine-azure-datadisk",
 			composed: "ManagedDisk VirtualMachineDataDiskAttachment NetworkInterface LinuxVirtualMachine",
+		},
+		{
+			name:        "AMachineAtOpenStackRequestsItsPortFirst",
+			composition: machineOpenStack, dir: "machine-openstack-port",
+			composed: "Port", events: "VMRequested",
+		},
+		{
+			name:        "AMachineAtOpenStackWhosePortAndFloatingIPAreReadyRequestsItsVM",
+			composition: machineOpenStack, dir: "machine-openstack-port-ready",
+			composed: "FloatingIP Port VirtualMachine",
 		},
 		{
 			name:        "ACollectorAsksForAnInventoryOfItsInstallation",

@@ -25,6 +25,12 @@ func TestSchemas(t *testing.T) {
 			`{spec: {forProvider: {flavorName: a, imageName: b}}}`, "spec.forProvider.name is a required parameter"},
 		"OneThatIsOnlyLookedAtNeedsNothing": {"virtualmachines.yaml",
 			`{spec: {managementPolicies: [Observe, Delete], forProvider: {}}}`, ""},
+		"APortNeedsANetwork": {"ports.yaml",
+			`{spec: {forProvider: {name: a, description: b}}}`, "spec.forProvider.networkId is a required parameter"},
+		"APortNeedsADescription": {"ports.yaml",
+			`{spec: {forProvider: {name: a, networkId: x}}}`, "spec.forProvider.description is a required parameter"},
+		"AFloatingIPNeedsAPort": {"floatingips.yaml",
+			`{spec: {forProvider: {description: b, pool: public}}}`, "spec.forProvider.portId is a required parameter"},
 		"NetworksAreAList": {"virtualmachines.yaml",
 			`{spec: {forProvider: {name: a, network: {name: nodes}}}}`, "network"},
 	}

@@ -3,4 +3,10 @@
 package v1alpha1
 
 // Hub marks this type as a conversion hub.
+func (tr *FloatingIP) Hub() {}
+
+// Hub marks this type as a conversion hub.
+func (tr *Port) Hub() {}
+
+// Hub marks this type as a conversion hub.
 func (tr *VirtualMachine) Hub() {}

@@ -88,7 +88,7 @@ func newCaller(spec v1alpha1.ProviderConfigSpec, c credentials, next http.RoundT
 		http: &http.Client{
 			// The calls are signed when the limiter sends them: the metal-api refuses a signature that is older than
 			// 15 seconds.
-			Transport: ratelimit.New(native.NewPauses(&signer{credentials: c, now: now, next: next})),
+			Transport: ratelimit.New(native.NewPauses(&signer{credentials: c, now: now, next: next}, now)),
 			Timeout:   callTimeout,
 			// A redirect would send the token to another server.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },

@@ -86,7 +86,7 @@ func newClient(spec v1alpha1.ProviderConfigSpec, c credentials, next http.RoundT
 	return &prism{
 		base: base, credentials: c,
 		http: &http.Client{
-			Timeout: callTimeout, Transport: ratelimit.New(native.NewPauses(next)),
+			Timeout: callTimeout, Transport: ratelimit.New(native.NewPauses(next, time.Now)),
 			// A redirect would send the password to another server.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},

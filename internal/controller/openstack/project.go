@@ -85,8 +85,9 @@ func (p *projects) of(ctx context.Context, mg resource.ModernManaged) (*project,
 type project struct {
 	key    projectKey
 	client *gophercloud.ProviderClient
-	// hasServers reports whether the account has returned a server that was requested by its ID.
-	hasServers atomic.Bool
+	// hasShown reports whether the account has returned a server, a port or a floating IP that was requested by
+	// its ID.
+	hasShown atomic.Bool
 
 	mu       sync.Mutex
 	loggedIn bool
@@ -144,10 +145,14 @@ func (p *project) compute() (*gophercloud.ServiceClient, error) {
 	return cloud.NewComputeV2(p.client, gophercloud.EndpointOpts{Region: p.key.region})
 }
 
-// codeCreationUnknown is the prefix of an error of a creation that may have created a server.
+func (p *project) network() (*gophercloud.ServiceClient, error) {
+	return cloud.NewNetworkV2(p.client, gophercloud.EndpointOpts{Region: p.key.region})
+}
+
+// codeCreationUnknown is the prefix of an error of a creation that may have created something.
 const codeCreationUnknown = "CreationUnknown: "
 
-// watch records the responses about servers.
+// watch records the responses about servers, ports and floating IPs.
 type watch struct {
 	next    http.RoundTripper
 	project *project
@@ -155,24 +160,31 @@ type watch struct {
 }
 
 var (
-	oneServer  = regexp.MustCompile(`/servers/([0-9a-f-]{36})$`)
-	allServers = regexp.MustCompile(`/servers$`)
+	oneServer = regexp.MustCompile(`/servers/([0-9a-f-]{36})$`)
+	oneBeside = regexp.MustCompile(`/(ports|floatingips)/[0-9a-f-]{36}$`)
+	all       = regexp.MustCompile(`/(servers|ports|floatingips)$`)
 )
 
 func (w watch) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := w.next.RoundTrip(req)
-	switch id := oneServer.FindStringSubmatch(req.URL.Path); {
-	case req.Method == http.MethodPost && allServers.MatchString(req.URL.Path):
+	if req.Method == http.MethodPost && all.MatchString(req.URL.Path) {
 		return unknown(resp, err)
-	case err == nil && req.Method == http.MethodGet && id != nil && resp.StatusCode == http.StatusOK:
-		w.project.hasServers.Store(true)
+	}
+	if err != nil || req.Method != http.MethodGet || resp.StatusCode != http.StatusOK {
+		return resp, err
+	}
+	if id := oneServer.FindStringSubmatch(req.URL.Path); id != nil {
+		w.project.hasShown.Store(true)
 		err = w.faults.note(id[1], resp)
+	}
+	if oneBeside.MatchString(req.URL.Path) {
+		w.project.hasShown.Store(true)
 	}
 	return resp, err
 }
 
-// unknown returns an error with codeCreationUnknown if it is unknown whether a creation created a
-// server. A gateway without a server behind it answers 503, and then no server was created.
+// unknown returns an error with codeCreationUnknown if it is unknown whether a creation created
+// anything. A gateway without a server behind it answers 503, and then nothing was created.
 func unknown(resp *http.Response, err error) (*http.Response, error) {
 	switch {
 	case err != nil && !ratelimit.Unsent(err):
@@ -218,16 +230,16 @@ func (f *faults) of(id string) string {
 	return s
 }
 
-var errOtherProject = errors.New("PermissionDenied: the project of the credentials has no server of Drover at all: are they those of another project? The server counts as lost only when the project has shown one")
+var errOtherProject = errors.New("PermissionDenied: the project of the credentials has no server, port or floating IP of Drover at all: are they those of another project? A resource counts as lost only when the project has shown one")
 
-// gone returns an error if it is not certain that a server is gone, because its project was not seen
-// to have any: credentials of another project would not show the server either.
+// gone returns an error if it is not certain that a server, a port or a floating IP is gone, because its
+// project was not seen to have any: credentials of another project would not show it either.
 func (p *projects) gone(ctx context.Context, mg resource.ModernManaged) error {
 	project, err := p.of(ctx, mg)
 	if err != nil {
 		return err
 	}
-	if project.hasServers.Load() {
+	if project.hasShown.Load() {
 		return nil
 	}
 	all, err := project.servers(ctx)
@@ -238,6 +250,13 @@ func (p *projects) gone(ctx context.Context, mg resource.ModernManaged) error {
 		if s.Metadata[machinev1alpha1.TagInstallation] != "" {
 			return nil
 		}
+	}
+	beside, err := project.beside(ctx)
+	if err != nil {
+		return err
+	}
+	if len(beside) > 0 {
+		return nil
 	}
 	return errOtherProject
 }

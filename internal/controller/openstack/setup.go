@@ -29,7 +29,7 @@ func Setup(_ context.Context, mgr ctrl.Manager, o controller.Options) error {
 	if err != nil {
 		return err
 	}
-	if err := providerconfig.Setup(mgr, o, configs, &v1alpha1.VirtualMachineList{}); err != nil {
+	if err := providerconfig.Setup(mgr, o, configs, &v1alpha1.VirtualMachineList{}, &v1alpha1.PortList{}, &v1alpha1.FloatingIPList{}); err != nil {
 		return fmt.Errorf("cannot set up the controllers of provider configs: %w", err)
 	}
 	p := newProjects(mgr.GetClient())
@@ -43,9 +43,17 @@ func Setup(_ context.Context, mgr ctrl.Manager, o controller.Options) error {
 }
 
 func (p *projects) behaviours() map[string]lift.Behaviour {
-	return map[string]lift.Behaviour{config.Instance: {
-		Ready: p.ready, CreationUnknown: creationUnknown, Gone: p.gone, Immutable: true, Console: p.console,
-	}}
+	return map[string]lift.Behaviour{
+		config.Instance: {
+			Ready: p.ready, CreationUnknown: creationUnknown, Gone: p.gone, Immutable: true, Console: p.console,
+		},
+		config.Port: {
+			Ready: config.PortReady, CreationUnknown: besideUnknown, Find: p.find, Gone: p.gone, Immutable: true,
+		},
+		config.FloatingIP: {
+			Ready: config.FloatingIPReady, CreationUnknown: besideUnknown, Find: p.find, Gone: p.gone, Immutable: true,
+		},
+	}
 }
 
 // ready returns the condition of a server, with the fault message of a failed one.

@@ -10,6 +10,7 @@ import (
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -41,8 +42,14 @@ func credential(id string) []byte {
 	return []byte(`{"applicationCredentialID":"` + id + `","applicationCredentialSecret":"secret-of-` + id + `"}`)
 }
 
-// inWorld runs a test with a cloud of these options.
+// inWorld runs a test of instances with a cloud of these options.
 func inWorld(t *testing.T, o fakecloud.Options, test func(*testing.T, *world)) {
+	t.Helper()
+	inWorldOf(t, o, config.Instance, v1alpha1.VirtualMachine_GroupVersionKind, test)
+}
+
+// inWorldOf runs a test of a kind of resources with a cloud of these options.
+func inWorldOf(t *testing.T, o fakecloud.Options, resource string, kind schema.GroupVersionKind, test func(*testing.T, *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		o.URL, o.Projects = "http://openstack", map[string]string{good: "ours", other: "theirs"}
@@ -54,14 +61,14 @@ func inWorld(t *testing.T, o fakecloud.Options, test func(*testing.T, *world)) {
 			AuthURL:     "http://openstack/identity/v3",
 			Credentials: v1alpha1.Credentials{Source: v1alpha1.CredentialsSecret, SecretRef: v1alpha1.SecretKeySelector{Namespace: "system", Name: "openstack", Key: "credentials"}},
 		}}
-		w.World = lifttest.New(t, v1alpha1.AddToScheme, w.process(t), w.secret, userData, pc)
+		w.World = lifttest.New(t, v1alpha1.AddToScheme, w.process(t, resource, kind), w.secret, userData, pc)
 		test(t, w)
 	})
 }
 
 func (w *world) transport(string) (http.RoundTripper, error) { return fakes.InMemory(w.cloud), nil }
 
-func (w *world) process(t *testing.T) func(client.Client) lifttest.Process {
+func (w *world) process(t *testing.T, resource string, kind schema.GroupVersionKind) func(client.Client) lifttest.Process {
 	return func(c client.Client) lifttest.Process {
 		pc, err := config.Provider()
 		if err != nil {
@@ -70,7 +77,7 @@ func (w *world) process(t *testing.T) func(client.Client) lifttest.Process {
 		p := newProjects(c)
 		p.transport = w.transport
 		return lifttest.Process{
-			Provider: pc, Resource: config.Instance, Kind: v1alpha1.VirtualMachine_GroupVersionKind,
+			Provider: pc, Resource: resource, Kind: kind,
 			Setup: lift.Namespaced(p.terraformSetup), Behaviours: p.behaviours(),
 		}
 	}

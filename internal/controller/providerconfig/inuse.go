@@ -3,6 +3,7 @@ package providerconfig
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/controller"
@@ -11,9 +12,11 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/ratelimiter"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/providerconfig"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
@@ -28,10 +31,10 @@ const (
 	lookAgain = 10 * time.Second
 )
 
-// Setup adds the controllers that protect provider configs in use; users is a list of the objects
-// that use them. The controllers of crossplane-runtime count users with one object for each. That
+// Setup adds the controllers that protect provider configs in use; users has a list for each kind of the
+// objects that use them. The controllers of crossplane-runtime count users with one object for each. That
 // costs four writes per VM, for a number without a reader.
-func Setup(mgr ctrl.Manager, o controller.Options, configs Configs, users UserList) error {
+func Setup(mgr ctrl.Manager, o controller.Options, configs Configs, users ...UserList) error {
 	for kind, obj := range map[string]client.Object{
 		NamespacedKind: configs.Namespaced,
 		ClusterKind:    configs.Cluster,
@@ -46,7 +49,7 @@ func Setup(mgr ctrl.Manager, o controller.Options, configs Configs, users UserLi
 				client: mgr.GetClient(),
 				kind:   kind,
 				config: obj,
-				list:   users,
+				lists:  users,
 				record: mr.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name))),
 			}
 			return ctrl.NewControllerManagedBy(mgr).
@@ -73,12 +76,12 @@ type UserList interface {
 	resource.ManagedList
 }
 
-// A configReconciler protects the provider configs of a kind that VMs use.
+// A configReconciler protects the provider configs of a kind that VMs or other resources use.
 type configReconciler struct {
 	client client.Client
 	kind   string
 	config client.Object
-	list   UserList
+	lists  []UserList
 	record event.Recorder
 }
 
@@ -101,19 +104,39 @@ func (r *configReconciler) Reconcile(ctx context.Context, req reconcile.Request)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	if users > 0 {
-		r.record.Event(pc, event.Warning(clusterv1alpha1.EventInUse, fmt.Errorf("not deleted: %d VirtualMachines use it", users)))
+	if users != "" {
+		r.record.Event(pc, event.Warning(clusterv1alpha1.EventInUse, fmt.Errorf("not deleted: %s use it", users)))
 		return reconcile.Result{RequeueAfter: lookAgain}, nil
 	}
 	return reconcile.Result{}, client.IgnoreNotFound(r.patch(ctx, pc, func() { meta.RemoveFinalizer(pc, finalizerInUse) }))
 }
 
-// users counts the users of a config. It is called only during the config's deletion.
-func (r *configReconciler) users(ctx context.Context, req reconcile.Request) (int, error) {
-	users := r.list.DeepCopyObject().(UserList)
-	if err := r.client.List(ctx, users, client.InNamespace(req.Namespace), client.UnsafeDisableDeepCopy); err != nil {
-		return 0, err
+// users returns the numbers of a config's users with their kinds, "" if there are none. It is called only
+// during the config's deletion.
+func (r *configReconciler) users(ctx context.Context, req reconcile.Request) (string, error) {
+	var out []string
+	for _, list := range r.lists {
+		users := list.DeepCopyObject().(UserList)
+		gvk, err := apiutil.GVKForObject(users, r.client.Scheme())
+		if err != nil {
+			return "", err
+		}
+		err = r.client.List(ctx, users, client.InNamespace(req.Namespace), client.UnsafeDisableDeepCopy)
+		if apimeta.IsNoMatchError(err) { // The kind is not activated, so there are none.
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		if n := r.count(users, req); n > 0 {
+			out = append(out, fmt.Sprintf("%d %ss", n, strings.TrimSuffix(gvk.Kind, "List")))
+		}
 	}
+	return strings.Join(out, ", "), nil
+}
+
+// count returns how many of the users reference a config.
+func (r *configReconciler) count(users UserList, req reconcile.Request) int {
 	n := 0
 	for _, mg := range users.GetItems() {
 		u, ok := mg.(resource.ModernManaged)
@@ -124,7 +147,7 @@ func (r *configReconciler) users(ctx context.Context, req reconcile.Request) (in
 			n++
 		}
 	}
-	return n, nil
+	return n
 }
 
 func (r *configReconciler) patch(ctx context.Context, pc client.Object, change func()) error {

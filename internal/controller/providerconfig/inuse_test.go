@@ -57,7 +57,7 @@ func TestAProviderConfigThatIsUsedStays(t *testing.T) {
 				b = b.WithObjects(tc.vm)
 			}
 			c, reported := b.Build(), &events{}
-			r := &configReconciler{client: c, kind: tc.kind, config: empty, list: &v1alpha1.VirtualMachineList{}, record: reported}
+			r := &configReconciler{client: c, kind: tc.kind, config: empty, lists: []UserList{&v1alpha1.VirtualMachineList{}}, record: reported}
 			reconcileIt := func() reconcile.Result {
 				t.Helper()
 				res, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: tc.config})

@@ -1,8 +1,6 @@
 package openstack
 
 import (
-	"fmt"
-	"net/netip"
 	"sync"
 	"time"
 
@@ -30,6 +28,12 @@ type Options struct {
 	Step time.Duration
 	// ServerLimit is the maximum number of servers per project. Default 0: no limit.
 	ServerLimit int
+	// PortLimit and FloatingIPLimit are the maximum numbers of ports and floating IPs per project. Default 0: no
+	// limit.
+	PortLimit, FloatingIPLimit int
+	// PortAddresses and FloatingIPs are the numbers of addresses that the networks of the nodes and the external
+	// network have for a project. Default 0: enough.
+	PortAddresses, FloatingIPs int
 	// RateLimit is the number of calls that a project may make at once. It regains one per Refill.
 	// Default 0: no limit.
 	RateLimit int
@@ -73,8 +77,12 @@ type token struct {
 }
 
 type project struct {
-	servers map[string]*server
-	bucket  fakes.Bucket
+	servers     map[string]*server
+	ports       map[string]*port
+	floatingIPs map[string]*floatingIP
+	// torn describes what was deleted while a server had it.
+	torn   []string
+	bucket fakes.Bucket
 	// full means that no host has room for more servers of the project.
 	full bool
 }
@@ -84,7 +92,8 @@ type server struct {
 	userData                           string
 	metadata                           map[string]string
 	groups                             []string
-	ip, ipv6, fault, console           string
+	fault, console                     string
+	nics                               []*port
 	consoleReads                       int
 	made                               time.Time
 	builtAt, goneAt                    time.Time
@@ -106,7 +115,7 @@ func (c *Cloud) SetCredential(id, name string) {
 	defer c.mu.Unlock()
 	c.credentials[id] = name
 	if c.projects[name] == nil {
-		c.projects[name] = &project{servers: map[string]*server{}}
+		c.projects[name] = &project{servers: map[string]*server{}, ports: map[string]*port{}, floatingIPs: map[string]*floatingIP{}}
 	}
 }
 
@@ -145,9 +154,10 @@ func (c *Cloud) Servers(name string) map[string]Server {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	out, now := map[string]Server{}, time.Now()
+	c.reap(now)
 	for _, s := range c.projects[name].servers {
 		if s.there(now) {
-			out[s.name] = Server{ID: s.id, Name: s.name, Status: s.status(now), Zone: s.zone, IP: s.ip, UserData: s.userData, Metadata: s.metadata, Deleting: !s.goneAt.IsZero()}
+			out[s.name] = Server{ID: s.id, Name: s.name, Status: s.status(now), Zone: s.zone, IP: s.ip(), UserData: s.userData, Metadata: s.metadata, Deleting: !s.goneAt.IsZero()}
 		}
 	}
 	return out
@@ -167,7 +177,10 @@ func (c *Cloud) Lose(id string) {
 	c.mu.Lock()
 	s := c.find(id)
 	for _, p := range c.projects {
-		delete(p.servers, id)
+		if lost := p.servers[id]; lost != nil {
+			p.release(lost)
+			delete(p.servers, id)
+		}
 	}
 	c.mu.Unlock()
 	if s != nil {
@@ -207,8 +220,8 @@ func (c *Cloud) ConsoleReads(id string) int {
 func (c *Cloud) SetIP(id, ip string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if s := c.find(id); s != nil {
-		s.ip = ip
+	if s := c.find(id); s != nil && len(s.nics) > 0 {
+		s.nics[0].setIP(ip, false)
 	}
 }
 
@@ -216,8 +229,8 @@ func (c *Cloud) SetIP(id, ip string) {
 func (c *Cloud) SetIPv6(id, ip string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if s := c.find(id); s != nil {
-		s.ipv6 = ip
+	if s := c.find(id); s != nil && len(s.nics) > 0 {
+		s.nics[0].setIP(ip, true)
 	}
 }
 
@@ -228,16 +241,31 @@ func (c *Cloud) Create(name, called string, metadata map[string]string) string {
 	s := c.made(time.Now(), called)
 	s.metadata = metadata
 	c.projects[name].servers[s.id] = s
+	c.addPort(c.projects[name], s, netOf(NetworkID))
 	return s.id
 }
 
 func (c *Cloud) made(now time.Time, name string) *server {
-	c.last++
-	ip := netip.AddrFrom4([4]byte{10, 1, byte(c.last >> 8), byte(c.last)})
 	return &server{
-		id: fmt.Sprintf("44444444-0000-4000-8000-%012d", c.last), name: name, flavor: FlavorID, image: ImageID, zone: Zone,
-		metadata: map[string]string{}, groups: []string{"default"}, ip: ip.String(), made: now, builtAt: now.Add(c.opts.Step),
+		id: c.id("44444444"), name: name, flavor: FlavorID, image: ImageID, zone: Zone,
+		metadata: map[string]string{}, groups: []string{"default"}, made: now, builtAt: now.Add(c.opts.Step),
 	}
+}
+
+// addPort attaches a port to a server that Nova creates for it.
+func (c *Cloud) addPort(p *project, s *server, n *netw) {
+	nic := c.newPort(s.made, n)
+	nic.byNova = true
+	p.ports[nic.id] = nic
+	s.attach(nic)
+}
+
+// ip returns the first address of a server.
+func (s *server) ip() string {
+	if len(s.nics) == 0 {
+		return ""
+	}
+	return s.nics[0].ip(false)
 }
 
 func (s *server) there(now time.Time) bool { return s.goneAt.IsZero() || now.Before(s.goneAt) }

@@ -8,19 +8,22 @@ import (
 	"net/url"
 	"regexp"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/drover-dev/drover/test/fakes"
 )
 
-// A failure is an error of an API: kind is the key of its body.
+// A failure is an error of an API: kind is the key of its body. Neutron has the kind of the error in the
+// body, and no status.
 type failure struct {
 	status        int
 	kind, message string
+	kindOfError   string
 }
 
 func fail(status int, kind, format string, args ...any) *failure {
-	return &failure{status, kind, fmt.Sprintf(format, args...)}
+	return &failure{status: status, kind: kind, message: fmt.Sprintf(format, args...)}
 }
 
 var unauthorized = fail(http.StatusUnauthorized, "error", "The request you have made requires authentication.")
@@ -66,7 +69,11 @@ func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if f.RetryAfter != "" {
 			w.Header().Set("Retry-After", f.RetryAfter)
 		}
-		answerFailure(w, fail(f.Status, f.Code, "%s", f.Message))
+		// Of Neutron it is like NeutronError/OverQuota.
+		key, kind, _ := strings.Cut(f.Code, "/")
+		problem := fail(f.Status, key, "%s", f.Message)
+		problem.kindOfError = kind
+		answerFailure(w, problem)
 		return
 	}
 	status, answer, problem := in.serve(name, t)
@@ -105,6 +112,10 @@ func (c *call) route(name string, t token) (int, any, *failure) {
 			return 0, nil, fail(http.StatusTooManyRequests, "overLimit", "This request was rate-limited.")
 		}
 	}
+	c.reap(c.now)
+	if status, answer, problem, ok := c.routeNetwork(name); ok {
+		return status, answer, problem
+	}
 	switch name {
 	case "GET /compute/v2.1/servers/detail":
 		return c.listServers()
@@ -126,20 +137,35 @@ func (c *call) route(name string, t token) (int, any, *failure) {
 		return http.StatusOK, map[string]any{"images": named(c.query, Image, image)}, nil
 	case "GET /image/v2/images/{id}":
 		return known(c.id, ImageID, "Image", image)
-	case "GET /network/v2.0/networks":
-		found := named(c.query, Network, network)
-		if id := c.query.Get("id"); id != "" && id != NetworkID {
-			found = []any{}
-		}
-		return http.StatusOK, map[string]any{"networks": found}, nil
 	}
 	return 0, nil, fail(http.StatusNotFound, "itemNotFound", "no such endpoint: %s", name)
 }
 
+// routeNetwork answers the calls of Neutron.
+func (c *call) routeNetwork(name string) (int, any, *failure, bool) {
+	answer := map[string]func() (int, any, *failure){
+		"GET /network/v2.0/networks":              c.listNetworks,
+		"GET /network/v2.0/ports":                 c.listPorts,
+		"POST /network/v2.0/ports":                c.createPort,
+		"GET /network/v2.0/ports/{id}":            c.getPort,
+		"DELETE /network/v2.0/ports/{id}":         c.deletePort,
+		"PUT /network/v2.0/ports/{id}/tags":       c.tagPort,
+		"GET /network/v2.0/floatingips":           c.listFloatingIPs,
+		"POST /network/v2.0/floatingips":          c.createFloatingIP,
+		"GET /network/v2.0/floatingips/{id}":      c.getFloatingIP,
+		"DELETE /network/v2.0/floatingips/{id}":   c.deleteFloatingIP,
+		"PUT /network/v2.0/floatingips/{id}/tags": c.tagFloatingIP,
+	}[name]
+	if answer == nil {
+		return 0, nil, nil, false
+	}
+	status, body, problem := answer()
+	return status, body, problem, true
+}
+
 var (
-	flavor  = map[string]any{"id": FlavorID, "name": Flavor, "vcpus": 4, "ram": 8192, "disk": 40}
-	image   = map[string]any{"id": ImageID, "name": Image, "status": "active", "visibility": "public"}
-	network = map[string]any{"id": NetworkID, "name": Network, "status": "ACTIVE", "admin_state_up": true, "subnets": []string{}}
+	flavor = map[string]any{"id": FlavorID, "name": Flavor, "vcpus": 4, "ram": 8192, "disk": 40}
+	image  = map[string]any{"id": ImageID, "name": Image, "status": "active", "visibility": "public"}
 )
 
 func named(q url.Values, name string, one any) []any {
@@ -200,5 +226,9 @@ func (c *call) authenticate() (int, any, *failure) {
 }
 
 func answerFailure(w http.ResponseWriter, f *failure) {
+	if f.kind == "NeutronError" {
+		fakes.AnswerJSON(w, f.status, map[string]any{f.kind: map[string]any{"type": f.kindOfError, "message": f.message, "detail": ""}})
+		return
+	}
 	fakes.AnswerJSON(w, f.status, map[string]any{f.kind: map[string]any{"code": f.status, "message": f.message}})
 }

@@ -34,17 +34,33 @@ func (c *call) view(s *server) map[string]any {
 	out["security_groups"] = groups
 	switch s.status(c.now) {
 	case "ACTIVE", "SHUTOFF":
-		addresses := []any{map[string]any{
-			"addr": s.ip, "version": 4, "OS-EXT-IPS:type": "fixed", "OS-EXT-IPS-MAC:mac_addr": "fa:16:3e:00:00:01",
-		}}
-		if s.ipv6 != "" {
-			addresses = append(addresses, map[string]any{
-				"addr": s.ipv6, "version": 6, "OS-EXT-IPS:type": "fixed", "OS-EXT-IPS-MAC:mac_addr": "fa:16:3e:00:00:01",
-			})
-		}
-		out["addresses"] = map[string]any{Network: addresses}
+		out["addresses"] = c.addresses(s)
 	case "ERROR":
 		out["fault"] = map[string]any{"code": 500, "message": s.fault, "created": s.made.UTC().Format(time.RFC3339)}
+	}
+	return out
+}
+
+// addresses of a server by network: those of its ports, and the floating IPs that lead to them.
+func (c *call) addresses(s *server) map[string][]any {
+	out := map[string][]any{}
+	for _, nic := range s.nics {
+		name := netOf(nic.network).name
+		add := func(address, kind string) {
+			version := 4
+			if strings.Contains(address, ":") {
+				version = 6
+			}
+			out[name] = append(out[name], map[string]any{"addr": address, "version": version, "OS-EXT-IPS:type": kind, "OS-EXT-IPS-MAC:mac_addr": nic.mac})
+		}
+		for _, f := range nic.fixed {
+			add(f.Address, "fixed")
+		}
+		for _, f := range c.project.floatingIPs {
+			if f.port == nic.id {
+				add(f.address, "floating")
+			}
+		}
 	}
 	return out
 }
@@ -127,13 +143,68 @@ func (c *call) createServer() (int, any, *failure) {
 			s.groups = append(s.groups, g.Name)
 		}
 	}
+	nics, problem := c.interfaces(r.Networks)
+	if problem != nil {
+		return 0, nil, problem
+	}
 	c.project.servers[s.id] = s
 	if c.full || c.project.full {
+		// A server that no host has is not attached to anything.
 		s.fault = "No valid host was found. There are not enough hosts available."
 	} else {
+		for _, nic := range nics {
+			if nic.port != nil {
+				s.attach(nic.port)
+			} else {
+				c.addPort(c.project, s, nic.network)
+			}
+		}
 		c.after = append(c.after, func() { c.boot(s) })
 	}
 	return http.StatusAccepted, map[string]any{"server": map[string]any{"id": s.id, "links": []any{}, "OS-DCF:diskConfig": "MANUAL", "security_groups": []any{}}}, nil
+}
+
+// A nic is a port that exists, or the network of one that Nova creates.
+type nic struct {
+	port    *port
+	network *netw
+}
+
+// interfaces of a requested server, in their order. The errors are those of Nova's "Create server", in
+// nova.exception: PortNotFound, PortInUse and NetworkNotFound.
+func (c *call) interfaces(raw json.RawMessage) ([]nic, *failure) {
+	var requested []struct {
+		Network string `json:"uuid"`
+		Port    string `json:"port"`
+	}
+	if len(raw) == 0 || raw[0] == '"' {
+		return []nic{{network: netOf(NetworkID)}}, nil
+	}
+	if err := json.Unmarshal(raw, &requested); err != nil {
+		return nil, fail(http.StatusBadRequest, "badRequest", "Invalid input for field/attribute networks.")
+	}
+	var out []nic
+	for _, r := range requested {
+		if r.Port == "" {
+			n := netOf(r.Network)
+			if n == nil {
+				return nil, fail(http.StatusBadRequest, "badRequest", "Network %s could not be found.", r.Network)
+			}
+			out = append(out, nic{network: n})
+			continue
+		}
+		p := c.project.ports[r.Port]
+		switch {
+		case p == nil:
+			return nil, fail(http.StatusBadRequest, "badRequest", "Port id %s could not be found.", r.Port)
+		case p.device != "":
+			return nil, fail(http.StatusConflict, "conflictingRequest", "Port %s is still in use.", r.Port)
+		case len(p.fixed) == 0:
+			return nil, fail(http.StatusBadRequest, "badRequest", "Port %s requires a FixedIP in order to be used.", r.Port)
+		}
+		out = append(out, nic{port: p})
+	}
+	return out, nil
 }
 
 // check a request like Nova.
