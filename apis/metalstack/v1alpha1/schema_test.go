@@ -26,7 +26,6 @@ func TestSchemas(t *testing.T) {
 		"AVMNeedsASize":             {vm, `{spec: {forProvider: {name: vm, partition: p, image: i, networks: [nw]}}}`, "spec.forProvider.size is required"},
 		"AVMNeedsAnImage":           {vm, `{spec: {forProvider: {name: vm, partition: p, size: s, networks: [nw]}}}`, "spec.forProvider.image is required"},
 		"AVMNeedsNetworks":          {vm, `{spec: {forProvider: {name: vm, partition: p, size: s, image: i}}}`, "spec.forProvider.networks is required"},
-		"ANetworkIsUsedOnce":        {vm, `{spec: {forProvider: {name: vm, partition: p, size: s, image: i, networks: [nw, nw]}}}`, "spec.forProvider.networks"},
 		"OneSourceOfUserData":       {vm, `{spec: {forProvider: {name: vm, partition: p, size: s, image: i, networks: [nw], userData: x, userDataSecretRef: {name: s, key: k}}}}`, "set userData or userDataSecretRef, not both"},
 		"ANameInUpperCase":          {vm, `{spec: {forProvider: {name: VM, partition: p, size: s, image: i, networks: [nw]}}}`, "spec.forProvider.name"},
 		"ASizeWithAPath":            {vm, `{spec: {forProvider: {name: vm, partition: p, size: ../s, image: i, networks: [nw]}}}`, "spec.forProvider.size"},
