@@ -117,6 +117,23 @@ var clouds = []cloud{
 		GroupVersion: handWritten,
 	},
 	{
+		Name: "vcd", What: "VMware Cloud Director", Account: "an organization of VMware Cloud Director", SecretRef: "the API token, or the user and the password",
+		Secret:       `Its value is a JSON object, like {"apiToken": "..."} or {"username": "drover", "password": "..."}.`,
+		Fields:       vcdServer + bundle("the certificate of Cloud Director is") + vcdInsecure,
+		SpecMarkers:  `+kubebuilder:validation:XValidation:rule="!(has(self.insecureSkipVerify) && self.insecureSkipVerify && has(self.caBundle))",message="caBundle is not used with insecureSkipVerify: set one of them"`,
+		Columns:      [][2]string{{"Server", ".spec.server"}, {"Organization", ".spec.organization"}},
+		GroupVersion: handWritten,
+	},
+	{
+		Name: "metalstack", What: "metal-stack", Account: "a project of metal-stack", SecretRef: "the HMAC key or the token",
+		Secret: `Its value is a JSON object, like {"hmac": "...", "hmacAuthType": "Metal-Edit"}, or like ` +
+			`{"token": "..."} with a token of OpenID Connect.`,
+		Fields:       metalstackFields + bundle("the certificate of the metal-api is") + metalstackInsecure,
+		SpecMarkers:  `+kubebuilder:validation:XValidation:rule="!(has(self.insecureSkipVerify) && self.insecureSkipVerify && has(self.caBundle))",message="caBundle is not used with insecureSkipVerify: set one of them"`,
+		Columns:      [][2]string{{"Server", ".spec.server"}, {"Project", ".spec.project"}},
+		GroupVersion: handWritten,
+	},
+	{
 		Name: "aws", What: "AWS", Account: "an account at AWS", ClusterOnly: true, Identity: true,
 		Secret: `Its value is a file of credentials with the profile default, as the aws command has in ~/.aws/credentials.`,
 		Fields: defaultEndpoint("The default is that of EC2 in the region of the inventory.") + apiBundle,
@@ -208,6 +225,48 @@ Server string ` + "`json:\"server\"`"
 const nutanixInsecure = `
 // InsecureSkipVerify disables the verification of the server's certificate. An attacker
 // between the provider and the server can then read the password and all user data. Default false.
+// +optional
+InsecureSkipVerify *bool ` + "`json:\"insecureSkipVerify,omitempty\"`"
+
+const vcdServer = `
+// Server is the URL of Cloud Director, such as https://vcd.example.org.
+// +kubebuilder:validation:MaxLength=253
+// +kubebuilder:validation:Pattern=` + "`^https://[A-Za-z0-9.:\\[\\]-]+/?$`" + `
+Server string ` + "`json:\"server\"`" + `
+// Organization that has the VMs, by its name in the address of the tenant portal.
+//
+// The provider never searches for a VM in another organization than the one that the VM was created in.
+// For another organization, create another configuration.
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=128
+// +kubebuilder:validation:Pattern=` + "`^[A-Za-z0-9._-]+$`" + `
+// +kubebuilder:validation:XValidation:rule="self.lowerAscii() != 'system'",message="organization must be that of a tenant: the provider creates VMs with the rights of a tenant only"
+Organization string ` + "`json:\"organization\"`"
+
+const vcdInsecure = `
+// InsecureSkipVerify disables the verification of the server's certificate. An attacker
+// between the provider and the server can then read the credentials and all user data. Default false.
+// +optional
+InsecureSkipVerify *bool ` + "`json:\"insecureSkipVerify,omitempty\"`"
+
+const metalstackFields = `
+// Server is the URL of the metal-api with its base path, such as https://api.metal.example.org/metal. The default
+// port is 443.
+// +kubebuilder:validation:MaxLength=253
+// +kubebuilder:validation:Pattern=` + "`^https://[A-Za-z0-9.:\\[\\]-]+(/[A-Za-z0-9._~/-]*)?$`" + `
+Server string ` + "`json:\"server\"`" + `
+// Project of metal-stack that the machines are allocated in, by ID.
+//
+// The provider never searches for a VM in another project than the one that the VM was created in. For another
+// project, create another configuration.
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=100
+// +kubebuilder:validation:Pattern=` + "`^[A-Za-z0-9._-]+$`" + `
+Project string ` + "`json:\"project\"`"
+
+const metalstackInsecure = `
+// InsecureSkipVerify disables the verification of the server's certificate. An attacker
+// between the provider and the server can then make calls of its own and read all user data. Default false.
 // +optional
 InsecureSkipVerify *bool ` + "`json:\"insecureSkipVerify,omitempty\"`"
 

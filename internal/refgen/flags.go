@@ -28,7 +28,7 @@ const (
 // providers are the folders of the processes that have the shared flags.
 var providers = []string{
 	"cmd/provider-alibaba", "cmd/provider-drover", "cmd/provider-hcloud", "cmd/provider-inventory", "cmd/provider-local",
-	"cmd/provider-openstack", "cmd/provider-proxmox", "cmd/provider-nutanix", "cmd/provider-terraform", "cmd/provider-vsphere",
+	"cmd/provider-openstack", "cmd/provider-proxmox", "cmd/provider-metalstack", "cmd/provider-nutanix", "cmd/provider-terraform", "cmd/provider-vcd", "cmd/provider-vsphere",
 }
 
 const flagsIntro = `# Flags

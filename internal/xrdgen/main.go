@@ -37,13 +37,15 @@ func main() {
 
 func run() error {
 	for paths, dir := range map[string]string{
-		"./machine/...":   "../package/provider-drover/crds",
-		"./cluster/...":   "../package/provider-drover/crds",
-		"./vsphere/...":   "../package/provider-vsphere/crds",
-		"./proxmox/...":   "../package/provider-proxmox/crds",
-		"./nutanix/...":   "../package/provider-nutanix/crds",
-		"./alibaba/...":   "../package/provider-alibaba/crds",
-		"./terraform/...": "../package/provider-terraform/crds",
+		"./machine/...":    "../package/provider-drover/crds",
+		"./cluster/...":    "../package/provider-drover/crds",
+		"./vsphere/...":    "../package/provider-vsphere/crds",
+		"./proxmox/...":    "../package/provider-proxmox/crds",
+		"./nutanix/...":    "../package/provider-nutanix/crds",
+		"./alibaba/...":    "../package/provider-alibaba/crds",
+		"./vcd/...":        "../package/provider-vcd/crds",
+		"./metalstack/...": "../package/provider-metalstack/crds",
+		"./terraform/...":  "../package/provider-terraform/crds",
 
 		"./aws/...":          "../package/provider-inventory/crds",
 		"./azure/...":        "../package/provider-inventory/crds",

@@ -23,7 +23,7 @@ import (
 )
 
 // clouds are the clouds that the suite tests, in the order of the table.
-var clouds = append([]Cloud{local{}, &hetzner{}, &openStack{}, &vSphere{}, &proxmoxVE{}, &nutanixAHV{}, &alibabaCloud{}, terraformLocal{}, &terraformHetzner{}, &terraformOpenStack{}}, described()...)
+var clouds = append([]Cloud{local{}, &hetzner{}, &openStack{}, &vSphere{}, &proxmoxVE{}, &nutanixAHV{}, &alibabaCloud{}, &cloudDirector{}, &metalStack{}, terraformLocal{}, &terraformHetzner{}, &terraformOpenStack{}}, described()...)
 
 // described returns the clouds that the files in the folder clouds describe.
 func described() []Cloud {

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/drover-dev/drover/internal/cloud/aws/awstest"
 	"github.com/drover-dev/drover/test/conformance/simulator"
+	"github.com/drover-dev/drover/test/fakes/awstest"
 )
 
 const awsRegion = "eu-west-1"

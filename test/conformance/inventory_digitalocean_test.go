@@ -9,8 +9,8 @@ import (
 
 	"github.com/digitalocean/godo"
 
-	"github.com/drover-dev/drover/internal/cloud/digitalocean/digitaloceantest"
 	"github.com/drover-dev/drover/test/conformance/simulator"
+	"github.com/drover-dev/drover/test/fakes/digitaloceantest"
 )
 
 // startDigitalOcean starts a fake of the API, with a token that is allowed the lists of an

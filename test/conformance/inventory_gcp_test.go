@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/drover-dev/drover/internal/cloud/gcp/gcptest"
 	"github.com/drover-dev/drover/test/conformance/simulator"
+	"github.com/drover-dev/drover/test/fakes/gcptest"
 )
 
 const (

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/drover-dev/drover/internal/cloud/kubevirt/kubevirttest"
 	"github.com/drover-dev/drover/test/conformance/simulator"
+	"github.com/drover-dev/drover/test/fakes/kubevirttest"
 )
 
 // startKubeVirt starts a fake API server, with a user that may list the objects in the namespace of

@@ -13,8 +13,8 @@ import (
 	compute "github.com/yandex-cloud/go-genproto/yandex/cloud/compute/v1"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/drover-dev/drover/internal/cloud/yandex/yandextest"
 	"github.com/drover-dev/drover/test/conformance/simulator"
+	"github.com/drover-dev/drover/test/fakes/yandextest"
 )
 
 const yandexFolder = "b1gexamplefolder0000"

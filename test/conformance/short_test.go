@@ -20,7 +20,7 @@ var (
 	onlyInLong = map[string]bool{"terraform-hcloud": true, "terraform-openstack": true}
 	// onlyLife are the clouds of which the short form runs only the cases in the life of a Machine. A unit test of
 	// their provider, nativetest.Run, plays most of the others against the same fake.
-	onlyLife = map[string]bool{"proxmox": true, "nutanix": true, "alibaba": true}
+	onlyLife = map[string]bool{"proxmox": true, "nutanix": true, "alibaba": true, "vcd": true, "metalstack": true}
 )
 
 // isOnlyInLong reports whether the short form leaves out a case of a cloud.

@@ -82,11 +82,14 @@ type vSphereAccount struct {
 
 var _ OrphanAccount = &vSphereAccount{}
 
-// Class returns the class of the example, with the folder of the account.
+// Class returns the class of the example, with the folder of the account, a data disk and an
+// anti-affinity group.
 func (a *vSphereAccount) Class(t *testing.T) *machinev1alpha1.MachineClass {
 	t.Helper()
 	c := classOf(t, a.fleet, "examples/vsphere/machineclass.yaml", a.ProviderConfig())
 	setForProvider(t, c, "folder", a.folder)
+	setForProvider(t, c, "dataDisks", []map[string]any{{"sizeGiB": 20, "provisioningMode": "Thin"}})
+	setForProvider(t, c, "antiAffinityGroup", "workers")
 	return c
 }
 

@@ -40,7 +40,9 @@ var crds = map[string]string{
 	"hcloud":       "../../../package/provider-hcloud/crds/hcloud.drover.dev_virtualmachines.yaml",
 	"opentofu":     "opentofu.m.upbound.io_workspaces.yaml",
 	"openstack":    "../../../package/provider-openstack/crds/openstack.drover.dev_virtualmachines.yaml",
+	"metalstack":   "../../../package/provider-metalstack/crds/metalstack.drover.dev_virtualmachines.yaml",
 	"nutanix":      "../../../package/provider-nutanix/crds/nutanix.drover.dev_virtualmachines.yaml",
+	"vcd":          "../../../package/provider-vcd/crds/vcd.drover.dev_virtualmachines.yaml",
 	"proxmox":      "../../../package/provider-proxmox/crds/proxmox.drover.dev_virtualmachines.yaml",
 	"scaleway":     "instance.scaleway.m.upbound.io_servers.yaml",
 	"terraform":    "../../../package/provider-terraform/crds/terraform.drover.dev_virtualmachines.yaml",
@@ -248,7 +250,7 @@ func TestAVMInTheClusterOfDroverHasNoOtherSecret(t *testing.T) {
 }
 
 func TestAFailureDomainGoesIntoTheVM(t *testing.T) {
-	for cloud, field := range map[string]string{"alibaba": "zoneID", "aws": "availabilityZone", "gcp": "zone", "hcloud": "location", "openstack": "availabilityZone", "nutanix": "failureDomain", "proxmox": "node", "digitalocean": "region", "yandex": "zone", "azure": "zone"} {
+	for cloud, field := range map[string]string{"alibaba": "zoneID", "aws": "availabilityZone", "gcp": "zone", "hcloud": "location", "openstack": "availabilityZone", "metalstack": "failureDomain", "nutanix": "failureDomain", "vcd": "failureDomain", "proxmox": "node", "digitalocean": "region", "yandex": "zone", "azure": "zone"} {
 		t.Run(cloud, func(t *testing.T) {
 			vm := rendered(t, newPlane(t, cloud, "domain-b"))
 			want := "domain-b"

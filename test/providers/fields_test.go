@@ -26,19 +26,21 @@ const (
 // sections are the sections of the page that have a table of fields, with their cloud. The first
 // one has fields of the class, whatever its cloud is.
 var sections = map[string]string{
-	"All clouds":    "",
-	"Alibaba Cloud": "alibaba",
-	"AWS":           "aws",
-	"Azure":         "azure",
-	"DigitalOcean":  "digitalocean",
-	"Google Cloud":  "gcp",
-	"Hetzner Cloud": "hcloud",
-	"KubeVirt":      "kubevirt",
-	"Nutanix":       "nutanix",
-	"OpenStack":     "openstack",
-	"Proxmox VE":    "proxmox",
-	"vSphere":       "vsphere",
-	"Yandex Cloud":  "yandex",
+	"All clouds":            "",
+	"Alibaba Cloud":         "alibaba",
+	"AWS":                   "aws",
+	"Azure":                 "azure",
+	"DigitalOcean":          "digitalocean",
+	"Google Cloud":          "gcp",
+	"Hetzner Cloud":         "hcloud",
+	"KubeVirt":              "kubevirt",
+	"metal-stack":           "metalstack",
+	"Nutanix":               "nutanix",
+	"OpenStack":             "openstack",
+	"Proxmox VE":            "proxmox",
+	"VMware Cloud Director": "vcd",
+	"vSphere":               "vsphere",
+	"Yandex Cloud":          "yandex",
 }
 
 // withoutFields are the Compositions whose VM kinds no other system has.

@@ -220,6 +220,9 @@ func TestTheDocsStateTheSecretElsewhereIsPlain(t *testing.T) {
 	}
 }
 
+// pageLink is the link to the page of a cloud, in the row of the cloud.
+var pageLink = regexp.MustCompile(`^\| \[[^\]]*\]\(([a-z-]+\.md)\)`)
+
 // TestTheDocsListHowUserDataReachesEachCloud compares the Compositions with the table of clouds,
 // and with the page of each cloud that has one.
 func TestTheDocsListHowUserDataReachesEachCloud(t *testing.T) {
@@ -240,7 +243,11 @@ func TestTheDocsListHowUserDataReachesEachCloud(t *testing.T) {
 		if !strings.Contains(row, want+"`"+field+"`") {
 			t.Errorf("docs/providers/README.md: the row of %s must have %q: %s", f.provider, want+"`"+field+"`", row)
 		}
-		page, err := os.ReadFile(folder + f.provider + ".md")
+		file := f.provider + ".md"
+		if link := pageLink.FindStringSubmatch(row); link != nil {
+			file = link[1]
+		}
+		page, err := os.ReadFile(folder + file)
 		if os.IsNotExist(err) && (f.provider == "local" || f.provider == "scaleway") {
 			continue
 		}
@@ -250,7 +257,7 @@ func TestTheDocsListHowUserDataReachesEachCloud(t *testing.T) {
 		_, section, _ := strings.Cut(string(page), "\n## User data\n")
 		section, _, _ = strings.Cut(section, "\n## ")
 		if !strings.Contains(section, "`"+field+"`") {
-			t.Errorf("docs/providers/%s.md: the section \"User data\" must name the field %s: %s", f.provider, field, section)
+			t.Errorf("docs/providers/%s: the section \"User data\" must name the field %s: %s", file, field, section)
 		}
 	}
 }

@@ -947,6 +947,12 @@ const (
 	//   - Kinds: VirtualMachine
 	//   - Type: Normal
 	EventDisksDetached = "DisksDetached"
+	// EventAntiAffinityRuleKept reports that the vCenter refused to change the anti-affinity rule of a
+	// VM that is being deleted. The rule may stay in the vSphere cluster without VMs.
+	//   - Kinds: VirtualMachine
+	//   - Type: Warning
+	//   - Do: Remove the rule in the configuration of the vSphere cluster. Its name begins with "drover.".
+	EventAntiAffinityRuleKept = "AntiAffinityRuleKept"
 )
 
 // Reasons of events of Crossplane that Drover does not pass on, because its own events are more precise.

@@ -33,6 +33,13 @@ func TestSchemas(t *testing.T) {
 		"ATagByID":                    {vm, `{spec: {forProvider: {name: vm, template: t, cluster: c, tags: [{id: x}]}}}`, ""},
 		"ATagByName":                  {vm, `{spec: {forProvider: {name: vm, template: t, cluster: c, tags: [{category: x, name: tag}]}}}`, ""},
 		"ATagByHalfAName":             {vm, `{spec: {forProvider: {name: vm, template: t, cluster: c, tags: [{name: tag}]}}}`, "set id, or category and name"},
+		"DataDisks":                   {vm, `{spec: {forProvider: {name: vm, template: t, cluster: c, dataDisks: [{sizeGiB: 1}, {sizeGiB: 9, provisioningMode: EagerlyZeroed, datastore: d}]}}}`, ""},
+		"ADataDiskNeedsASize":         {vm, `{spec: {forProvider: {name: vm, template: t, cluster: c, dataDisks: [{provisioningMode: Thin}]}}}`, "spec.forProvider.dataDisks[0].sizeGiB: Required"},
+		"ADataDiskIsNotEmpty":         {vm, `{spec: {forProvider: {name: vm, template: t, cluster: c, dataDisks: [{sizeGiB: 0}]}}}`, "spec.forProvider.dataDisks[0].sizeGiB: Invalid value: 0"},
+		"AnUnknownProvisioningMode":   {vm, `{spec: {forProvider: {name: vm, template: t, cluster: c, dataDisks: [{sizeGiB: 1, provisioningMode: thin}]}}}`, `supported values: "Thin", "Thick", "EagerlyZeroed"`},
+		"TooManyDataDisks":            {vm, `{spec: {forProvider: {name: vm, template: t, cluster: c, dataDisks: [` + strings.Repeat("{sizeGiB: 1},", 30) + `]}}}`, "spec.forProvider.dataDisks: Too many: 30: must have at most 29 items"},
+		"AnAntiAffinityGroup":         {vm, `{spec: {forProvider: {name: vm, template: t, cluster: c, antiAffinityGroup: workers-1}}}`, ""},
+		"AGroupIsALabel":              {vm, `{spec: {forProvider: {name: vm, template: t, cluster: c, antiAffinityGroup: a.b}}}`, "spec.forProvider.antiAffinityGroup"},
 		"AnUnknownAdapter":            {vm, `{spec: {forProvider: {name: vm, template: t, cluster: c, networks: [{name: n, adapter: ne2000}]}}}`, `supported values: "vmxnet3"`},
 		"ANameWithASlash":             {vm, `{spec: {forProvider: {name: a/b, template: t, cluster: c}}}`, "spec.forProvider.name"},
 

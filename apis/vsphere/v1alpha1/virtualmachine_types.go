@@ -109,6 +109,36 @@ type Tag struct {
 	Name *string `json:"name,omitempty"`
 }
 
+// A ProvisioningMode is how the space of a disk is allocated.
+// +kubebuilder:validation:Enum=Thin;Thick;EagerlyZeroed
+type ProvisioningMode string
+
+// Modes of provisioning.
+const (
+	// ProvisionThin allocates space when the guest writes.
+	ProvisionThin ProvisioningMode = "Thin"
+	// ProvisionThick allocates all space when the disk is created, and zeroes it when the guest
+	// first writes.
+	ProvisionThick ProvisioningMode = "Thick"
+	// ProvisionEagerlyZeroed allocates and zeroes all space when the disk is created.
+	ProvisionEagerlyZeroed ProvisioningMode = "EagerlyZeroed"
+)
+
+// A DataDisk is an empty disk that is created with the VM, and deleted with it.
+type DataDisk struct {
+	// SizeGiB is the size of the disk in GiB.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=63488
+	SizeGiB int64 `json:"sizeGiB"`
+	// ProvisioningMode is Thin, Thick or EagerlyZeroed. The default is that of the datastore.
+	// +optional
+	ProvisioningMode *ProvisioningMode `json:"provisioningMode,omitempty"`
+	// Datastore of the disk, by name or inventory path. The default is the VM's.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	Datastore *string `json:"datastore,omitempty"`
+}
+
 // VirtualMachineParameters are the parameters that a VM is created with. After the creation, only
 // changes of powerState, tags and customAttributes are applied to the VM.
 //
@@ -202,6 +232,21 @@ type VirtualMachineParameters struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=63488
 	DiskSizeGiB *int64 `json:"diskSizeGiB,omitempty"`
+
+	// DataDisks are created empty with the VM, in this order, after the disks of the template. They
+	// are attached to the first SCSI controllers with a free unit, and are deleted with the VM.
+	// +optional
+	// +kubebuilder:validation:MaxItems=29
+	DataDisks []DataDisk `json:"dataDisks,omitempty"`
+
+	// AntiAffinityGroup is the name of a group of VMs that DRS runs on different hosts, if it can.
+	// The group has the VMs of the same namespace, vSphere cluster and name. DRS must be enabled in
+	// the cluster. The group becomes the rule drover.NAMESPACE.GROUP of the cluster, which is not
+	// mandatory.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	AntiAffinityGroup *string `json:"antiAffinityGroup,omitempty"`
 
 	// GuestInfo is the data that the VM reads at its first boot.
 	// +optional

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/drover-dev/drover/internal/cloud/aws/awstest"
 	"github.com/drover-dev/drover/internal/inventory"
+	"github.com/drover-dev/drover/test/fakes/awstest"
 )
 
 const (

@@ -10,8 +10,8 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/cloud"
 
-	"github.com/drover-dev/drover/internal/cloud/azure/azuretest"
 	"github.com/drover-dev/drover/test/fakes"
+	"github.com/drover-dev/drover/test/fakes/azuretest"
 )
 
 func TestCredentials(t *testing.T) {

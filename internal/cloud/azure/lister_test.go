@@ -10,9 +10,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/drover-dev/drover/internal/cloud/azure/azuretest"
 	"github.com/drover-dev/drover/internal/inventory"
 	"github.com/drover-dev/drover/test/fakes"
+	"github.com/drover-dev/drover/test/fakes/azuretest"
 )
 
 func TestAListHasTheVMsOfAnInstallationInAllResourceGroups(t *testing.T) {

@@ -12,9 +12,9 @@ import (
 	"github.com/digitalocean/godo"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/drover-dev/drover/internal/cloud/digitalocean/digitaloceantest"
 	"github.com/drover-dev/drover/internal/inventory"
 	"github.com/drover-dev/drover/test/fakes"
+	"github.com/drover-dev/drover/test/fakes/digitaloceantest"
 )
 
 const secret = "dop_v1_s3cret"

@@ -12,9 +12,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/drover-dev/drover/internal/cloud/gcp/gcptest"
 	"github.com/drover-dev/drover/internal/inventory"
 	"github.com/drover-dev/drover/test/fakes"
+	"github.com/drover-dev/drover/test/fakes/gcptest"
 )
 
 func TestAListHasTheVMsOfAnInstallationInAllZones(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/drover-dev/drover/internal/cloud/gcp/gcptest"
+	"github.com/drover-dev/drover/test/fakes/gcptest"
 )
 
 func TestCredentials(t *testing.T) {

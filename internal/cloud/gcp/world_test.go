@@ -8,8 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/drover-dev/drover/internal/cloud/gcp/gcptest"
 	"github.com/drover-dev/drover/internal/inventory"
+	"github.com/drover-dev/drover/test/fakes/gcptest"
 )
 
 const (

@@ -16,9 +16,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/drover-dev/drover/internal/cloud/kubevirt/kubevirttest"
 	"github.com/drover-dev/drover/internal/inventory"
 	"github.com/drover-dev/drover/test/fakes"
+	"github.com/drover-dev/drover/test/fakes/kubevirttest"
 )
 
 const secret = "s3cret"

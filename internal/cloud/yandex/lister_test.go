@@ -22,9 +22,9 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/drover-dev/drover/internal/cloud/yandex/yandextest"
 	"github.com/drover-dev/drover/internal/inventory"
 	"github.com/drover-dev/drover/test/fakes"
+	"github.com/drover-dev/drover/test/fakes/yandextest"
 )
 
 const (

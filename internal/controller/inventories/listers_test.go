@@ -20,10 +20,10 @@ import (
 
 	azurev1alpha1 "github.com/drover-dev/drover/apis/azure/v1alpha1"
 	gcpv1alpha1 "github.com/drover-dev/drover/apis/gcp/v1alpha1"
-	"github.com/drover-dev/drover/internal/cloud/azure/azuretest"
-	"github.com/drover-dev/drover/internal/cloud/gcp/gcptest"
 	"github.com/drover-dev/drover/internal/controller/providerconfig"
 	"github.com/drover-dev/drover/internal/inventory"
+	"github.com/drover-dev/drover/test/fakes/azuretest"
+	"github.com/drover-dev/drover/test/fakes/gcptest"
 )
 
 const installation = "6d8c1f70-0000-4000-8000-000000000001"

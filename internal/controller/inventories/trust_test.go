@@ -17,12 +17,12 @@ import (
 	digitaloceanv1alpha1 "github.com/drover-dev/drover/apis/digitalocean/v1alpha1"
 	gcpv1alpha1 "github.com/drover-dev/drover/apis/gcp/v1alpha1"
 	yandexv1alpha1 "github.com/drover-dev/drover/apis/yandex/v1alpha1"
-	"github.com/drover-dev/drover/internal/cloud/aws/awstest"
-	"github.com/drover-dev/drover/internal/cloud/azure/azuretest"
-	"github.com/drover-dev/drover/internal/cloud/digitalocean/digitaloceantest"
-	"github.com/drover-dev/drover/internal/cloud/gcp/gcptest"
-	"github.com/drover-dev/drover/internal/cloud/yandex/yandextest"
 	"github.com/drover-dev/drover/internal/inventory"
+	"github.com/drover-dev/drover/test/fakes/awstest"
+	"github.com/drover-dev/drover/test/fakes/azuretest"
+	"github.com/drover-dev/drover/test/fakes/digitaloceantest"
+	"github.com/drover-dev/drover/test/fakes/gcptest"
+	"github.com/drover-dev/drover/test/fakes/yandextest"
 )
 
 // A private cloud has an API whose certificate a private authority signed. It returns the bundle

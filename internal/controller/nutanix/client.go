@@ -11,7 +11,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -87,46 +86,11 @@ func newClient(spec v1alpha1.ProviderConfigSpec, c credentials, next http.RoundT
 	return &prism{
 		base: base, credentials: c,
 		http: &http.Client{
-			Timeout: callTimeout, Transport: ratelimit.New(&pauses{next: next, now: time.Now}),
+			Timeout: callTimeout, Transport: ratelimit.New(native.NewPauses(next, time.Now)),
 			// A redirect would send the password to another server.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}, nil
-}
-
-// Pauses after a status 429 without Retry-After: the first one, the factor of each further one, and the longest one.
-const firstPause, pauseFactor, longestPause = 2 * time.Second, 4, time.Minute
-
-// pauses adds the header Retry-After to each status 429 without it, which Nutanix does not document. The pauses grow, so
-// that a Prism Central that refuses all calls gets few, and the rate limiter reports the cause.
-type pauses struct {
-	next http.RoundTripper
-	now  func() time.Time
-
-	mu    sync.Mutex
-	pause time.Duration
-	// at is the time when the pause began.
-	at time.Time
-}
-
-func (p *pauses) RoundTrip(req *http.Request) (*http.Response, error) {
-	resp, err := p.next.RoundTrip(req)
-	if err != nil {
-		return nil, err
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	switch {
-	case resp.StatusCode != http.StatusTooManyRequests:
-		p.pause = 0
-	case resp.Header.Get("Retry-After") == "":
-		// Calls that were refused together count once.
-		if now := p.now(); now.Sub(p.at) >= p.pause {
-			p.pause, p.at = min(max(pauseFactor*p.pause, firstPause), longestPause), now
-		}
-		resp.Header.Set("Retry-After", strconv.Itoa(int(p.pause/time.Second)))
-	}
-	return resp, nil
 }
 
 // An apiError is an error response of the API.

@@ -29,10 +29,24 @@ func (x *external) act(ctx context.Context, c *vim25.Client, vm *v1alpha1.Virtua
 	if x.vm == nil {
 		return nil
 	}
+	step := x.step
+	// The next step follows at once: it does not depend on the memory of this one.
+	switch step {
+	case stepJoin:
+		if err := x.join(ctx, c, vm); err != nil || !x.note.hasJoined || vm.Spec.ForProvider.PowerState == v1alpha1.PowerOff {
+			return err
+		}
+		step = stepPowerOn
+	case stepLeave:
+		if err := x.leave(ctx, c, vm); err != nil || !x.note.hasLeft {
+			return err
+		}
+		step = stepDestroy
+	}
 	o := object.NewVirtualMachine(c, *x.vm)
 	var t *object.Task
 	var err error
-	switch x.step {
+	switch step {
 	case stepPowerOn:
 		t, err = o.PowerOn(ctx)
 	case stepPowerOff:

@@ -50,7 +50,7 @@ func cloneSpec(p v1alpha1.VirtualMachineParameters, at places, instanceUUID stri
 	return spec, nil
 }
 
-// deviceChanges returns the changes that grow the first disk, and that replace the network cards of
+// deviceChanges returns the changes that grow the first disk, that add the data disks, and that replace the network cards of
 // the template by the requested ones.
 func deviceChanges(p v1alpha1.VirtualMachineParameters, at places) ([]types.BaseVirtualDeviceConfigSpec, error) {
 	var out []types.BaseVirtualDeviceConfigSpec
@@ -71,6 +71,11 @@ func deviceChanges(p v1alpha1.VirtualMachineParameters, at places) ([]types.Base
 			out = append(out, &types.VirtualDeviceConfigSpec{Operation: types.VirtualDeviceConfigSpecOperationEdit, Device: &grown})
 		}
 	}
+	disks, err := addDataDisks(p, at)
+	if err != nil {
+		return nil, err
+	}
+	out = append(out, disks...)
 	if len(p.Networks) == 0 {
 		return out, nil
 	}

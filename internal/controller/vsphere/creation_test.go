@@ -132,6 +132,18 @@ func TestWhatIsMade(t *testing.T) {
 				}
 			},
 		},
+		"DataDisks": {
+			model: func(m *simulator.Model) { m.Datastore = 2 },
+			change: func(p *v1alpha1.VirtualMachineParameters) {
+				p.DiskSizeGiB = ptr.To(int64(40))
+				p.DataDisks = []v1alpha1.DataDisk{
+					{SizeGiB: 20, ProvisioningMode: ptr.To(v1alpha1.ProvisionThin)},
+					{SizeGiB: 30, ProvisioningMode: ptr.To(v1alpha1.ProvisionEagerlyZeroed), Datastore: ptr.To("LocalDS_1")},
+					{SizeGiB: 50, ProvisioningMode: ptr.To(v1alpha1.ProvisionThick)},
+				}
+			},
+			check: wantDataDisks,
+		},
 		"ADatastoreClusterChoosesADatastore": {
 			model: func(m *simulator.Model) { m.Pod = 1; m.Datastore = 2 },
 			before: func(w *world) {
@@ -218,14 +230,17 @@ func TestWhatIsNotInTheInventoryIsNamed(t *testing.T) {
 		change func(*v1alpha1.VirtualMachineParameters)
 		want   string
 	}{
-		"Datacenter":       {func(p *v1alpha1.VirtualMachineParameters) { p.Datacenter = ptr.To("x") }, `forProvider.datacenter: "x"`},
-		"Template":         {func(p *v1alpha1.VirtualMachineParameters) { p.Template = ptr.To("x") }, `forProvider.template: "x"`},
-		"Templates":        {func(p *v1alpha1.VirtualMachineParameters) { p.Template = ptr.To("*") }, `forProvider.template: "*"`},
-		"Snapshot":         {func(p *v1alpha1.VirtualMachineParameters) { p.CloneMode = v1alpha1.CloneLinked }, `forProvider.template: "golden" has no snapshot`},
-		"Folder":           {func(p *v1alpha1.VirtualMachineParameters) { p.Folder = ptr.To("x") }, `forProvider.folder: "x"`},
-		"Cluster":          {func(p *v1alpha1.VirtualMachineParameters) { p.Cluster = ptr.To("x") }, `forProvider.cluster: "x"`},
-		"ResourcePool":     {func(p *v1alpha1.VirtualMachineParameters) { p.ResourcePool = ptr.To("x") }, `forProvider.resourcePool: "/DC0/host/DC0_C0/Resources/x"`},
-		"Datastore":        {func(p *v1alpha1.VirtualMachineParameters) { p.Datastore = ptr.To("x") }, `forProvider.datastore: "x"`},
+		"Datacenter":   {func(p *v1alpha1.VirtualMachineParameters) { p.Datacenter = ptr.To("x") }, `forProvider.datacenter: "x"`},
+		"Template":     {func(p *v1alpha1.VirtualMachineParameters) { p.Template = ptr.To("x") }, `forProvider.template: "x"`},
+		"Templates":    {func(p *v1alpha1.VirtualMachineParameters) { p.Template = ptr.To("*") }, `forProvider.template: "*"`},
+		"Snapshot":     {func(p *v1alpha1.VirtualMachineParameters) { p.CloneMode = v1alpha1.CloneLinked }, `forProvider.template: "golden" has no snapshot`},
+		"Folder":       {func(p *v1alpha1.VirtualMachineParameters) { p.Folder = ptr.To("x") }, `forProvider.folder: "x"`},
+		"Cluster":      {func(p *v1alpha1.VirtualMachineParameters) { p.Cluster = ptr.To("x") }, `forProvider.cluster: "x"`},
+		"ResourcePool": {func(p *v1alpha1.VirtualMachineParameters) { p.ResourcePool = ptr.To("x") }, `forProvider.resourcePool: "/DC0/host/DC0_C0/Resources/x"`},
+		"Datastore":    {func(p *v1alpha1.VirtualMachineParameters) { p.Datastore = ptr.To("x") }, `forProvider.datastore: "x"`},
+		"DiskDatastore": {func(p *v1alpha1.VirtualMachineParameters) {
+			p.DataDisks = []v1alpha1.DataDisk{{SizeGiB: 1}, {SizeGiB: 1, Datastore: ptr.To("x")}}
+		}, `forProvider.dataDisks[1].datastore: "x"`},
 		"DatastoreCluster": {func(p *v1alpha1.VirtualMachineParameters) { p.DatastoreCluster = ptr.To("x") }, `forProvider.datastoreCluster: "x"`},
 		"Network":          {func(p *v1alpha1.VirtualMachineParameters) { p.Networks = []v1alpha1.Network{{Name: "x"}} }, `forProvider.networks: "x"`},
 		"DiskSize":         {func(p *v1alpha1.VirtualMachineParameters) { p.DiskSizeGiB = ptr.To(int64(1)) }, `forProvider.diskSizeGiB: invalid value 1: the disk of template "golden" has 10 GiB`},

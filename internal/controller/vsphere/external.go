@@ -50,6 +50,8 @@ type external struct {
 	step step
 	// vm is the observed VM, if there is one.
 	vm *types.ManagedObjectReference
+	// pool is the resource pool of the observed VM, nil if the vCenter does not know it.
+	pool *types.ManagedObjectReference
 	// attributes to set, foreign disks to detach, and the task to cancel.
 	attributes map[string]string
 	foreign    []*types.VirtualDisk

@@ -3,6 +3,7 @@ package vsphere
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/vmware/govmomi/object"
@@ -41,7 +42,14 @@ func (x *external) look(ctx context.Context, c *vim25.Client, vm *v1alpha1.Virtu
 		return s, err
 	}
 	x.vm = &seen.Self
-	s.vm = &found{power: seen.Runtime.PowerState}
+	x.pool = seen.ResourcePool
+	rule := ruleOf(vm)
+	s.vm = &found{
+		power: seen.Runtime.PowerState,
+		// The VM runs only after it has joined.
+		isInRule:  rule == "" || s.finished || !mayUpdate(vm) || x.note.hasJoined || seen.Runtime.PowerState == types.VirtualMachinePowerStatePoweredOn,
+		mustLeave: rule != "" && !x.note.hasLeft,
+	}
 	at.VCenter, at.MoRef = c.ServiceContent.About.InstanceUuid, seen.Self.Value
 	at.State, at.ConnectionState = string(seen.Runtime.PowerState), ""
 	if seen.Runtime.ConnectionState != types.VirtualMachineConnectionStateConnected {
@@ -115,7 +123,15 @@ func (x *external) marked(ctx context.Context, c *vim25.Client, vm *v1alpha1.Vir
 	if !mayUpdate(vm) {
 		return true, nil
 	}
-	if len(p.CustomAttributes) > 0 {
+	attributes := p.CustomAttributes
+	if rule := ruleOf(vm); rule != "" && !finished {
+		attributes = maps.Clone(attributes)
+		if attributes == nil {
+			attributes = map[string]string{}
+		}
+		attributes[attributeRule] = rule
+	}
+	if len(attributes) > 0 {
 		m, err := object.GetCustomFieldsManager(c)
 		if err != nil {
 			return false, err
@@ -124,7 +140,7 @@ func (x *external) marked(ctx context.Context, c *vim25.Client, vm *v1alpha1.Vir
 		if err != nil {
 			return false, err
 		}
-		x.attributes = attributesMissing(p.CustomAttributes, fields, values)
+		x.attributes = attributesMissing(attributes, fields, values)
 	}
 	if len(p.Tags) == 0 || finished && len(x.attributes) == 0 {
 		return len(x.attributes) == 0, nil

@@ -13,6 +13,11 @@ type note struct {
 	task string
 	// failedClone is the clone task that failed.
 	failedClone string
+	// hasJoined reports whether the VM is in its anti-affinity rule.
+	hasJoined bool
+	// isLeaving reports whether the attribute of a VM to delete is set, and hasLeft whether its
+	// anti-affinity rule needs no change.
+	isLeaving, hasLeft bool
 	attempt.Failures
 }
 

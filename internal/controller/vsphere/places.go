@@ -2,6 +2,7 @@ package vsphere
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/vmware/govmomi/find"
@@ -25,7 +26,9 @@ type places struct {
 	pool      *object.ResourcePool
 	datastore *types.ManagedObjectReference
 	pod       *types.ManagedObjectReference
-	networks  []types.BaseVirtualDeviceBackingInfo
+	// diskDatastores of the data disks, nil for that of the VM.
+	diskDatastores []*object.Datastore
+	networks       []types.BaseVirtualDeviceBackingInfo
 }
 
 // resolve looks up the names in the parameters. An error names the field.
@@ -39,13 +42,13 @@ func resolve(ctx context.Context, c *vim25.Client, p v1alpha1.VirtualMachinePara
 
 	out := places{}
 	for _, of := range []func(context.Context, *find.Finder, v1alpha1.VirtualMachineParameters) error{
-		out.findTemplate, out.findFolder, out.findPool, out.findStorage, out.findNetworks,
+		out.findTemplate, out.findFolder, out.findPool, out.findStorage, out.findDiskStorage, out.findNetworks,
 	} {
 		if err := of(ctx, f, p); err != nil {
 			return places{}, err
 		}
 	}
-	return out, nil
+	return out, out.checkDRS(ctx, c, p)
 }
 
 func (out *places) findTemplate(ctx context.Context, f *find.Finder, p v1alpha1.VirtualMachineParameters) error {
@@ -123,6 +126,20 @@ func (out *places) findStorage(ctx context.Context, f *find.Finder, p v1alpha1.V
 		}
 		ref := pod.Reference()
 		out.pod = &ref
+	}
+	return nil
+}
+
+func (out *places) findDiskStorage(ctx context.Context, f *find.Finder, p v1alpha1.VirtualMachineParameters) error {
+	for i, d := range p.DataDisks {
+		var ds *object.Datastore
+		if d.Datastore != nil {
+			var err error
+			if ds, err = f.Datastore(ctx, *d.Datastore); err != nil {
+				return unresolved(fmt.Sprintf("dataDisks[%d].datastore", i), d.Datastore, err)
+			}
+		}
+		out.diskDatastores = append(out.diskDatastores, ds)
 	}
 	return nil
 }

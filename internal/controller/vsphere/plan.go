@@ -36,6 +36,10 @@ type found struct {
 	power types.VirtualMachinePowerState
 	// marked reports whether the custom attributes and tags are as desired.
 	marked bool
+	// isInRule reports whether the VM is in its anti-affinity rule, if it has one.
+	isInRule bool
+	// mustLeave reports whether the VM may be the last one in its anti-affinity rule.
+	mustLeave bool
 	// foreign is the number of disks that are not the VM's own.
 	foreign int
 }
@@ -48,11 +52,15 @@ const (
 	stepClone step = "Clone"
 	// stepMark sets custom attributes and tags.
 	stepMark step = "Mark"
+	// stepJoin brings the VM into its anti-affinity rule.
+	stepJoin step = "Join"
 	// stepPowerOn and stepPowerOff change the power state.
 	stepPowerOn  step = "PowerOn"
 	stepPowerOff step = "PowerOff"
 	// stepDetach detaches the disks that are not the VM's own.
 	stepDetach step = "Detach"
+	// stepLeave removes the anti-affinity rule of which the VM is the last one.
+	stepLeave step = "Leave"
 	// stepDestroy deletes the VM with its own disks.
 	stepDestroy step = "Destroy"
 	// stepCancel cancels the clone of a VM that is to be deleted.
@@ -83,6 +91,9 @@ func plan(s sight) step {
 	// The VM is marked before it runs, so that a running VM can be found by its marks.
 	case !s.vm.marked:
 		return stepMark
+	// DRS chooses the host when the VM is powered on.
+	case !s.vm.isInRule:
+		return stepJoin
 	case s.powered():
 		return stepNone
 	case s.wantOn:
@@ -111,6 +122,8 @@ func planDeletion(s sight) step {
 	// A disk that is attached when its VM is destroyed is destroyed with it.
 	case s.vm.foreign > 0:
 		return stepDetach
+	case s.vm.mustLeave:
+		return stepLeave
 	}
 	return stepDestroy
 }

@@ -71,6 +71,8 @@ type vcenter struct {
 	failed   error
 	failures int
 	retryAt  time.Time
+	// rules by vSphere cluster.
+	rules map[types.ManagedObjectReference]*clusterRules
 }
 
 // do calls f with a client that is logged in, and a second time if the session has ended, so f must

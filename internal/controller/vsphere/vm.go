@@ -15,7 +15,7 @@ import (
 // vmProperties are the properties of a VM that are read in each reconcile.
 var vmProperties = []string{
 	"config.instanceUuid", "config.uuid", "config.files.vmPathName",
-	"runtime.powerState", "runtime.connectionState", "guest.net", "guest.hostName", "customValue",
+	"runtime.powerState", "runtime.connectionState", "resourcePool", "guest.net", "guest.hostName", "customValue",
 }
 
 // findVM returns the VM with the managed object ID, or else with the instance UUID. It returns nil if

@@ -128,6 +128,7 @@ func newWorld(t *testing.T, change ...func(*simulator.Model)) *world {
 		w.calls[m.Name]++
 		return fakevcenter.Handle(ctx, m)
 	}
+	fakevcenter.KeepRules(w.model.Map())
 	w.server = w.model.Service.NewServer()
 	t.Cleanup(w.server.Close)
 
@@ -183,28 +184,39 @@ func credentialsSecret(password string) *corev1.Secret {
 }
 
 // restart restarts the provider: its memory is lost.
-func (w *world) restart() {
+func (w *world) restart() { w.control = w.start(w.reported, w.waits) }
+
+// start starts a process of the provider.
+func (w *world) start(record event.Recorder, again interface {
+	After(client.Object, time.Duration)
+}) *process {
 	c := &process{pool: newPool(w.clock.now), memory: &attempt.Memory[note]{}}
 	connect := &connector{kube: w.kube, pool: c.pool, shared: &shared{
-		secrets: w.kube, record: w.reported, again: w.waits, memory: c.memory, now: w.clock.now,
+		secrets: w.kube, record: record, again: again, memory: c.memory, now: w.clock.now,
 	}}
 	opts := append([]managed.ReconcilerOption{
 		managed.WithTypedExternalConnector[*v1alpha1.VirtualMachine](connect),
 		managed.WithManagementPolicies(),
-		managed.WithRecorder(w.reported),
+		managed.WithRecorder(record),
 	}, options()...)
 	c.reconciler = managed.NewReconciler(&xpfake.Manager{Client: w.kube, Scheme: w.kube.Scheme()}, resource.ManagedKind(v1alpha1.VirtualMachineGroupVersionKind), opts...)
-	w.control = c
+	return c
 }
 
 // create creates the VirtualMachine.
 func (w *world) create(change ...func(*v1alpha1.VirtualMachineParameters)) {
 	w.t.Helper()
-	vm := &v1alpha1.VirtualMachine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: vmName, UID: vmUID}}
+	w.createAs(vmName, vmUID, change...)
+}
+
+// createAs creates a VirtualMachine with another name.
+func (w *world) createAs(name string, uid k8stypes.UID, change ...func(*v1alpha1.VirtualMachineParameters)) {
+	w.t.Helper()
+	vm := &v1alpha1.VirtualMachine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: uid}}
 	vm.SetProviderConfigReference(&xpv2.ProviderConfigReference{Kind: "ClusterProviderConfig", Name: "default"})
 	vm.Spec.ManagementPolicies = xpv2.ManagementPolicies{xpv2.ManagementActionAll}
 	p := &vm.Spec.ForProvider
-	p.Name, p.Template, p.Cluster = ptr.To(vmName), ptr.To(template), ptr.To("DC0_C0")
+	p.Name, p.Template, p.Cluster = ptr.To(name), ptr.To(template), ptr.To("DC0_C0")
 	p.CloneMode, p.PowerState = v1alpha1.CloneFull, v1alpha1.PowerOn
 	p.GuestInfo = &v1alpha1.GuestInfo{Format: v1alpha1.FormatCloudInit, UserDataSecretRef: &xpv2.LocalSecretKeySelector{
 		LocalSecretReference: xpv2.LocalSecretReference{Name: "user-data"}, Key: "userData",

@@ -65,6 +65,8 @@ func TestTheCapacityOfNodesIsWhatTheClassAsksFor(t *testing.T) {
 		"YandexWithoutResources":       {"yandex", `{}`, ""},
 		"NutanixInMebibytes":           {"nutanix", `{"vcpuSockets": 2, "vcpusPerSocket": 3, "memoryMiB": 8192}`, "6 8Gi amd64"},
 		"NutanixWithOneCPU":            {"nutanix", `{"memoryMiB": 8192}`, "1 8Gi amd64"},
+		"VCDInMebibytes":               {"vcd", `{"cpus": 4, "memoryMiB": 8192}`, "4 8Gi amd64"},
+		"VCDWithASizingPolicy":         {"vcd", `{"sizingPolicy": "medium", "memoryMiB": 8192}`, ""},
 		"ProxmoxInMebibytes":           {"proxmox", `{"cores": 4, "memoryMiB": 8192}`, "4 8Gi amd64"},
 		"ProxmoxWithTheTemplatesSize":  {"proxmox", `{"template": "ubuntu"}`, ""},
 		"VSphereInMebibytes":           {"vsphere", `{"cpus": 4, "memoryMiB": 8192}`, "4 8Gi amd64"},

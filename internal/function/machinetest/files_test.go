@@ -15,39 +15,43 @@ import (
 	hcloudv1alpha1 "github.com/drover-dev/drover/apis/hcloud/v1alpha1"
 	localv1alpha1 "github.com/drover-dev/drover/apis/local/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	metalstackv1alpha1 "github.com/drover-dev/drover/apis/metalstack/v1alpha1"
 	nutanixv1alpha1 "github.com/drover-dev/drover/apis/nutanix/v1alpha1"
 	openstackv1alpha1 "github.com/drover-dev/drover/apis/openstack/v1alpha1"
 	proxmoxv1alpha1 "github.com/drover-dev/drover/apis/proxmox/v1alpha1"
 	terraformv1alpha1 "github.com/drover-dev/drover/apis/terraform/v1alpha1"
+	vcdv1alpha1 "github.com/drover-dev/drover/apis/vcd/v1alpha1"
 	vspherev1alpha1 "github.com/drover-dev/drover/apis/vsphere/v1alpha1"
 )
 
 // kinds of the files that users copy and of those in the package.
 var kinds = map[string]func() any{
-	"alibaba.drover.dev/v1alpha1 ClusterProviderConfig":   func() any { return &alibabav1alpha1.ClusterProviderConfig{} },
-	"aws.drover.dev/v1alpha1 ClusterProviderConfig":       func() any { return &awsv1alpha1.ClusterProviderConfig{} },
-	"cluster.drover.dev/v1alpha1 ClusterProviderConfig":   func() any { return &clusterv1alpha1.ClusterProviderConfig{} },
-	"hcloud.drover.dev/v1alpha1 ClusterProviderConfig":    func() any { return &hcloudv1alpha1.ClusterProviderConfig{} },
-	"local.drover.dev/v1alpha1 ClusterProviderConfig":     func() any { return &localv1alpha1.ClusterProviderConfig{} },
-	"nutanix.drover.dev/v1alpha1 ClusterProviderConfig":   func() any { return &nutanixv1alpha1.ClusterProviderConfig{} },
-	"openstack.drover.dev/v1alpha1 ClusterProviderConfig": func() any { return &openstackv1alpha1.ClusterProviderConfig{} },
-	"proxmox.drover.dev/v1alpha1 ClusterProviderConfig":   func() any { return &proxmoxv1alpha1.ClusterProviderConfig{} },
-	"terraform.drover.dev/v1alpha1 ClusterProviderConfig": func() any { return &terraformv1alpha1.ClusterProviderConfig{} },
-	"vsphere.drover.dev/v1alpha1 ClusterProviderConfig":   func() any { return &vspherev1alpha1.ClusterProviderConfig{} },
-	"machine.drover.dev/v1alpha1 MachineClass":            func() any { return &machinev1alpha1.MachineClass{} },
-	"machine.drover.dev/v1alpha1 ClusterMachineClass":     func() any { return &machinev1alpha1.ClusterMachineClass{} },
-	"machine.drover.dev/v1alpha1 NodePool":                func() any { return &machinev1alpha1.NodePool{} },
-	"machine.drover.dev/v1alpha1 MachineDeployment":       func() any { return &machinev1alpha1.MachineDeployment{} },
-	"machine.drover.dev/v1alpha1 Machine":                 func() any { return &machinev1alpha1.Machine{} },
-	"machine.drover.dev/v1alpha1 OrphanCollector":         func() any { return &machinev1alpha1.OrphanCollector{} },
-	"fn.drover.dev/v1alpha1 Orphans":                      func() any { return &fn.Orphans{} },
-	"fn.drover.dev/v1alpha1 Pool":                         func() any { return &fn.Pool{} },
-	"fn.drover.dev/v1alpha1 Safety":                       func() any { return &fn.Safety{} },
-	"fn.drover.dev/v1alpha1 Rollout":                      func() any { return &fn.Rollout{} },
-	"fn.drover.dev/v1alpha1 Replicas":                     func() any { return &fn.Replicas{} },
-	"fn.drover.dev/v1alpha1 Bootstrap":                    func() any { return &fn.Bootstrap{} },
-	"fn.drover.dev/v1alpha1 Infrastructure":               func() any { return &fn.Infrastructure{} },
-	"fn.drover.dev/v1alpha1 Lifecycle":                    func() any { return &fn.Lifecycle{} },
+	"alibaba.drover.dev/v1alpha1 ClusterProviderConfig":    func() any { return &alibabav1alpha1.ClusterProviderConfig{} },
+	"aws.drover.dev/v1alpha1 ClusterProviderConfig":        func() any { return &awsv1alpha1.ClusterProviderConfig{} },
+	"cluster.drover.dev/v1alpha1 ClusterProviderConfig":    func() any { return &clusterv1alpha1.ClusterProviderConfig{} },
+	"hcloud.drover.dev/v1alpha1 ClusterProviderConfig":     func() any { return &hcloudv1alpha1.ClusterProviderConfig{} },
+	"local.drover.dev/v1alpha1 ClusterProviderConfig":      func() any { return &localv1alpha1.ClusterProviderConfig{} },
+	"metalstack.drover.dev/v1alpha1 ClusterProviderConfig": func() any { return &metalstackv1alpha1.ClusterProviderConfig{} },
+	"nutanix.drover.dev/v1alpha1 ClusterProviderConfig":    func() any { return &nutanixv1alpha1.ClusterProviderConfig{} },
+	"openstack.drover.dev/v1alpha1 ClusterProviderConfig":  func() any { return &openstackv1alpha1.ClusterProviderConfig{} },
+	"proxmox.drover.dev/v1alpha1 ClusterProviderConfig":    func() any { return &proxmoxv1alpha1.ClusterProviderConfig{} },
+	"terraform.drover.dev/v1alpha1 ClusterProviderConfig":  func() any { return &terraformv1alpha1.ClusterProviderConfig{} },
+	"vcd.drover.dev/v1alpha1 ClusterProviderConfig":        func() any { return &vcdv1alpha1.ClusterProviderConfig{} },
+	"vsphere.drover.dev/v1alpha1 ClusterProviderConfig":    func() any { return &vspherev1alpha1.ClusterProviderConfig{} },
+	"machine.drover.dev/v1alpha1 MachineClass":             func() any { return &machinev1alpha1.MachineClass{} },
+	"machine.drover.dev/v1alpha1 ClusterMachineClass":      func() any { return &machinev1alpha1.ClusterMachineClass{} },
+	"machine.drover.dev/v1alpha1 NodePool":                 func() any { return &machinev1alpha1.NodePool{} },
+	"machine.drover.dev/v1alpha1 MachineDeployment":        func() any { return &machinev1alpha1.MachineDeployment{} },
+	"machine.drover.dev/v1alpha1 Machine":                  func() any { return &machinev1alpha1.Machine{} },
+	"machine.drover.dev/v1alpha1 OrphanCollector":          func() any { return &machinev1alpha1.OrphanCollector{} },
+	"fn.drover.dev/v1alpha1 Orphans":                       func() any { return &fn.Orphans{} },
+	"fn.drover.dev/v1alpha1 Pool":                          func() any { return &fn.Pool{} },
+	"fn.drover.dev/v1alpha1 Safety":                        func() any { return &fn.Safety{} },
+	"fn.drover.dev/v1alpha1 Rollout":                       func() any { return &fn.Rollout{} },
+	"fn.drover.dev/v1alpha1 Replicas":                      func() any { return &fn.Replicas{} },
+	"fn.drover.dev/v1alpha1 Bootstrap":                     func() any { return &fn.Bootstrap{} },
+	"fn.drover.dev/v1alpha1 Infrastructure":                func() any { return &fn.Infrastructure{} },
+	"fn.drover.dev/v1alpha1 Lifecycle":                     func() any { return &fn.Lifecycle{} },
 }
 
 // strict rejects unknown fields. Crossplane ignores them, and so does the API server unless it is

@@ -271,6 +271,7 @@ var reasons = map[key]Advice{
 	{"VirtualMachine", "Cloning"}:                           {Meaning: "Reports that a template is being cloned to the VM.", Do: ""},
 	{"VirtualMachine", "Creating"}:                          {Meaning: "Reports that the cloud accepted the creation of the VM.", Do: ""},
 	{"VirtualMachine", "DisksDetached"}:                     {Meaning: "Reports disks that are not the VM's own. They are detached before the VM is deleted, and stay.", Do: ""},
+	{"VirtualMachine", "AntiAffinityRuleKept"}:              {Meaning: "Reports that the vCenter refused to change the anti-affinity rule of a VM that is being deleted. The rule may stay in the vSphere cluster without VMs.", Do: "Remove the rule in the configuration of the vSphere cluster. Its name begins with \"drover.\"."},
 	{"VirtualMachine", "CreatedExternalResource"}:           {Meaning: "Never seen: the creation of a VM has events of its own.", Do: ""},
 	{"VirtualMachine", "UpdatedExternalResource"}:           {Meaning: "Never seen: it reports nothing that the status does not have.", Do: ""},
 	{"VirtualMachine", "DeletedExternalResource"}:           {Meaning: "Never seen: the deletion of a VM has events of its own.", Do: ""},

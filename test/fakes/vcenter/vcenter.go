@@ -66,6 +66,7 @@ func New(ctx context.Context, o Options) (*VCenter, error) {
 	v.model.Service.Listen = &url.URL{Host: "127.0.0.1:0", User: root}
 	v.registry().SessionManager().ValidLogin = v.validLogin
 	v.registry().Handler = Handle
+	KeepRules(v.registry())
 	v.server = v.model.Service.NewServer()
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	v.end = end

@@ -202,3 +202,58 @@ func TestOnlyThePasswordOfAnAccountIsTaken(t *testing.T) {
 		}
 	}
 }
+
+func TestRulesOfDRSAreThoseOfAVCenter(t *testing.T) {
+	l := newLab(t)
+	var vms []types.ManagedObjectReference
+	for _, name := range []string{"a", "b", "c"} {
+		vm, err := l.clone(t.Context(), name, types.VirtualMachineConfigSpec{InstanceUuid: "0b0e7d2c-6a52-4a0b-9b53-00000000000" + name})
+		must(t, err)
+		vms = append(vms, vm.Reference())
+	}
+	cluster, err := find.NewFinder(l.client.Client).ClusterComputeResource(t.Context(), "/DC0/host/cluster-a")
+	must(t, err)
+	change := func(operation types.ArrayUpdateOperation, name string, key int32, vms ...types.ManagedObjectReference) error {
+		spec := types.ClusterRuleSpec{ArrayUpdateSpec: types.ArrayUpdateSpec{Operation: operation}}
+		if operation == types.ArrayUpdateOperationRemove {
+			spec.RemoveKey = key
+		} else {
+			spec.Info = &types.ClusterAntiAffinityRuleSpec{ClusterRuleInfo: types.ClusterRuleInfo{Name: name, Key: key}, Vm: vms}
+		}
+		task, err := cluster.Reconfigure(t.Context(), &types.ClusterConfigSpecEx{RulesSpec: []types.ClusterRuleSpec{spec}}, true)
+		if err != nil {
+			return err
+		}
+		return task.WaitEx(t.Context())
+	}
+	const add, edit, remove = types.ArrayUpdateOperationAdd, types.ArrayUpdateOperationEdit, types.ArrayUpdateOperationRemove
+	refused := func(what string, err error) {
+		t.Helper()
+		if err == nil {
+			t.Errorf("%s is accepted", what)
+		}
+	}
+	refused("a rule with one VM", change(add, "r", 0, vms[0]))
+	must(t, change(add, "r", 0, vms[0], vms[1]))
+	config, err := cluster.Configuration(t.Context())
+	must(t, err)
+	key := config.Rule[0].GetClusterRuleInfo().Key
+	refused("a second rule of the name", change(add, "r", 0, vms[0], vms[1]))
+	refused("a rule with a VM that does not exist", change(edit, "r", key, vms[0], types.ManagedObjectReference{Type: "VirtualMachine", Value: "vm-0"}))
+	refused("a change of a rule that does not exist", change(edit, "r", key+1, vms[0], vms[1]))
+	must(t, change(edit, "another name", key, vms...))
+	if got := l.Rules(); len(got) != 1 || !slices.Equal(got["r"], []string{"a", "b", "c"}) {
+		t.Errorf("rules %v", got)
+	}
+	for _, name := range []string{"a", "b", "c"} {
+		_, err := l.Lose(t.Context(), "0b0e7d2c-6a52-4a0b-9b53-00000000000"+name)
+		must(t, err)
+	}
+	if got := l.Rules(); len(got) != 1 || len(got["r"]) != 0 {
+		t.Errorf("rules %v after their VMs are deleted, want an empty one", got)
+	}
+	must(t, change(remove, "", key))
+	if got := l.Rules(); len(got) != 0 {
+		t.Errorf("rules %v", got)
+	}
+}

@@ -50,6 +50,8 @@ type Request struct {
 	// SystemUUID is the UUID in the SMBIOS of the VM, in the notation of dmidecode. Empty means that the
 	// VM has none.
 	SystemUUID string
+	// OVFEnvironment is the document that VMware Tools read in the VM. Empty means that the VM has no VMware Tools.
+	OVFEnvironment string
 	// ProviderID is the ID that the cloud-controller-manager writes to the Node if the kubelet
 	// registers none. Empty means that the cluster has no cloud-controller-manager.
 	ProviderID string

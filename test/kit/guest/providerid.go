@@ -100,6 +100,16 @@ func run(ctx context.Context, command, config string, r Request) (string, error)
 			return "", err
 		}
 	}
+	if r.OVFEnvironment != "" {
+		document := filepath.Join(dir, "ovf-env.xml")
+		if err := os.WriteFile(document, []byte(r.OVFEnvironment), 0o600); err != nil {
+			return "", err
+		}
+		vmtoolsd := "#!/bin/sh\n[ \"$*\" = \"--cmd info-get guestinfo.ovfEnv\" ] && cat '" + document + "'\n"
+		if err := os.WriteFile(filepath.Join(dir, "vmtoolsd"), []byte(vmtoolsd), 0o755); err != nil {
+			return "", err
+		}
+	}
 	handler := r.Metadata
 	if handler == nil {
 		handler = http.NotFoundHandler()

@@ -36,13 +36,14 @@ func TestTheProviderIDIsWhatTheMetadataServiceGivesTheScript(t *testing.T) {
 		_, _ = fmt.Fprint(w, "i-7")
 	})
 	cases := map[string]struct{ command, want string }{
-		"OfTheService": {`id=$(curl -sf -H "Flavor: sweet" http://169.254.169.254/id) && echo "some:///$id"`, "some:///i-7"},
-		"OfTheHost":    {`echo "some://$(hostname)"`, "some://workers-1"},
-		"OfTheSMBIOS":  {`dmidecode -s system-uuid | tr 'A-Z' 'a-z' | sed 's|^|some://|'`, "some://0b0e7d2c-6a52-4a0b-9b53-1f6f6c8c9d11"},
+		"OfTheService":  {`id=$(curl -sf -H "Flavor: sweet" http://169.254.169.254/id) && echo "some:///$id"`, "some:///i-7"},
+		"OfTheHost":     {`echo "some://$(hostname)"`, "some://workers-1"},
+		"OfVMwareTools": {`vmtoolsd --cmd 'info-get guestinfo.ovfEnv' | sed -n 's|.*oe:value="\(.*\)".*|some://\1|p'`, "some://i-8"},
+		"OfTheSMBIOS":   {`dmidecode -s system-uuid | tr 'A-Z' 'a-z' | sed 's|^|some://|'`, "some://0b0e7d2c-6a52-4a0b-9b53-1f6f6c8c9d11"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			out, err := runProviderID(t.Context(), userData(t, tc.command), Request{ID: "i-7", Name: "workers-1", Metadata: service, SystemUUID: "0B0E7D2C-6A52-4A0B-9B53-1F6F6C8C9D11"})
+			out, err := runProviderID(t.Context(), userData(t, tc.command), Request{ID: "i-7", Name: "workers-1", Metadata: service, SystemUUID: "0B0E7D2C-6A52-4A0B-9B53-1F6F6C8C9D11", OVFEnvironment: `<Property oe:key="id" oe:value="i-8"/>`})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -113,13 +113,6 @@ func (s *Server) Break(f Fault) {
 	s.faults = append(s.faults, f)
 }
 
-// Mend removes all faults.
-func (s *Server) Mend() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.faults = nil
-}
-
 // Calls that were answered, by action.
 func (s *Server) Calls() map[string]int {
 	s.mu.Lock()

@@ -1,0 +1,50 @@
+package metalstack
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/controller"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/drover-dev/drover/apis/metalstack/v1alpha1"
+	"github.com/drover-dev/drover/internal/controller/providerconfig"
+	"github.com/drover-dev/drover/internal/native"
+)
+
+// settle is longer than the metal-api works on an allocation. A search by tag shows a machine as soon as its allocation
+// is written.
+const settle = 3 * time.Minute
+
+// provider returns the provider of VMs. Its calls use the transport next, or the network if next is nil.
+func provider(next http.RoundTripper) native.Provider[*v1alpha1.VirtualMachine, credentials] {
+	return native.Provider[*v1alpha1.VirtualMachine, credentials]{
+		Kind:   v1alpha1.VirtualMachineGroupVersionKind,
+		Object: &v1alpha1.VirtualMachine{},
+		List:   &v1alpha1.VirtualMachineList{},
+		Configs: providerconfig.Configs{
+			GroupVersion: v1alpha1.SchemeGroupVersion,
+			Namespaced:   &v1alpha1.ProviderConfig{},
+			Cluster:      &v1alpha1.ClusterProviderConfig{},
+		},
+		SecretOf: func(pc client.Object) providerconfig.SecretKey {
+			ref := v1alpha1.SpecOf(pc).Credentials.SecretRef
+			return providerconfig.SecretKey{Namespace: ref.Namespace, Name: ref.Name, Key: ref.Key}
+		},
+		SecretLike:   `{"hmac": "...", "hmacAuthType": "Metal-Edit"} or {"token": "..."}`,
+		Open:         open(next, time.Now),
+		NamedByCloud: true,
+		Settle:       settle,
+	}
+}
+
+// Setup adds all controllers of the provider.
+func Setup(_ context.Context, mgr ctrl.Manager, o controller.Options) error {
+	return native.Setup(mgr, o, provider(nil), native.InventoryKind[*v1alpha1.VirtualMachineInventory]{
+		Kind:   v1alpha1.VirtualMachineInventoryGroupVersionKind,
+		Object: &v1alpha1.VirtualMachineInventory{},
+		List:   &v1alpha1.VirtualMachineInventoryList{},
+	})
+}
