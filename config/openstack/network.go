@@ -19,6 +19,7 @@ func port(r *ujconfig.Resource) {
 		// Attributes that could replace the description.
 		"value_specs",
 	)
+	replaceNothing(r)
 	describe(r, portDescriptions)
 	r.LateInitializer.IgnoredFields = []string{
 		"region", "admin_state_up", "mac_address", "tenant_id", "device_owner", "device_id", "port_security_enabled", "binding", "dns_name", "qos_policy_id",
@@ -34,8 +35,17 @@ func floatingIP(r *ujconfig.Resource) {
 		// Attributes that could replace the description.
 		"value_specs",
 	)
+	replaceNothing(r)
 	describe(r, floatingIPDescriptions)
 	r.LateInitializer.IgnoredFields = []string{"region", "address", "tenant_id", "fixed_ip", "subnet_id", "dns_name", "dns_domain"}
+}
+
+// replaceNothing has no difference from the spec require a replacement. Otherwise Terraform's deletion of a
+// resource with such a difference is followed by a creation, which would leave a new resource behind.
+func replaceNothing(r *ujconfig.Resource) {
+	for _, s := range r.TerraformResource.Schema {
+		s.ForceNew = false
+	}
 }
 
 // portDescriptions are the descriptions of the fields of a port.

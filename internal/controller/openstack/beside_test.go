@@ -165,6 +165,31 @@ var besideCases = map[string]besideCase{
 	}},
 }
 
+// TestDeletionOfAPinnedResource: Drover pins a companion to Observe and Delete when its VM exists. Its deletion
+// creates nothing, and has no error.
+func TestDeletionOfAPinnedResource(t *testing.T) {
+	for kind, b := range besideCases {
+		t.Run(kind, func(t *testing.T) {
+			b.run(t, fakecloud.Options{}, func(t *testing.T, w *world) {
+				portID := w.cloud.CreatePort("ours", "of a user")
+				r := b.make("a", portID)
+				w.Add(r)
+				w.UntilCondition(soon, r, xpv2.TypeReady, xpv2.ReasonAvailable)
+				w.Change(r, func() {
+					r.(resource.ModernManaged).SetManagementPolicies(xpv2.ManagementPolicies{xpv2.ManagementActionObserve, xpv2.ManagementActionDelete})
+				})
+				w.Restart()
+				time.Sleep(10 * time.Minute)
+				w.Delete(r)
+				w.Until(soon, "it is deleted", func() bool { return w.Gone(r) })
+				if made, warnings := b.made(w), w.Warnings(); len(made) > 0 || len(warnings) > 0 || w.calls(b.create) != 1 {
+					t.Errorf("left: %v after %d creations, warnings %q", made, w.calls(b.create), warnings)
+				}
+			})
+		})
+	}
+}
+
 // TestLostAnswerCreatesOne loses the answer to a creation, with and without an effect: afterwards there is
 // one port or floating IP.
 func TestLostAnswerCreatesOne(t *testing.T) {
