@@ -47,6 +47,7 @@ var axis = map[string]clock{
 	"a set creates twice as many Machines":              constantIn("internal/plan/set", "joinPatience"),
 	"Machines that are being deleted freeze":            constantIn("internal/plan/freeze", "deletionsFreeze"),
 	"the backoff of a template whose VMs do not join":   backoff(5 * time.Minute),
+	"a port or floating IP of OpenStack whose creation": constantIn("internal/controller/openstack", "settleTime"),
 	"companions that depend on a VM":                    constantIn("internal/controller/machine", "dependentsTimeout"),
 	"an OrphanCollector looks at the cloud again":       inSchema("OrphanCollector spec.interval"),
 	"a Machine that is Unknown is Failed":               inSchema("spec.health.timeout"),

@@ -355,6 +355,25 @@ func TestALostAnswerMakesOneVM(t *testing.T) {
 	}
 }
 
+// The recorded task is that of a second clone: it found its name in use by the first one, whose response was
+// lost. A provider that restarts all the time has no memory of that.
+func TestASecondCloneWhoseNameIsInUseHoldsNothing(t *testing.T) {
+	w := newWorld(t)
+	w.whenCloned(func(ctx *simulator.Context, req *types.CloneVM_Task, original func() soap.HasFault) soap.HasFault {
+		original()
+		task := simulator.CreateTask(ctx.Map.Get(req.This), "cloneVm", func(*simulator.Task) (types.AnyType, types.BaseMethodFault) {
+			return nil, &types.DuplicateName{Name: req.Name}
+		})
+		return &methods.CloneVM_TaskBody{Res: &types.CloneVM_TaskResponse{Returnval: task.Run(ctx)}}
+	})
+	w.create()
+	w.patiently("ready", func(vm *v1alpha1.VirtualMachine) bool {
+		w.restart()
+		return vm.GetCondition(xpv2.TypeReady).Status == "True"
+	})
+	w.clone()
+}
+
 func TestALostAnswerLeavesNoVMBehind(t *testing.T) {
 	slowClones(t, 300)
 	w := newWorld(t)

@@ -91,7 +91,16 @@ func (x *external) lookAtTasks(ctx context.Context, c *vim25.Client, vm *v1alpha
 			x.task = t
 			return cloneTask, nil
 		case t.err != nil:
+			// The task may be that of a second clone, which found the name of the first one in use: the
+			// response to the first one was lost.
+			there, err := findVM(ctx, c, vm.Status.AtProvider.MoRef, meta.GetExternalName(vm))
+			if err != nil {
+				return noTask, err
+			}
 			x.note.failedClone = clone
+			if there != nil {
+				break
+			}
 			x.note.fail(x.now(), x.failed("cannot clone the template "+text(vm.Spec.ForProvider.Template), t.err), vm.GetGeneration(), x.vcenter)
 		}
 	}
