@@ -9,8 +9,7 @@
 //   - It accepts no other transport. A rate limit, a signature that is made after the wait for it, and a test without a
 //     network are impossible. The metal-api refuses a signature that is older than 15 seconds.
 //   - It has 149 packages beside the standard library, for the ten calls of the provider: among them are parts of a
-//     database driver, three libraries for JSON Web Tokens, and those of OpenAPI. Its first compilation took two minutes
-//     on the build computer.
+//     database driver, three libraries for JSON Web Tokens, and those of OpenAPI.
 //
 // # Identity
 //
