@@ -6,6 +6,6 @@
 // instance whose ID was lost is found by the tag drover-vm, which has the UID of the managed resource.
 //
 // The package uses the transport and the signatures of Alibaba's SDK (darabonba-openapi), and has types of its
-// own for the few calls that it makes. The package of the SDK with all calls of ECS has 266,000 lines: its
-// compilation did not end within 400 seconds on the build computer.
+// own for the few calls that it makes. The package of the SDK with all calls of ECS has 266,000 lines, which
+// take many minutes to compile.
 package alibaba
