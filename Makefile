@@ -143,8 +143,8 @@ real-vms: images $(BIN)/kubelet $(BIN)/plugins ## Build the images of the local 
 images: vm-tools
 	$(BIN)/vm-image build --dir $(REAL_VMS)/images $(REAL_IMAGES:%=--image %)
 
-# The images of the short form of the end-to-end tests.
-SHORT_IMAGES := debian-12-real flatcar-like
+# The image of the short form of the end-to-end tests.
+SHORT_IMAGES := debian-12-real
 .PHONY: short-images
 short-images:
 	@$(MAKE) images REAL_IMAGES="$(SHORT_IMAGES)"
@@ -343,7 +343,7 @@ LONG ?=
 .PHONY: e2e
 e2e: build packages $(BIN)/crossplane-cli $(if $(LONG),previous-if-possible) real-vms-if-possible ## Run the end-to-end tests, conformance, recovery and the golden renders on local control planes: the short form, or with LONG=1 all.
 	DROVER_SHORT=$(if $(LONG),,1) DROVER_BIN=$(BIN) DROVER_PACKAGES=$(PACKAGES) DROVER_PREVIOUS=$$(ls -d $(previous_dir)/packages 2>/dev/null) DROVER_REAL_VMS=$$(ls -d $(REAL_VMS) 2>/dev/null) \
-		go test -count=1 -p 2 -parallel 8 -timeout $(if $(LONG),3h,60m) ./test/e2e ./test/conformance ./test/docs ./test/recovery $$(go list ./test/... | grep -vE '/(recovery|gitops|versions|e2e|conformance|docs)$$')
+		go test -count=1 -p 2 -parallel 6 -timeout $(if $(LONG),3h,60m) ./test/e2e ./test/conformance ./test/docs ./test/recovery $$(go list ./test/... | grep -vE '/(recovery|gitops|versions|e2e|conformance|docs)$$')
 
 RECOVERY ?=
 .PHONY: recovery

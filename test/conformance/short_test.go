@@ -16,11 +16,12 @@ var (
 	// standsFor has a cloud of each kind: one whose provider is Drover's, and one whose provider the
 	// suite simulates.
 	standsFor = map[string]bool{"hcloud": true, "aws": true}
-	// onlyInLong are the clouds of provider-terraform except terraform-local.
-	onlyInLong = map[string]bool{"terraform-hcloud": true, "terraform-openstack": true}
-	// onlyLife are the clouds of which the short form runs only the cases in the life of a Machine. A unit test of
-	// their provider, nativetest.Run, plays most of the others against the same fake.
-	onlyLife = map[string]bool{"proxmox": true, "nutanix": true, "alibaba": true, "vcd": true, "metalstack": true}
+	// onlyInLong are the clouds of provider-terraform except terraform-local, and those on the frame of the package
+	// native except Proxmox VE. A unit test of their provider, nativetest.Run, plays most cases against the same fake.
+	onlyInLong = map[string]bool{"terraform-hcloud": true, "terraform-openstack": true, "nutanix": true, "alibaba": true, "vcd": true, "metalstack": true}
+	// onlyLife is the cloud of which the short form runs only the cases in the life of a Machine. Its provider has that
+	// unit test, too.
+	onlyLife = map[string]bool{"proxmox": true}
 )
 
 // isOnlyInLong reports whether the short form leaves out a case of a cloud.

@@ -92,6 +92,7 @@ func TestNoVMGoesBeforeItsDrainEnded(t *testing.T) {
 
 // TestFiftyMachinesDeletedAtOnce prints the time and the writes of the deletion.
 func TestFiftyMachinesDeletedAtOnce(t *testing.T) {
+	kit.OnlyInLong(t, "TestNoVMGoesBeforeItsDrainEnded")
 	const fifty = 50
 	f := plane.NewTargetFleet(t)
 	md := f.Deployment("many", fifty, 1, 0)

@@ -41,6 +41,7 @@ func TestARealDebianJoinsAndRunsAPod(t *testing.T) {
 // of the machine is cut while the stages of Ignition run, and once more right after the last
 // stage, before the system on the disk starts.
 func TestAMachineWithIgnitionAndAReadOnlyUsrJoinsAndRunsAPod(t *testing.T) {
+	kit.OnlyInLong(t, "TestARealDebianJoinsAndRunsAPod")
 	t.Parallel()
 	f := plane.NewRealFleet(t, localcloud.ImageFlatcarLike)
 	plugins := map[string]string{"cniURL": "http://" + localcloud.GatewayAddress + "/plugins"}
