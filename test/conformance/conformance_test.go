@@ -124,7 +124,7 @@ func TestConformance(t *testing.T) {
 	for _, c := range clouds {
 		t.Run(c.Provider(), func(t *testing.T) {
 			if kit.IsShort() && onlyInLong[c.Provider()] {
-				t.Skip("make conformance runs it: another cloud of the same provider stands for it")
+				t.Skip("make conformance runs it: another cloud of the same provider, or the unit test of its own provider, stands for it")
 			}
 			t.Parallel()
 			began := time.Now()
