@@ -274,7 +274,7 @@ vulncheck: $(BIN)/govulncheck ## Tell which functions with known faults Drover's
 	$(BIN)/govulncheck -db $(VULNDB) ./...
 
 .PHONY: test
-test: lint unit integration e2e ## Run all tests: what CI runs.
+test: lint unit integration e2e recovery ## Run all tests: what CI runs.
 
 # The simulator replays the same histories each time: a new one that fails is found
 # by "make property", and not by who happens to change something else.
@@ -336,15 +336,14 @@ fuzz: ## Give garbage to all that decodes what others wrote, FUZZTIME=30s to eac
 # The short form has all of Drover's promises. It leaves out tests that repeat one with another cloud, image or
 # setting, that need a control plane of their own, or that have a target of their own: conformance, kills, skew.
 #
-# Two packages run at a time, in the order of the command. The tests of e2e take as long as all the others
-# together. Most of the time is spent waiting, so each package runs more tests at a time than a computer has
-# processors.
+# The packages that take longest come first: most of their time is spent waiting.
 LONG ?=
 .PHONY: e2e
-e2e: build packages $(BIN)/crossplane-cli $(if $(LONG),previous-if-possible) real-vms-if-possible ## Run the end-to-end tests, conformance, recovery and the golden renders on local control planes: the short form, or with LONG=1 all.
+e2e: build packages $(BIN)/crossplane-cli $(if $(LONG),previous-if-possible) real-vms-if-possible ## Run the end-to-end tests, conformance and the golden renders on a local control plane: the short form, or with LONG=1 all.
 	DROVER_SHORT=$(if $(LONG),,1) DROVER_BIN=$(BIN) DROVER_PACKAGES=$(PACKAGES) DROVER_PREVIOUS=$$(ls -d $(previous_dir)/packages 2>/dev/null) DROVER_REAL_VMS=$$(ls -d $(REAL_VMS) 2>/dev/null) \
-		go test -count=1 -p 2 -parallel 6 -timeout $(if $(LONG),3h,60m) ./test/e2e ./test/conformance ./test/docs ./test/recovery $$(go list ./test/... | grep -vE '/(recovery|gitops|versions|e2e|conformance|docs)$$')
+		go test -count=1 -p 2 -parallel 4 -timeout $(if $(LONG),3h,60m) ./test/e2e ./test/conformance ./test/docs $$(go list ./test/... | grep -vE '/(recovery|gitops|versions|e2e|conformance|docs)$$')
 
+# It has two control planes of its own, so it runs alone.
 RECOVERY ?=
 .PHONY: recovery
 recovery: build packages ## Restore, move and lose control clusters whose Nodes are in use; RECOVERY="-away=1h -snapshots=20".
