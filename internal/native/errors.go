@@ -39,6 +39,17 @@ func Invalid(field, format string, args ...any) error {
 	return &Error{Class: fn.ErrorInvalidRequest, What: "forProvider." + field, Err: fmt.Errorf(format, args...)}
 }
 
+// Refused returns an error that occurred before the creation started, as an error without effect.
+func Refused(err error) error {
+	out := &Error{Class: fn.ErrorTransient, Err: err}
+	if errors.As(err, &out) {
+		e := *out
+		out = &e
+	}
+	out.Refused = true
+	return out
+}
+
 // Classify returns err as an Error that describes the failed call. It returns a nil error, and an error
 // that has a class, as it is. answer returns the Error of a response of the cloud, or nil if err is
 // none.

@@ -10,9 +10,9 @@ import (
 // Pauses after a status 429 without Retry-After: the first one, the factor of each further one, and the longest one.
 const firstPause, pauseFactor, longestPause = 2 * time.Second, 4, time.Minute
 
-// Pauses adds the header Retry-After to each status 429 without it, for an API that does not document it. The pauses
+// pauses add the header Retry-After to each status 429 without it, for an API that does not document it. The pauses
 // grow, so that a cloud that refuses all calls gets few, and the rate limiter reports the cause.
-type Pauses struct {
+type pauses struct {
 	next http.RoundTripper
 	now  func() time.Time
 
@@ -22,13 +22,13 @@ type Pauses struct {
 	at time.Time
 }
 
-// NewPauses returns Pauses of the responses of next.
-func NewPauses(next http.RoundTripper, now func() time.Time) *Pauses {
-	return &Pauses{next: next, now: now}
+// newPauses returns pauses of the responses of next.
+func newPauses(next http.RoundTripper, now func() time.Time) *pauses {
+	return &pauses{next: next, now: now}
 }
 
 // RoundTrip sends a request.
-func (p *Pauses) RoundTrip(req *http.Request) (*http.Response, error) {
+func (p *pauses) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := p.next.RoundTrip(req)
 	if err != nil {
 		return nil, err

@@ -9,7 +9,7 @@ import (
 func TestPausesGrowWhileAllCallsAreRefused(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	status, header := 0, ""
-	p := NewPauses(transportFunc(func(*http.Request) (*http.Response, error) {
+	p := newPauses(transportFunc(func(*http.Request) (*http.Response, error) {
 		resp := &http.Response{StatusCode: status, Header: http.Header{}, Body: http.NoBody}
 		if header != "" {
 			resp.Header.Set("Retry-After", header)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/drover-dev/drover/internal/cloud/trust"
+	"github.com/drover-dev/drover/internal/ratelimit"
 )
 
 // ServerURL returns the scheme and the host of spec.server of a configuration, with the default port if it has
@@ -31,4 +32,13 @@ func ServerTransport(bundle []byte, insecure bool, answer time.Duration) (*http.
 	}
 	t.TLSClientConfig.InsecureSkipVerify = insecure
 	return t, nil
+}
+
+// HTTPClient returns a client whose calls wait for the rate limit of the cloud, also if a status 429 has no header
+// Retry-After. It follows no redirect, which would send the credentials to another server. A call takes at most answer.
+func HTTPClient(next http.RoundTripper, answer time.Duration, now func() time.Time) *http.Client {
+	return &http.Client{
+		Timeout: answer, Transport: ratelimit.New(newPauses(next, now)),
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 }

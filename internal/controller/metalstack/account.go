@@ -20,7 +20,7 @@ type account struct {
 	project  string
 	now      func() time.Time
 	machines *native.Listing[machine]
-	catalog  *catalog
+	refs     *native.References
 }
 
 var _ native.Account[*v1alpha1.VirtualMachine] = &account{}
@@ -33,7 +33,7 @@ func open(next http.RoundTripper, now func() time.Time) func(client.Object, cred
 		if err != nil {
 			return nil, err
 		}
-		return &account{caller: caller, project: spec.Project, now: now, machines: native.NewListing[machine](), catalog: newCatalog(now)}, nil
+		return &account{caller: caller, project: spec.Project, now: now, machines: native.NewListing[machine](), refs: native.NewReferences(now)}, nil
 	}
 }
 

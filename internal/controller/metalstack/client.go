@@ -21,7 +21,6 @@ import (
 
 	"github.com/drover-dev/drover/apis/metalstack/v1alpha1"
 	"github.com/drover-dev/drover/internal/native"
-	"github.com/drover-dev/drover/internal/ratelimit"
 )
 
 const (
@@ -85,14 +84,9 @@ func newCaller(spec v1alpha1.ProviderConfigSpec, c credentials, next http.RoundT
 	}
 	return &caller{
 		base: u.Scheme + "://" + u.Host + strings.TrimRight(u.Path, "/"),
-		http: &http.Client{
-			// The calls are signed when the limiter sends them: the metal-api refuses a signature that is older than
-			// 15 seconds.
-			Transport: ratelimit.New(native.NewPauses(&signer{credentials: c, now: now, next: next}, now)),
-			Timeout:   callTimeout,
-			// A redirect would send the token to another server.
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		},
+		// The calls are signed when the limiter sends them: the metal-api refuses a signature that is older than 15
+		// seconds.
+		http: native.HTTPClient(&signer{credentials: c, now: now, next: next}, callTimeout, now),
 	}, nil
 }
 

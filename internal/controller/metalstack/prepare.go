@@ -8,18 +8,13 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
-	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
-	"golang.org/x/sync/semaphore"
 	"k8s.io/utils/ptr"
 
 	"github.com/drover-dev/drover/apis/metalstack/v1alpha1"
 	"github.com/drover-dev/drover/internal/native"
 )
-
-// catalogFor is how long an entry of the catalog is used without reading it again.
-const catalogFor = time.Minute
 
 // Prepare validates the spec and its references.
 func (a *account) Prepare(ctx context.Context, vm *v1alpha1.VirtualMachine) error {
@@ -87,24 +82,6 @@ func domainOf(p v1alpha1.VirtualMachineParameters) domain {
 	return out
 }
 
-// A catalog has the objects that specs refer to, by the path of the API.
-type catalog struct {
-	now func() time.Time
-	// turn is held during the calls, and guards the entries.
-	turn    *semaphore.Weighted
-	entries map[string]entry
-}
-
-// An entry is an object that exists, and the time when it was read.
-type entry struct {
-	value any
-	at    time.Time
-}
-
-func newCatalog(now func() time.Time) *catalog {
-	return &catalog{now: now, turn: semaphore.NewWeighted(1), entries: map[string]entry{}}
-}
-
 // Objects of the metal-api.
 type (
 	partition        struct{}
@@ -130,31 +107,26 @@ type (
 // time, because a user may just have created it.
 func lookUp[T any](ctx context.Context, a *account, field, kind, id, suffix string) (*T, error) {
 	path := "/v1/" + kind + "/" + url.PathEscape(id) + suffix
-	if e := a.catalog.entries[path]; a.catalog.now().Sub(e.at) < catalogFor {
-		if known, ok := e.value.(*T); ok {
-			return known, nil
+	return native.Reference(a.refs, path, func() (*T, error) {
+		out := new(T)
+		err := a.call(ctx, http.MethodGet, path, nil, out)
+		if isNotFound(err) {
+			return nil, native.Invalid(field, "invalid value %q: metal-stack has no such %s", id, kind)
 		}
-	}
-	out := new(T)
-	err := a.call(ctx, http.MethodGet, path, nil, out)
-	if isNotFound(err) {
-		return nil, native.Invalid(field, "invalid value %q: metal-stack has no such %s", id, kind)
-	}
-	if err != nil {
-		return nil, classify("cannot read "+kind+" "+id, err)
-	}
-	now := a.catalog.now()
-	maps.DeleteFunc(a.catalog.entries, func(_ string, e entry) bool { return now.Sub(e.at) >= catalogFor })
-	a.catalog.entries[path] = entry{value: out, at: now}
-	return out, nil
+		if err != nil {
+			return nil, classify("cannot read "+kind+" "+id, err)
+		}
+		return out, nil
+	})
 }
 
 // check checks that all references of a spec exist and suit each other.
 func (a *account) check(ctx context.Context, p v1alpha1.VirtualMachineParameters) error {
-	if err := a.catalog.turn.Acquire(ctx, 1); err != nil {
+	release, err := a.refs.Hold(ctx)
+	if err != nil {
 		return err
 	}
-	defer a.catalog.turn.Release(1)
+	defer release()
 	d := domainOf(p)
 	if _, err := lookUp[partition](ctx, a, d.field, "partition", d.partition, ""); err != nil {
 		return err

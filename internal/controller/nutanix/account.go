@@ -19,11 +19,11 @@ type account struct {
 	client *prism
 	now    func() time.Time
 	vms    *native.Listing[machine]
-	refs   *references
+	refs   *native.References
 
 	mu sync.Mutex
 	// views are the views of VMs by external name, from the observation for the step that follows it.
-	views map[string]view
+	views native.Views[view]
 	// unreadable are the times when VMs that were just created could first not be read, by the task of the creation.
 	unreadable map[string]time.Time
 }
@@ -37,7 +37,7 @@ func open(next http.RoundTripper, now func() time.Time) func(client.Object, cred
 		if err != nil {
 			return nil, err
 		}
-		return &account{client: p, now: now, vms: native.NewListing[machine](), refs: newReferences(), views: map[string]view{}, unreadable: map[string]time.Time{}}, nil
+		return &account{client: p, now: now, vms: native.NewListing[machine](), refs: native.NewReferences(now), unreadable: map[string]time.Time{}}, nil
 	}
 }
 

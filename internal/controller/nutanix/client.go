@@ -18,7 +18,6 @@ import (
 
 	"github.com/drover-dev/drover/apis/nutanix/v1alpha1"
 	"github.com/drover-dev/drover/internal/native"
-	"github.com/drover-dev/drover/internal/ratelimit"
 )
 
 const (
@@ -85,11 +84,7 @@ func newClient(spec v1alpha1.ProviderConfigSpec, c credentials, next http.RoundT
 	}
 	return &prism{
 		base: base, credentials: c,
-		http: &http.Client{
-			Timeout: callTimeout, Transport: ratelimit.New(native.NewPauses(next, time.Now)),
-			// A redirect would send the password to another server.
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		},
+		http: native.HTTPClient(next, callTimeout, time.Now),
 	}, nil
 }
 

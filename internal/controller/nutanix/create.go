@@ -139,11 +139,11 @@ func (a *account) Create(ctx context.Context, vm *v1alpha1.VirtualMachine, userD
 	}
 	r, err := a.resolve(ctx, p)
 	if err != nil {
-		return refused(err)
+		return native.Refused(err)
 	}
 	b, err := body(p, meta.GetExternalName(vm), data, r)
 	if err != nil {
-		return refused(err)
+		return native.Refused(err)
 	}
 	id, err := a.client.start(ctx, request{
 		method: http.MethodPost, path: pathVMs, id: vm.GetAnnotations()[v1alpha1.AnnotationRequestID], body: b,
@@ -157,7 +157,7 @@ func (a *account) Create(ctx context.Context, vm *v1alpha1.VirtualMachine, userD
 
 // Continue grows the system disk, or powers on the VM.
 func (a *account) Continue(ctx context.Context, vm *v1alpha1.VirtualMachine, _ native.UserData) error {
-	v := a.recall(meta.GetExternalName(vm))
+	v := a.views.Recall(meta.GetExternalName(vm))
 	if v.uuid == "" {
 		return nil
 	}
@@ -194,7 +194,7 @@ func (a *account) grow(ctx context.Context, path string, size int64) (string, er
 
 // Delete deletes the VM with its disks. While a task changes the VM, it waits for the end of the task.
 func (a *account) Delete(ctx context.Context, vm *v1alpha1.VirtualMachine) error {
-	v := a.recall(meta.GetExternalName(vm))
+	v := a.views.Recall(meta.GetExternalName(vm))
 	if v.uuid == "" {
 		return nil
 	}

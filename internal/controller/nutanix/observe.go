@@ -147,28 +147,13 @@ type view struct {
 	tooSmall string
 }
 
-func (a *account) remember(externalName string, v view) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.views[externalName] = v
-}
-
-// recall returns the view of a VM and forgets it.
-func (a *account) recall(externalName string) view {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	v := a.views[externalName]
-	delete(a.views, externalName)
-	return v
-}
-
 // FindLost is never called, because the external name is known before the creation.
 func (a *account) FindLost(context.Context, *v1alpha1.VirtualMachine) (string, error) { return "", nil }
 
 // Get returns the VM with the external name.
 func (a *account) Get(ctx context.Context, vm *v1alpha1.VirtualMachine, since time.Time) (native.VM, error) {
 	initialize(vm)
-	a.recall(meta.GetExternalName(vm))
+	a.views.Recall(meta.GetExternalName(vm))
 	busy, problem, err := a.lookAtTask(ctx, vm)
 	if err != nil || busy != nil {
 		return ptr.Deref(busy, native.VM{}), err
@@ -365,7 +350,7 @@ func (a *account) observe(vm *v1alpha1.VirtualMachine, m machine, etag string) (
 	if !finished {
 		v.tooSmall = m.tooSmall(vm.Spec.ForProvider)
 	}
-	a.remember(meta.GetExternalName(vm), v)
+	a.views.Remember(meta.GetExternalName(vm), v)
 	a.forgetUnreadable(at.CreateTask)
 	switch m.PowerState {
 	case powerOn:

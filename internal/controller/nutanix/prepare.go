@@ -3,21 +3,17 @@ package nutanix
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/google/uuid"
-	"golang.org/x/sync/semaphore"
 	"k8s.io/utils/ptr"
 
-	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	"github.com/drover-dev/drover/apis/nutanix/v1alpha1"
 	"github.com/drover-dev/drover/internal/native"
 )
@@ -96,10 +92,11 @@ type resolved struct {
 // resolve finds the UUIDs of all references in a spec.
 func (a *account) resolve(ctx context.Context, p v1alpha1.VirtualMachineParameters) (resolved, error) {
 	var out resolved
-	if err := a.refs.turn.Acquire(ctx, 1); err != nil {
+	release, err := a.refs.Hold(ctx)
+	if err != nil {
 		return out, err
 	}
-	defer a.refs.turn.Release(1)
+	defer release()
 	d := domainOf(p)
 	c, err := a.find1(ctx, lookup{field: d.field, kind: kindCluster, name: d.cluster})
 	if err != nil {
@@ -216,46 +213,17 @@ func (l lookup) is(e entity) bool {
 	return true
 }
 
-const (
-	// referenceFor is how long a found reference is used.
-	referenceFor = time.Minute
-	// maxReferences bounds the found references: beyond it, all are forgotten.
-	maxReferences = 1024
-)
-
-// references are references that were found.
-type references struct {
-	// turn is held while the references of a VM are resolved, so that VMs that are created at the same time share the
-	// calls. It guards found.
-	turn  *semaphore.Weighted
-	found map[lookup]foundReference
-}
-
-type foundReference struct {
-	entity
-	at time.Time
-}
-
-func newReferences() *references {
-	return &references{turn: semaphore.NewWeighted(1), found: map[lookup]foundReference{}}
-}
-
 // find1 returns the only object that a lookup finds.
 func (a *account) find1(ctx context.Context, l lookup) (entity, error) {
 	key := l
 	key.field = ""
-	if f, ok := a.refs.found[key]; ok && a.now().Sub(f.at) < referenceFor {
-		return f.entity, nil
-	}
-	e, err := a.lookUp(ctx, l)
-	if err != nil {
-		return entity{}, classify("forProvider."+l.field, err)
-	}
-	if len(a.refs.found) >= maxReferences {
-		clear(a.refs.found)
-	}
-	a.refs.found[key] = foundReference{entity: e, at: a.now()}
-	return e, nil
+	return native.Reference(a.refs, key, func() (entity, error) {
+		e, err := a.lookUp(ctx, l)
+		if err != nil {
+			return entity{}, classify("forProvider."+l.field, err)
+		}
+		return e, nil
+	})
 }
 
 func (a *account) lookUp(ctx context.Context, l lookup) (entity, error) {
@@ -337,15 +305,4 @@ func (a *account) listProjects(ctx context.Context, name string) ([]entity, erro
 		}
 	}
 	return out, nil
-}
-
-// refused returns an error that occurred before the creation started, as an error without effect.
-func refused(err error) error {
-	out := &native.Error{Class: fn.ErrorTransient, Err: err}
-	if errors.As(err, &out) {
-		e := *out
-		out = &e
-	}
-	out.Refused = true
-	return out
 }

@@ -39,7 +39,7 @@ type account struct {
 
 	mu sync.Mutex
 	// views are the views of VMs by UUID, from the observation for the step that follows it.
-	views map[string]view
+	views native.Views[view]
 	// known are the attributes of VMs by UUID. They never change.
 	known map[string]known
 	// ended are the last tasks of VMs by UUID.
@@ -67,7 +67,7 @@ func open(next http.RoundTripper, now func() time.Time) func(client.Object, cred
 			return nil, err
 		}
 		return &account{
-			client: p, now: now, views: map[string]view{}, known: map[string]known{}, ended: map[string]ended{},
+			client: p, now: now, known: map[string]known{}, ended: map[string]ended{},
 			lists: map[string]*native.Listing[entry]{
 				"vm": native.NewListing[entry](), "node": native.NewListing[entry](), "storage": native.NewListing[entry](),
 			},

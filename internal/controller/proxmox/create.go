@@ -3,7 +3,6 @@ package proxmox
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"path"
@@ -30,7 +29,7 @@ func (a *account) Create(ctx context.Context, vm *v1alpha1.VirtualMachine, _ nat
 	}
 	vms, err := a.listVMs(ctx, time.Time{})
 	if err != nil {
-		return refused(err)
+		return native.Refused(err)
 	}
 	t, err := templateFor(vms, ptr.Deref(p.Template, ""), node)
 	if err != nil {
@@ -52,21 +51,10 @@ func (a *account) Create(ctx context.Context, vm *v1alpha1.VirtualMachine, _ nat
 	return nil
 }
 
-// refused returns an error that occurred before the creation started, as an error without effect.
-func refused(err error) error {
-	out := &native.Error{Class: fn.ErrorTransient, Err: err}
-	if errors.As(err, &out) {
-		e := *out
-		out = &e
-	}
-	out.Refused = true
-	return out
-}
-
 // Continue carries out the next step after the clone.
 func (a *account) Continue(ctx context.Context, vm *v1alpha1.VirtualMachine, userData native.UserData) error {
 	at, p, uuid := &vm.Status.AtProvider, vm.Spec.ForProvider, meta.GetExternalName(vm)
-	v := a.recall(uuid)
+	v := a.views.Recall(uuid)
 	if v.config == nil {
 		return nil
 	}
@@ -169,7 +157,7 @@ func volumeOf(node, id string) (volume, bool) {
 // deletes the image.
 func (a *account) Delete(ctx context.Context, vm *v1alpha1.VirtualMachine) error {
 	at, uuid := &vm.Status.AtProvider, meta.GetExternalName(vm)
-	v := a.recall(uuid)
+	v := a.views.Recall(uuid)
 	url := fmt.Sprintf("/nodes/%s/qemu/%d", at.Node, at.VMID)
 	switch {
 	case v.hidden:
@@ -234,7 +222,7 @@ func (a *account) findLeftovers(ctx context.Context, vm *v1alpha1.VirtualMachine
 		a.forget(meta.GetExternalName(vm))
 		return out, nil
 	}
-	a.remember(meta.GetExternalName(vm), view{leftovers: left})
+	a.views.Remember(meta.GetExternalName(vm), view{leftovers: left})
 	out.State, out.Text = native.StateIncomplete, "destroyed, its image still exists"
 	return out, nil
 }

@@ -121,10 +121,10 @@ func knownFrom(c config) known {
 
 // forget removes a VM that no longer exists from memory.
 func (a *account) forget(uuid string) {
+	a.views.Recall(uuid)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.known, strings.ToLower(uuid))
-	delete(a.views, uuid)
 	delete(a.ended, uuid)
 }
 

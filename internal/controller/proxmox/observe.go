@@ -28,21 +28,6 @@ type view struct {
 	leftovers []volume
 }
 
-func (a *account) remember(uuid string, v view) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.views[uuid] = v
-}
-
-// recall returns the view of a VM and forgets it.
-func (a *account) recall(uuid string) view {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	v := a.views[uuid]
-	delete(a.views, uuid)
-	return v
-}
-
 // FindLost is never called, because the external name is known before the creation.
 func (a *account) FindLost(context.Context, *v1alpha1.VirtualMachine) (string, error) { return "", nil }
 
@@ -107,7 +92,7 @@ func (a *account) lookAtTasks(ctx context.Context, vm *v1alpha1.VirtualMachine) 
 		if meta.WasDeleted(vm) && s.Type != taskClone {
 			state = native.StateDeleting
 		}
-		a.remember(meta.GetExternalName(vm), view{hidden: true})
+		a.views.Remember(meta.GetExternalName(vm), view{hidden: true})
 		return &native.VM{State: state, Text: "busy with the task " + s.Type}, nil, nil
 	}
 	at.Task, at.LastTask = "", at.Task
@@ -257,7 +242,7 @@ func (a *account) observe(ctx context.Context, vm *v1alpha1.VirtualMachine, f fo
 	finished, deleting := at.ProviderID != "" || meta.GetExternalCreatePending(vm).IsZero(), meta.WasDeleted(vm)
 	out := native.VM{ProviderID: providerID(uuid), HasAddresses: ptr.Deref(p.Agent, true)}
 	if lock := f.config["lock"]; f.hidden || !finished && (lock == "clone" || lock == "create") {
-		a.remember(uuid, view{hidden: true})
+		a.views.Remember(uuid, view{hidden: true})
 		out.State, out.Text = native.StateCreating, "locked by its clone"
 		return out, nil
 	}
@@ -282,7 +267,7 @@ func (a *account) observe(ctx context.Context, vm *v1alpha1.VirtualMachine, f fo
 		return out, &native.Error{Class: fn.ErrorTransient, Err: fmt.Errorf("node %s of the VM does not respond", f.Node), Refused: true}
 	}
 	running := status == "running"
-	a.remember(uuid, view{config: f.config, running: running})
+	a.views.Remember(uuid, view{config: f.config, running: running})
 	out.Text = status
 	switch {
 	case move != moveNone && !(move == moveStart && running):

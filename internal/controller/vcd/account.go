@@ -3,7 +3,6 @@ package vcd
 import (
 	"context"
 	"net/http"
-	"sync"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,11 +16,10 @@ type account struct {
 	client *director
 	now    func() time.Time
 	vms    *native.Listing[record]
-	refs   *references
+	refs   *native.References
 
-	mu sync.Mutex
 	// views are the views of VMs by external name, from the observation for the step that follows it.
-	views map[string]view
+	views native.Views[view]
 }
 
 var _ native.Account[*v1alpha1.VirtualMachine] = &account{}
@@ -33,7 +31,7 @@ func open(next http.RoundTripper, now func() time.Time) func(client.Object, cred
 		if err != nil {
 			return nil, err
 		}
-		return &account{client: d, now: now, vms: native.NewListing[record](), refs: newReferences(), views: map[string]view{}}, nil
+		return &account{client: d, now: now, vms: native.NewListing[record](), refs: native.NewReferences(now)}, nil
 	}
 }
 

@@ -20,7 +20,6 @@ import (
 
 	"github.com/drover-dev/drover/apis/vcd/v1alpha1"
 	"github.com/drover-dev/drover/internal/native"
-	"github.com/drover-dev/drover/internal/ratelimit"
 )
 
 const (
@@ -108,11 +107,7 @@ func newClient(spec v1alpha1.ProviderConfigSpec, c credentials, next http.RoundT
 	}
 	return &director{
 		base: base, organization: spec.Organization, credentials: c, turn: semaphore.NewWeighted(1),
-		http: &http.Client{
-			Timeout: callTimeout, Transport: ratelimit.New(native.NewPauses(next, time.Now)),
-			// A redirect would send the credentials to another server.
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		},
+		http: native.HTTPClient(next, callTimeout, time.Now),
 	}, nil
 }
 

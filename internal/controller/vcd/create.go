@@ -37,11 +37,11 @@ func (a *account) Create(ctx context.Context, vm *v1alpha1.VirtualMachine, userD
 		return err
 	}
 	if err := checkUserData(data); err != nil {
-		return refused(err)
+		return native.Refused(err)
 	}
 	r, err := a.resolve(ctx, p)
 	if err != nil {
-		return refused(err)
+		return native.Refused(err)
 	}
 	id, err := a.client.start(ctx, request{
 		method: http.MethodPost, path: r.create, contentType: "instantiateVmTemplateParams", body: instantiationOf(p, meta.GetExternalName(vm), r),
@@ -110,7 +110,7 @@ func nextStep(vm *v1alpha1.VirtualMachine) string {
 // Continue carries out the next step of the creation. A step is repeated if the response to it was lost: it then changes
 // nothing.
 func (a *account) Continue(ctx context.Context, vm *v1alpha1.VirtualMachine, userData native.UserData) error {
-	v := a.recall(meta.GetExternalName(vm))
+	v := a.views.Recall(meta.GetExternalName(vm))
 	if v.vm == nil && v.leftover == "" {
 		return nil
 	}
@@ -260,7 +260,7 @@ func isIgnition(userData string) bool { return len(userData) > 0 && userData[0] 
 // Delete carries out the next step of the deletion: it powers off the VM, detaches its named disks, which are the volumes
 // of a CSI driver, and deletes it. While a task changes the VM, it waits for the end of the task.
 func (a *account) Delete(ctx context.Context, vm *v1alpha1.VirtualMachine) error {
-	v := a.recall(meta.GetExternalName(vm))
+	v := a.views.Recall(meta.GetExternalName(vm))
 	var r request
 	switch {
 	case v.leftover != "":

@@ -28,28 +28,13 @@ type view struct {
 	leftover string
 }
 
-func (a *account) remember(externalName string, v view) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.views[externalName] = v
-}
-
-// recall returns the view of a VM and forgets it.
-func (a *account) recall(externalName string) view {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	v := a.views[externalName]
-	delete(a.views, externalName)
-	return v
-}
-
 // FindLost is never called, because the external name is known before the creation.
 func (a *account) FindLost(context.Context, *v1alpha1.VirtualMachine) (string, error) { return "", nil }
 
 // Get returns the VM with the external name.
 func (a *account) Get(ctx context.Context, vm *v1alpha1.VirtualMachine, since time.Time) (native.VM, error) {
 	initialize(vm)
-	a.recall(meta.GetExternalName(vm))
+	a.views.Recall(meta.GetExternalName(vm))
 	busy, problem, err := a.lookAtTask(ctx, vm)
 	if err != nil || busy != nil {
 		return ptr.Deref(busy, native.VM{}), err
@@ -166,7 +151,7 @@ func (a *account) lookIntoVApp(ctx context.Context, vm *v1alpha1.VirtualMachine)
 	case err != nil:
 		return native.VM{}, false, classify("cannot read the vApp of the VM", err)
 	case parent.Status == statusFailedCreation || len(parent.VMs) == 0:
-		a.remember(meta.GetExternalName(vm), view{leftover: pathVApp + at.VApp})
+		a.views.Remember(meta.GetExternalName(vm), view{leftover: pathVApp + at.VApp})
 		return native.VM{State: native.StateIncomplete, Text: "creation failed, next step: delete its vApp"}, true, nil
 	}
 	at.VDC = parentOf(parent.Links, "vdc+xml")
@@ -339,7 +324,7 @@ func (a *account) observe(ctx context.Context, vm *v1alpha1.VirtualMachine, m ma
 			return out, &native.Error{Class: fn.ErrorTransient, Err: fmt.Errorf("the status of the VM is %s", out.Text), Refused: true}
 		}
 	}
-	a.remember(meta.GetExternalName(vm), v)
+	a.views.Remember(meta.GetExternalName(vm), v)
 	return out, nil
 }
 

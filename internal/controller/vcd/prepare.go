@@ -2,7 +2,6 @@ package vcd
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -10,10 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
-	"golang.org/x/sync/semaphore"
 	"k8s.io/utils/ptr"
 
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
@@ -101,13 +98,14 @@ const instantiate = "vnd.vmware.vcloud.instantiateVmTemplateParams+xml"
 // resolve finds the objects of all references in a spec.
 func (a *account) resolve(ctx context.Context, p v1alpha1.VirtualMachineParameters) (resolved, error) {
 	var out resolved
-	if err := a.refs.turn.Acquire(ctx, 1); err != nil {
+	release, err := a.refs.Hold(ctx)
+	if err != nil {
 		return out, err
 	}
-	defer a.refs.turn.Release(1)
+	defer release()
 	d := domainOf(p)
 	out.networks = d.networks
-	v, err := cached(a, "vdc "+d.vdc, func() (vdc, error) { return a.findVDC(ctx, d.field, d.vdc) })
+	v, err := native.Reference(a.refs, "vdc "+d.vdc, func() (vdc, error) { return a.findVDC(ctx, d.field, d.vdc) })
 	if err != nil {
 		return out, classify("forProvider."+d.field, err)
 	}
@@ -136,7 +134,7 @@ func (a *account) resolve(ctx context.Context, p v1alpha1.VirtualMachineParamete
 		out.diskProfiles = append(out.diskProfiles, profile)
 	}
 	catalog, name := ptr.Deref(p.Catalog, ""), ptr.Deref(p.Template, "")
-	template, err := cached(a, "template "+catalog+"/"+name, func() (machine, error) { return a.findTemplate(ctx, catalog, name) })
+	template, err := native.Reference(a.refs, "template "+catalog+"/"+name, func() (machine, error) { return a.findTemplate(ctx, catalog, name) })
 	if err != nil {
 		return out, classify("forProvider.template", err)
 	}
@@ -147,7 +145,7 @@ func (a *account) resolve(ctx context.Context, p v1alpha1.VirtualMachineParamete
 	if p.SizingPolicy == nil && p.PlacementPolicy == nil {
 		return out, nil
 	}
-	policies, err := cached(a, "policies "+out.vdc, func() ([]policy, error) { return a.listPolicies(ctx, out.vdc) })
+	policies, err := native.Reference(a.refs, "policies "+out.vdc, func() ([]policy, error) { return a.listPolicies(ctx, out.vdc) })
 	if err != nil {
 		return out, classify("cannot list the compute policies of the virtual data center", err)
 	}
@@ -288,57 +286,4 @@ func (a *account) policyOf(all []policy, field string, name *string, vdc string,
 		kind = "sizing policy"
 	}
 	return pick(refs, field, *name, vdc, kind)
-}
-
-const (
-	// referenceFor is how long a found object is used.
-	referenceFor = time.Minute
-	// maxReferences bounds the found objects: beyond it, all are forgotten.
-	maxReferences = 1024
-)
-
-// references are objects that were found.
-type references struct {
-	// turn is held while the references of a VM are resolved, so that VMs that are created at the same time share the
-	// calls. It guards found.
-	turn  *semaphore.Weighted
-	found map[string]foundObject
-}
-
-type foundObject struct {
-	object any
-	at     time.Time
-}
-
-func newReferences() *references {
-	return &references{turn: semaphore.NewWeighted(1), found: map[string]foundObject{}}
-}
-
-// cached returns an object that was found at most a minute ago, or finds it.
-func cached[T any](a *account, key string, find func() (T, error)) (T, error) {
-	if f, ok := a.refs.found[key]; ok && a.now().Sub(f.at) < referenceFor {
-		if out, ok := f.object.(T); ok {
-			return out, nil
-		}
-	}
-	out, err := find()
-	if err != nil {
-		return out, err
-	}
-	if len(a.refs.found) >= maxReferences {
-		clear(a.refs.found)
-	}
-	a.refs.found[key] = foundObject{object: out, at: a.now()}
-	return out, nil
-}
-
-// refused returns an error that occurred before the creation started, as an error without effect.
-func refused(err error) error {
-	out := &native.Error{Class: fn.ErrorTransient, Err: err}
-	if errors.As(err, &out) {
-		e := *out
-		out = &e
-	}
-	out.Refused = true
-	return out
 }
