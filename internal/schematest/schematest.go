@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	"sigs.k8s.io/yaml"
@@ -54,6 +56,28 @@ func Load(t *testing.T, file string) *Schema {
 		structural: structural,
 		openapi:    openapi,
 		rules:      cel.NewValidator(structural, true, celconfig.PerCallLimit),
+	}
+}
+
+// Check validates an object in YAML by the schema in a file, and fails the test unless an error contains want, or
+// there is none if want is empty.
+func Check(t *testing.T, file, object, want string) {
+	t.Helper()
+	b, err := yaml.YAMLToJSON([]byte(object))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := map[string]any{}
+	// Numbers are integers, as in the API server.
+	if err := json.Unmarshal(b, &o); err != nil {
+		t.Fatal(err)
+	}
+	errs := Load(t, file).Validate(o, nil)
+	switch {
+	case want == "" && len(errs) > 0:
+		t.Fatal(errs.ToAggregate())
+	case want != "" && (len(errs) == 0 || !strings.Contains(errs.ToAggregate().Error(), want)):
+		t.Fatalf("errors %v, want one with %q", errs, want)
 	}
 }
 
