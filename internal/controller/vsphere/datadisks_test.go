@@ -8,10 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/vmware/govmomi/object"
-	"github.com/vmware/govmomi/simulator"
-	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/mo"
-	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
 	"k8s.io/utils/ptr"
 
@@ -152,14 +149,7 @@ func TestDataDisksAreDeletedWithTheVMAndVolumesAreNot(t *testing.T) {
 func TestDataDisksAreAddedOnce(t *testing.T) {
 	slowClones(t, 100)
 	w := newWorld(t)
-	lost := 0
-	w.whenCloned(func(_ *simulator.Context, _ *types.CloneVM_Task, original func() soap.HasFault) soap.HasFault {
-		body := original()
-		if lost++; lost == 1 {
-			return &methods.CloneVM_TaskBody{Fault_: simulator.Fault("the connection broke", &types.HostCommunication{})}
-		}
-		return body
-	})
+	clones := w.loseFirstClone()
 	w.create(twoDataDisks)
 	w.patiently("ready", func(vm *v1alpha1.VirtualMachine) bool {
 		w.restart()
@@ -168,7 +158,7 @@ func TestDataDisksAreAddedOnce(t *testing.T) {
 	if n := len(disksOf(w.clone().Config.Hardware.Device)); n != 3 || len(w.get().Status.AtProvider.Disks) != 3 {
 		t.Errorf("%d disks, and %v in the status, want 3", n, w.get().Status.AtProvider.Disks)
 	}
-	if lost == 0 {
+	if *clones == 0 {
 		t.Error("no response was lost")
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/vmware/govmomi/object"
 	"github.com/vmware/govmomi/simulator"
 	_ "github.com/vmware/govmomi/vapi/simulator" // tags
+	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
@@ -370,6 +371,20 @@ func (w *world) whenCloned(clone func(ctx *simulator.Context, req *types.CloneVM
 	vm := m.Get(w.vm(template).Reference()).(*simulator.VirtualMachine)
 	m.Put(&templateVM{VirtualMachine: vm, clone: clone})
 	w.t.Cleanup(func() { m.Put(vm) })
+}
+
+// loseFirstClone loses the response to the first request for a clone, which takes effect. It returns the number of
+// requests so far.
+func (w *world) loseFirstClone() *int {
+	n := 0
+	w.whenCloned(func(_ *simulator.Context, _ *types.CloneVM_Task, original func() soap.HasFault) soap.HasFault {
+		body := original()
+		if n++; n == 1 {
+			return &methods.CloneVM_TaskBody{Fault_: simulator.Fault("the connection broke", &types.HostCommunication{})}
+		}
+		return body
+	})
+	return &n
 }
 
 // slowClones makes clones take this number of milliseconds.

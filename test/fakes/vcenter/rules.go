@@ -8,11 +8,11 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// The simulator stores the rules of DRS as they are sent. A vCenter does more, by the vSphere Web
-// Services API (ClusterComputeResource, ReconfigureComputeResource_Task, ClusterConfigSpecEx,
-// ClusterRuleInfo): it identifies a rule that is edited by its key, it has one rule of a name, its rules
-// have two VMs at least, and only VMs of its inventory. A VM that is deleted leaves its rules, which
-// stay.
+// The simulator stores the rules of DRS as it receives them. A vCenter validates them, as the reference of
+// the vSphere Web Services API describes (ClusterComputeResource, ReconfigureComputeResource_Task,
+// ClusterConfigSpecEx, ClusterRuleInfo). An edit identifies its rule by the key. The name of a rule is
+// unique in its cluster. A rule has at least two VMs, and all of them are in the inventory. If a VM is
+// deleted, the vCenter removes it from its rules and keeps the rules.
 
 // checkRules refuses a change of rules that a vCenter refuses. It prepares the other changes for the
 // simulator, which finds the rule to edit by its name.
