@@ -271,7 +271,7 @@ func (w *world) until(what string, is func(*v1alpha1.VirtualMachine) bool) *v1al
 			return vm
 		}
 	}
-	w.t.Fatalf("the VirtualMachine is never %s: %s, %s; events %v", what, w.says(xpv2.TypeSynced), w.says(xpv2.TypeReady), *w.reported)
+	w.t.Fatalf("the VirtualMachine is never %s: %s, %s; last events %v", what, w.says(xpv2.TypeSynced), w.says(xpv2.TypeReady), (*w.reported)[max(0, len(*w.reported)-5):])
 	return nil
 }
 
