@@ -381,7 +381,7 @@ real-vms-if-possible: binaries
 
 .PHONY: conformance
 conformance: build packages ## Hold all providers, or PROVIDER=aws, against what Drover promises of each, and print the table.
-	DROVER_BIN=$(BIN) DROVER_PACKAGES=$(PACKAGES) go test -count=1 -timeout 25m ./test/conformance -v \
+	DROVER_BIN=$(BIN) DROVER_PACKAGES=$(PACKAGES) go test -count=1 -timeout 60m ./test/conformance -v \
 		-run '^TestConformance$$/^$(or $(PROVIDER),.*)$$' | grep -vE '^=== (RUN|PAUSE|CONT|NAME)'
 
 .PHONY: bench
