@@ -2,6 +2,7 @@ package lift
 
 import (
 	"encoding/json"
+	"fmt"
 
 	ujconfig "github.com/crossplane/upjet/v2/pkg/config"
 	tfjson "github.com/hashicorp/terraform-json"
@@ -22,6 +23,19 @@ type SDKProvider struct {
 	// Descriptions of the lifted resources, by their names in Terraform. The cloud gives them their external
 	// names.
 	Descriptions map[string]string
+	// Rules of the lifted resources, by their names in Terraform, which has no such rules in its schema.
+	Rules map[string][]Rule
+}
+
+// A Rule is a validation rule of a managed resource.
+type Rule struct {
+	// Rule is in CEL, and self is the managed resource. Message is the error, of the field Path.
+	Rule, Message, Path string
+}
+
+// marker is the rule as a line of the comment of the managed resource's type.
+func (r Rule) marker() string {
+	return fmt.Sprintf("\n// +kubebuilder:validation:XValidation:rule=%q,message=%q,fieldPath=%q", r.Rule, r.Message, r.Path)
 }
 
 // Configuration is the configuration that both the generator and the controllers use,
@@ -58,6 +72,10 @@ func (p SDKProvider) documents() (schemaJSON, metadata []byte, include []string,
 		named[name] = &tfjson.Schema{Block: &tfjson.SchemaBlock{Attributes: map[string]*tfjson.SchemaAttribute{
 			"id": {AttributeType: cty.String, Computed: true},
 		}}}
+		// upjet copies the description into the comment of the type.
+		for _, r := range p.Rules[name] {
+			description += r.marker()
+		}
 		about[name] = described{description}
 		include = append(include, name+"$")
 	}

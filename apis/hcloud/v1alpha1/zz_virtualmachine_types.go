@@ -112,6 +112,11 @@ type VirtualMachineInitParameters struct {
 	// ID of the placement group, which holds ten servers at most.
 	PlacementGroupID *int64 `json:"placementGroupId,omitempty" tf:"placement_group_id,omitempty"`
 
+	// Prefix of the names of placement groups that Drover creates, and deletes when they are empty. The server is created in one that has room: a group holds ten servers. The field has no effect on a server that exists.
+	// +kubebuilder:validation:MaxLength=50
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`
+	PlacementGroupPrefix *string `json:"placementGroupPrefix,omitempty" tf:"placement_group_prefix,omitempty"`
+
 	// Whether the server has public addresses, and which primary IPs. By default it has a new one of each kind. At most one.
 	PublicNet []PublicNetInitParameters `json:"publicNet,omitempty" tf:"public_net,omitempty"`
 
@@ -176,6 +181,11 @@ type VirtualMachineObservation struct {
 	// ID of the placement group, which holds ten servers at most.
 	PlacementGroupID *int64 `json:"placementGroupId,omitempty" tf:"placement_group_id,omitempty"`
 
+	// Prefix of the names of placement groups that Drover creates, and deletes when they are empty. The server is created in one that has room: a group holds ten servers. The field has no effect on a server that exists.
+	// +kubebuilder:validation:MaxLength=50
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`
+	PlacementGroupPrefix *string `json:"placementGroupPrefix,omitempty" tf:"placement_group_prefix,omitempty"`
+
 	// Size of the disk in GB.
 	PrimaryDiskSize *int64 `json:"primaryDiskSize,omitempty" tf:"primary_disk_size,omitempty"`
 
@@ -233,6 +243,12 @@ type VirtualMachineParameters struct {
 	// +kubebuilder:validation:Optional
 	PlacementGroupID *int64 `json:"placementGroupId,omitempty" tf:"placement_group_id,omitempty"`
 
+	// Prefix of the names of placement groups that Drover creates, and deletes when they are empty. The server is created in one that has room: a group holds ten servers. The field has no effect on a server that exists.
+	// +kubebuilder:validation:MaxLength=50
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`
+	// +kubebuilder:validation:Optional
+	PlacementGroupPrefix *string `json:"placementGroupPrefix,omitempty" tf:"placement_group_prefix,omitempty"`
+
 	// Whether the server has public addresses, and which primary IPs. By default it has a new one of each kind. At most one.
 	// +kubebuilder:validation:Optional
 	PublicNet []PublicNetParameters `json:"publicNet,omitempty" tf:"public_net,omitempty"`
@@ -278,6 +294,7 @@ type VirtualMachineStatus struct {
 // +kubebuilder:storageversion
 
 // VirtualMachine is the Schema for the VirtualMachines API. A server of Hetzner Cloud.
+// +kubebuilder:validation:XValidation:rule="!((has(self.spec.forProvider.placementGroupId) || has(self.spec.initProvider) && has(self.spec.initProvider.placementGroupId)) && (has(self.spec.forProvider.placementGroupPrefix) || has(self.spec.initProvider) && has(self.spec.initProvider.placementGroupPrefix)))",message="set either spec.forProvider.placementGroupId or spec.forProvider.placementGroupPrefix, not both",fieldPath=".spec.forProvider.placementGroupPrefix"
 // +kubebuilder:printcolumn:name="SYNCED",type="string",JSONPath=".status.conditions[?(@.type=='Synced')].status"
 // +kubebuilder:printcolumn:name="READY",type="string",JSONPath=".status.conditions[?(@.type=='Ready')].status"
 // +kubebuilder:printcolumn:name="EXTERNAL-NAME",type="string",JSONPath=".metadata.annotations.crossplane\\.io/external-name"
