@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/ratelimit"
 )
 
 // Placement groups of a prefix are created as servers need them. Four properties make this safe for any number of
@@ -34,6 +35,8 @@ const (
 	// fullFor is how long a group that refused a server is not chosen. Hetzner may count a server that its list does not
 	// show: https://github.com/hetznercloud/terraform-provider-hcloud/issues/1170.
 	fullFor = time.Minute
+	// gatherFor is how long a deleted server waits for others that share its read of the groups.
+	gatherFor = time.Second
 	// groupTries is the number of attempts to create a group whose name another client may take at the same time.
 	groupTries = 5
 )
@@ -257,6 +260,9 @@ func (p *placementGroups) deleteEmpty(ctx context.Context, installation string, 
 	}
 	after := p.reads
 	p.mu.Unlock()
+	if err := ratelimit.Sleep(ctx, gatherFor); err != nil {
+		return err
+	}
 	if err := p.turn.Acquire(ctx, 1); err != nil {
 		return err
 	}

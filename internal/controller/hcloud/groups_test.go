@@ -124,7 +124,7 @@ func TestFiftyServersOfAPrefix(t *testing.T) {
 		"OfOneProcess":               {processes: 1, maxCreation: 6, maxDeletion: 20},
 		"OfTwoProcesses":             {processes: 2, maxCreation: 40, maxDeletion: 40},
 		"IfHetznerDeletesUsedGroups": {options: fakecloud.Options{DeletesGroupsInUse: true}, processes: 2, maxCreation: 40, maxDeletion: 40},
-		"IfGroupsKeepServers":        {options: fakecloud.Options{GroupsKeep: 5 * time.Second}, processes: 1, maxCreation: 6, maxDeletion: 40},
+		"IfGroupsKeepServers":        {options: fakecloud.Options{GroupsKeep: 5 * time.Second}, processes: 1, maxCreation: 6, maxDeletion: 150},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
