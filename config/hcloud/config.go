@@ -43,10 +43,9 @@ func Provider() (*ujconfig.Provider, error) {
 const PlacementGroupPrefix = "placement_group_prefix"
 
 var eitherGroup = lift.Rule{
-	Rule: "!((has(self.spec.forProvider.placementGroupId) || has(self.spec.initProvider) && has(self.spec.initProvider.placementGroupId)) && " +
-		"(has(self.spec.forProvider.placementGroupPrefix) || has(self.spec.initProvider) && has(self.spec.initProvider.placementGroupPrefix)))",
-	Message: "set either spec.forProvider.placementGroupId or spec.forProvider.placementGroupPrefix, not both",
-	Path:    ".spec.forProvider.placementGroupPrefix",
+	Rule: "!((has(self.forProvider.placementGroupId) || has(self.initProvider) && has(self.initProvider.placementGroupId)) && " +
+		"(has(self.forProvider.placementGroupPrefix) || has(self.initProvider) && has(self.initProvider.placementGroupPrefix)))",
+	Message: "spec.forProvider.placementGroupId and spec.forProvider.placementGroupPrefix exclude each other",
 }
 
 func server(r *ujconfig.Resource) {

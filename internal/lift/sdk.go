@@ -27,15 +27,18 @@ type SDKProvider struct {
 	Rules map[string][]Rule
 }
 
-// A Rule is a validation rule of a managed resource.
+// A Rule is a validation rule of the spec of a managed resource.
 type Rule struct {
-	// Rule is in CEL, and self is the managed resource. Message is the error, of the field Path.
-	Rule, Message, Path string
+	// Rule is in CEL, and self is the spec. Message is the error, which names the fields.
+	Rule, Message string
 }
 
-// marker is the rule as a line of the comment of the managed resource's type.
+// RuleMarker begins the line of a rule in the comment of a managed resource's type, until the generator moves it to the
+// spec.
+const RuleMarker = "// +kubebuilder:validation:XValidation:"
+
 func (r Rule) marker() string {
-	return fmt.Sprintf("\n// +kubebuilder:validation:XValidation:rule=%q,message=%q,fieldPath=%q", r.Rule, r.Message, r.Path)
+	return fmt.Sprintf("\n%srule=%q,message=%q", RuleMarker, r.Rule, r.Message)
 }
 
 // Configuration is the configuration that both the generator and the controllers use,

@@ -33,10 +33,10 @@ func TestSchemas(t *testing.T) {
 			`{spec: {forProvider: {name: a, serverType: cpx31, image: ubuntu-24.04, placementGroupPrefix: ` + strings.Repeat("a", 51) + `}}}`, "spec.forProvider.placementGroupPrefix"},
 		"APlacementGroupPrefixExcludesAPlacementGroup": {"virtualmachines.yaml",
 			`{spec: {forProvider: {name: a, serverType: cpx31, image: ubuntu-24.04, placementGroupPrefix: workers, placementGroupId: 7}}}`,
-			"set either spec.forProvider.placementGroupId or spec.forProvider.placementGroupPrefix, not both"},
+			"spec.forProvider.placementGroupId and spec.forProvider.placementGroupPrefix exclude each other"},
 		"APlacementGroupPrefixExcludesAnInitialPlacementGroup": {"virtualmachines.yaml",
 			`{spec: {forProvider: {name: a, serverType: cpx31, image: ubuntu-24.04, placementGroupPrefix: workers}, initProvider: {placementGroupId: 7}}}`,
-			"set either spec.forProvider.placementGroupId or spec.forProvider.placementGroupPrefix, not both"},
+			"spec.forProvider.placementGroupId and spec.forProvider.placementGroupPrefix exclude each other"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -294,7 +294,6 @@ type VirtualMachineStatus struct {
 // +kubebuilder:storageversion
 
 // VirtualMachine is the Schema for the VirtualMachines API. A server of Hetzner Cloud.
-// +kubebuilder:validation:XValidation:rule="!((has(self.spec.forProvider.placementGroupId) || has(self.spec.initProvider) && has(self.spec.initProvider.placementGroupId)) && (has(self.spec.forProvider.placementGroupPrefix) || has(self.spec.initProvider) && has(self.spec.initProvider.placementGroupPrefix)))",message="set either spec.forProvider.placementGroupId or spec.forProvider.placementGroupPrefix, not both",fieldPath=".spec.forProvider.placementGroupPrefix"
 // +kubebuilder:printcolumn:name="SYNCED",type="string",JSONPath=".status.conditions[?(@.type=='Synced')].status"
 // +kubebuilder:printcolumn:name="READY",type="string",JSONPath=".status.conditions[?(@.type=='Ready')].status"
 // +kubebuilder:printcolumn:name="EXTERNAL-NAME",type="string",JSONPath=".metadata.annotations.crossplane\\.io/external-name"
@@ -306,6 +305,7 @@ type VirtualMachine struct {
 	// +kubebuilder:validation:XValidation:rule="!('*' in self.managementPolicies || 'Create' in self.managementPolicies || 'Update' in self.managementPolicies) || has(self.forProvider.image) || (has(self.initProvider) && has(self.initProvider.image))",message="spec.forProvider.image is a required parameter"
 	// +kubebuilder:validation:XValidation:rule="!('*' in self.managementPolicies || 'Create' in self.managementPolicies || 'Update' in self.managementPolicies) || has(self.forProvider.name) || (has(self.initProvider) && has(self.initProvider.name))",message="spec.forProvider.name is a required parameter"
 	// +kubebuilder:validation:XValidation:rule="!('*' in self.managementPolicies || 'Create' in self.managementPolicies || 'Update' in self.managementPolicies) || has(self.forProvider.serverType) || (has(self.initProvider) && has(self.initProvider.serverType))",message="spec.forProvider.serverType is a required parameter"
+	// +kubebuilder:validation:XValidation:rule="!((has(self.forProvider.placementGroupId) || has(self.initProvider) && has(self.initProvider.placementGroupId)) && (has(self.forProvider.placementGroupPrefix) || has(self.initProvider) && has(self.initProvider.placementGroupPrefix)))",message="spec.forProvider.placementGroupId and spec.forProvider.placementGroupPrefix exclude each other"
 	Spec   VirtualMachineSpec   `json:"spec"`
 	Status VirtualMachineStatus `json:"status,omitempty"`
 }
