@@ -29,9 +29,9 @@ type Behaviour struct {
 	// may be those of another account. nil: it is gone. Default: no doubts.
 	Gone func(context.Context, resource.ModernManaged) error
 
-	// Deleted is called when the cloud does not show a resource that is being deleted. It deletes what the cloud
-	// leaves behind. The managed resource exists until Deleted succeeds. It must tolerate any number of calls. nil:
-	// nothing is left behind.
+	// Deleted is called when the cloud does not show a resource that is being deleted. It deletes the objects that the
+	// cloud leaves behind. The managed resource exists until Deleted succeeds. It must tolerate any number of calls.
+	// nil: the cloud leaves none behind.
 	Deleted func(context.Context, resource.ModernManaged) error
 
 	// Immutable resources are never changed, whatever difference from the spec Terraform finds: a field that only

@@ -130,7 +130,7 @@ func (e *external) Observe(ctx context.Context, mg resource.Managed) (managed.Ex
 	return o, nil
 }
 
-// cleanUp deletes what the cloud leaves behind of a resource that it does not show any more.
+// cleanUp deletes the objects that the cloud leaves behind of a resource that it does not show any more.
 func (e *external) cleanUp(ctx context.Context, mg resource.Managed) error {
 	if e.behaviour.Deleted == nil {
 		return nil
