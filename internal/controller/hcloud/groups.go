@@ -236,8 +236,10 @@ func (p *placementGroups) create(ctx context.Context, o groupOwner, name string)
 	return nil
 }
 
-// hasRoom reports whether a group exists and has room, by a read that began after the read after.
-func (p *placementGroups) hasRoom(ctx context.Context, id int64, after int) (bool, error) {
+// isCause reports whether a server was refused because its group is full or does not exist any more. It uses only a
+// read that began after the read after. If saysFull is true, Hetzner named a full group as the cause. An empty group is
+// never the cause: otherwise a wrong error would create groups without end.
+func (p *placementGroups) isCause(ctx context.Context, id int64, saysFull bool, after int) (bool, error) {
 	if err := p.turn.Acquire(ctx, 1); err != nil {
 		return false, err
 	}
@@ -248,7 +250,14 @@ func (p *placementGroups) hasRoom(ctx context.Context, id int64, after int) (boo
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	g := p.groups[id]
-	return g != nil && len(g.Servers) < groupServers, nil
+	switch {
+	case g == nil || len(g.Servers) >= groupServers:
+		return true, nil
+	case saysFull && len(g.Servers) > 0:
+		g.fullUntil = p.now().Add(fullFor)
+		return true, nil
+	}
+	return false, nil
 }
 
 // deleteEmpty deletes the groups of an installation that have no server. The server with the ID gone, 0 if none, does
@@ -332,16 +341,12 @@ type place struct {
 	id     int64
 }
 
-// release ends the creation of the server. If the server may exist, mayExist is true, and if the group refused it,
-// isFull is true.
-func (l place) release(mayExist, isFull bool) {
+// release ends the creation of the server. If the server may exist, mayExist is true.
+func (l place) release(mayExist bool) {
 	l.groups.mu.Lock()
 	defer l.groups.mu.Unlock()
 	l.group.pending--
 	if mayExist {
 		l.group.placed++
-	}
-	if isFull {
-		l.group.fullUntil = l.groups.now().Add(fullFor)
 	}
 }

@@ -121,7 +121,7 @@ func TestFiftyServersOfAPrefix(t *testing.T) {
 		// maxCreation and maxDeletion bound the calls about placement groups.
 		maxCreation, maxDeletion int
 	}{
-		"OfOneProcess":               {processes: 1, maxCreation: 6, maxDeletion: 20},
+		"OfOneProcess":               {processes: 1, maxCreation: 6, maxDeletion: 15},
 		"OfTwoProcesses":             {processes: 2, maxCreation: 40, maxDeletion: 40},
 		"IfHetznerDeletesUsedGroups": {options: fakecloud.Options{DeletesGroupsInUse: true}, processes: 2, maxCreation: 40, maxDeletion: 40},
 		"IfGroupsKeepServers":        {options: fakecloud.Options{GroupsKeep: 5 * time.Second}, processes: 1, maxCreation: 6, maxDeletion: 150},
@@ -251,6 +251,9 @@ func TestAServerOfAPrefixThatCannotBeCreated(t *testing.T) {
 		"AGroupOfAnotherInstallation": {before: func(c *fakecloud.Cloud) {
 			c.CreateGroup("ours", "workers-1", map[string]string{"drover-installation": "other", "drover-placement-group-prefix": "workers"})
 		}, want: `a placement group "workers-1" that this installation of Drover did not create`, groups: map[string]int{"workers-1": 0}},
+		"GroupsThatAreFullWhenTheyAreNew": {before: func(c *fakecloud.Cloud) {
+			c.Break(fakecloud.Fault{Call: "POST /servers", Status: 422, Code: "placement_group_member_limit_reached", Message: "placement group with ID 17 contains already 10 servers"})
+		}, want: "contains already 10 servers (placement_group_member_limit_reached)"},
 		"AReadOnlyToken": {before: func(c *fakecloud.Cloud) { c.SetToken(goodToken, "ours", true) }, want: "token is only allowed to perform GET requests (token_readonly)"},
 	}
 	for name, tc := range cases {

@@ -85,26 +85,25 @@ func (p placing) RoundTrip(req *http.Request) (*http.Response, error) {
 		if err != nil {
 			return nil, err
 		}
-		resp, err := p.createIn(req, server, place)
+		resp, problem, err := p.createIn(req, server, place)
 		if err != nil || resp.StatusCode < http.StatusBadRequest || try == placings {
 			return resp, err
 		}
 		after = p.groups.begun()
-		isGroup, err := p.isAboutGroup(req.Context(), resp, place, after)
-		if err != nil || !isGroup {
-			return resp, err
+		if !p.isRefusedByGroup(req.Context(), resp.StatusCode, problem, place, after) {
+			return resp, nil
 		}
-		_ = resp.Body.Close()
 	}
 }
 
-// createIn sends the request with a group, and releases the place.
-func (p placing) createIn(req *http.Request, server map[string]json.RawMessage, place place) (*http.Response, error) {
+// createIn sends the request with a group, and releases the place. It returns the response, and the error in it.
+func (p placing) createIn(req *http.Request, server map[string]json.RawMessage, place place) (*http.Response, schema.Error, error) {
+	mayExist := true
+	defer func() { place.release(mayExist) }()
 	server["placement_group"] = json.RawMessage(strconv.FormatInt(place.id, 10))
 	body, err := json.Marshal(server)
 	if err != nil {
-		place.release(false, false)
-		return nil, errors.New("cannot write the request that creates a server")
+		return nil, schema.Error{}, errors.New("cannot write the request that creates a server")
 	}
 	req = req.Clone(req.Context())
 	req.ContentLength = int64(len(body))
@@ -112,47 +111,33 @@ func (p placing) createIn(req *http.Request, server map[string]json.RawMessage, 
 	req.Body, _ = req.GetBody()
 	resp, err := p.next.RoundTrip(req)
 	if err != nil {
-		place.release(true, false)
-		return nil, err
+		return nil, schema.Error{}, err
 	}
 	answer, err := io.ReadAll(resp.Body)
 	_ = resp.Body.Close()
 	if err != nil {
-		place.release(true, false)
-		return nil, err
+		return nil, schema.Error{}, err
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(answer))
-	isRefused := resp.StatusCode/100 == 4 || isFull(errorIn(answer))
-	place.release(!isRefused, isFull(errorIn(answer)))
-	return resp, nil
+	problem := errorIn(answer)
+	mayExist = resp.StatusCode/100 != 4 && !isFull(problem)
+	return resp, problem, nil
 }
 
-// isAboutGroup reports whether a creation was refused because its group is full, or was deleted meanwhile. Hetzner
-// documents no code for either: the groups show it, whatever the code is.
-func (p placing) isAboutGroup(ctx context.Context, resp *http.Response, place place, after int) (bool, error) {
-	answer, err := io.ReadAll(resp.Body)
-	if err != nil {
-		return false, err
-	}
-	resp.Body = io.NopCloser(bytes.NewReader(answer))
-	e := errorIn(answer)
-	if isFull(e) {
-		return true, nil
-	}
-	if resp.StatusCode/100 != 4 {
-		return false, nil
+// isRefusedByGroup reports whether a creation was refused because its group is full, or was deleted meanwhile. Hetzner
+// documents no code for either. The groups show the cause, whatever the code is.
+func (p placing) isRefusedByGroup(ctx context.Context, status int, e schema.Error, place place, after int) bool {
+	if status/100 != 4 && !isFull(e) {
+		return false
 	}
 	switch hcloud.ErrorCode(e.Code) {
 	case hcloud.ErrorCodeUnauthorized, hcloud.ErrorCodeForbidden, hcloud.ErrorCodeTokenReadonly, hcloud.ErrorCodeRateLimitExceeded,
 		hcloud.ErrorCodeUniquenessError, hcloud.ErrorCodeConflict:
-		return false, nil
+		return false
 	}
-	hasRoom, err := p.groups.hasRoom(ctx, place.id, after)
-	if err != nil {
-		// The error of the creation is the one to report.
-		return false, nil //nolint:nilerr // See above.
-	}
-	return !hasRoom, nil
+	// If the groups cannot be read, the error of the creation is the one to report.
+	is, err := p.groups.isCause(ctx, place.id, isFull(e), after)
+	return err == nil && is
 }
 
 // codeGroupFull is the code of a full group: https://github.com/hetznercloud/terraform-provider-hcloud/issues/1170.
