@@ -9,10 +9,13 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 
 	"golang.org/x/tools/go/ast/astutil"
+
+	"github.com/drover-dev/drover/internal/lift"
 )
 
 // coreAPI is the package that crossplane-runtime v2.3.0 moved its API types to.
@@ -37,7 +40,7 @@ func useCoreAPI(dir string) error {
 		if err != nil {
 			return err
 		}
-		out, err := withCoreAPI(f, src)
+		out, err := withCoreAPI(f, withRules(src))
 		if err != nil {
 			return err
 		}
@@ -46,6 +49,27 @@ func useCoreAPI(dir string) error {
 		}
 	}
 	return nil
+}
+
+// specField is the field of a managed resource's type that has its spec.
+var specField = regexp.MustCompile(`(?m)^\tSpec\s`)
+
+// withRules moves the rules in the comment of a type to its spec, where upjet writes the rules of required fields: the
+// functions validate only the spec.
+func withRules(src []byte) []byte {
+	var rest, rules [][]byte
+	for line := range bytes.Lines(src) {
+		if bytes.HasPrefix(line, []byte(lift.RuleMarker)) {
+			rules = append(rules, append([]byte("\t"), line...))
+			continue
+		}
+		rest = append(rest, line)
+	}
+	out := bytes.Join(rest, nil)
+	if at := specField.FindIndex(out); at != nil {
+		return slices.Concat(out[:at[0]], bytes.Join(rules, nil), out[at[0]:])
+	}
+	return src
 }
 
 func withCoreAPI(name string, src []byte) ([]byte, error) {

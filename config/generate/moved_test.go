@@ -78,3 +78,32 @@ func TestAnImportWithoutANameIsRefused(t *testing.T) {
 		t.Error("no error")
 	}
 }
+
+func TestRulesAreMovedToTheSpec(t *testing.T) {
+	src := `// A VM runs.
+// +kubebuilder:validation:XValidation:rule="has(self.a)",message="a"
+// +kubebuilder:validation:XValidation:rule="has(self.b)",message="b"
+// +kubebuilder:resource:scope=Namespaced
+type VM struct {
+	// +kubebuilder:validation:XValidation:rule="has(self.name)",message="name"
+	Spec   VMSpec
+	Status VMStatus
+}
+`
+	want := `// A VM runs.
+// +kubebuilder:resource:scope=Namespaced
+type VM struct {
+	// +kubebuilder:validation:XValidation:rule="has(self.name)",message="name"
+	// +kubebuilder:validation:XValidation:rule="has(self.a)",message="a"
+	// +kubebuilder:validation:XValidation:rule="has(self.b)",message="b"
+	Spec   VMSpec
+	Status VMStatus
+}
+`
+	if diff := cmp.Diff(want, string(withRules([]byte(src)))); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(want, string(withRules([]byte(want)))); diff != "" {
+		t.Errorf("a file without rules of a type changes: %s", diff)
+	}
+}

@@ -29,6 +29,7 @@ func Provider() (*ujconfig.Provider, error) {
 		Descriptions: map[string]string{
 			Server: "A server of Hetzner Cloud.",
 		},
+		Rules: map[string][]lift.Rule{Server: {eitherGroup}},
 	}.Configuration()
 	if err != nil {
 		return nil, err
@@ -36,6 +37,15 @@ func Provider() (*ujconfig.Provider, error) {
 	pc.AddResourceConfigurator(Server, server)
 	pc.ConfigureResources()
 	return pc, nil
+}
+
+// PlacementGroupPrefix is the field that Drover adds to Terraform's. Its controllers choose the group.
+const PlacementGroupPrefix = "placement_group_prefix"
+
+var eitherGroup = lift.Rule{
+	Rule: "!((has(self.forProvider.placementGroupId) || has(self.initProvider) && has(self.initProvider.placementGroupId)) && " +
+		"(has(self.forProvider.placementGroupPrefix) || has(self.initProvider) && has(self.initProvider.placementGroupPrefix)))",
+	Message: "spec.forProvider.placementGroupId and spec.forProvider.placementGroupPrefix exclude each other",
 }
 
 func server(r *ujconfig.Resource) {
@@ -50,13 +60,14 @@ func server(r *ujconfig.Resource) {
 		// These have no effect any more.
 		"datacenter", "allow_deprecated_images",
 	)
+	r.TerraformResource.Schema[PlacementGroupPrefix] = &schema.Schema{Type: schema.TypeString, Optional: true}
 	for field, text := range descriptions {
 		r.TerraformResource.Schema[field].Description = text
 	}
 	r.TerraformResource.CustomizeDiff = ofConfigurations(r.TerraformResource.CustomizeDiff)
 	// The choices of the cloud are in the status. Writing them to the spec too would cost an update
 	// per VM.
-	r.LateInitializer.IgnoredFields = []string{"location", "firewall_ids", "network", "public_net", "image"}
+	r.LateInitializer.IgnoredFields = []string{"location", "firewall_ids", "network", "public_net", "image", "placement_group_id"}
 }
 
 // ofConfigurations skips a check of the configuration if upjet has no configuration, for example of
@@ -81,12 +92,14 @@ var descriptions = map[string]string{
 	"labels":             "Labels of the server.",
 	"firewall_ids":       "IDs of the firewalls that are applied to the server.",
 	"placement_group_id": "ID of the placement group, which holds ten servers at most.",
-	"backups":            "Make backups, which cost a fifth of the server.",
-	"network":            "Private networks that the server is attached to.",
-	"public_net":         "Whether the server has public addresses, and which primary IPs. By default it has a new one of each kind. At most one.",
-	"ipv4_address":       "The public IPv4 address.",
-	"ipv6_address":       "The first address of the public IPv6 network.",
-	"ipv6_network":       "The public IPv6 network.",
-	"status":             "State of the server: initializing, starting, running, stopping, off, deleting, rebuilding, migrating, unknown.",
-	"primary_disk_size":  "Size of the disk in GB.",
+	PlacementGroupPrefix: "Prefix of the names of placement groups that Drover creates, and deletes when they are empty. The server is created in one that has room: a group holds ten servers. " +
+		"The field has no effect on a server that exists.\n+kubebuilder:validation:MaxLength=50\n+kubebuilder:validation:Pattern=`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`",
+	"backups":           "Make backups, which cost a fifth of the server.",
+	"network":           "Private networks that the server is attached to.",
+	"public_net":        "Whether the server has public addresses, and which primary IPs. By default it has a new one of each kind. At most one.",
+	"ipv4_address":      "The public IPv4 address.",
+	"ipv6_address":      "The first address of the public IPv6 network.",
+	"ipv6_network":      "The public IPv6 network.",
+	"status":            "State of the server: initializing, starting, running, stopping, off, deleting, rebuilding, migrating, unknown.",
+	"primary_disk_size": "Size of the disk in GB.",
 }

@@ -350,7 +350,8 @@ func TestUnusedResourcesOfMachinesThatAreGoneAreReported(t *testing.T) {
 		{"type": "Volume", "id": "vol-1", "namespace": "fleet", "machine": "gone", "firstSeen": "2030-01-01T12:00:00Z", "confirmedAt": "2030-01-01T12:15:00Z"},
 		{"type": "Volume", "id": "vol-2", "namespace": "fleet", "machine": "waits", "firstSeen": "2030-01-01T12:00:00Z", "confirmedAt": "2030-01-01T12:15:00Z"},
 		{"type": "Volume", "id": "vol-3", "namespace": "fleet", "machine": "gone", "firstSeen": "2030-01-01T12:00:00Z"},
-		{"type": "Volume", "id": "vol-4", "namespace": "../x", "machine": "gone", "firstSeen": "2030-01-01T12:00:00Z", "confirmedAt": "2030-01-01T12:15:00Z"}], "unclaimedCount": 1`, 1)
+		{"type": "Volume", "id": "vol-4", "namespace": "../x", "machine": "gone", "firstSeen": "2030-01-01T12:00:00Z", "confirmedAt": "2030-01-01T12:15:00Z"},
+		{"type": "PlacementGroup", "id": "17", "firstSeen": "2030-01-01T12:00:00Z", "confirmedAt": "2030-01-01T12:15:00Z"}], "unclaimedCount": 1`, 1)
 	waits := map[string]string{"Machine waits": `{"apiVersion": "machine.drover.dev/v1alpha1", "kind": "Machine", "metadata": {"namespace": "fleet", "name": "waits", "uid": "u-2"}}`}
 	rsp := callOrphans(t, map[string]string{"nodes": noNode, "inventory": inventory}, waits)
 	status, _ := rsp.GetDesired().GetComposite().GetResource().AsMap()["status"].(map[string]any)
@@ -358,14 +359,14 @@ func TestUnusedResourcesOfMachinesThatAreGoneAreReported(t *testing.T) {
 	for _, r := range status["resources"].([]any) {
 		got = append(got, r.(map[string]any)["id"].(string))
 	}
-	if !slices.Equal(got, []string{"vol-1", "vol-4"}) {
+	if !slices.Equal(got, []string{"vol-1", "vol-4", "17"}) {
 		t.Errorf("reports %v", got)
 	}
 	reported := ""
 	for _, r := range rsp.GetResults() {
 		reported += r.GetReason() + ": " + r.GetMessage() + "\n"
 	}
-	if !strings.Contains(reported, "UnusedResourceFound: Nothing uses Volume vol-1 of Machine fleet/gone, Volume vol-4") {
+	if !strings.Contains(reported, "UnusedResourceFound: Nothing uses Volume vol-1 of Machine fleet/gone, Volume vol-4 of Machine ../x/gone, PlacementGroup 17; they are not deleted") {
 		t.Errorf("events:\n%s", reported)
 	}
 }

@@ -29,6 +29,11 @@ type Behaviour struct {
 	// may be those of another account. nil: it is gone. Default: no doubts.
 	Gone func(context.Context, resource.ModernManaged) error
 
+	// Deleted is called when the cloud does not show a resource that is being deleted. It deletes the objects that the
+	// cloud leaves behind. The managed resource exists until Deleted succeeds. It must tolerate any number of calls.
+	// nil: the cloud leaves none behind.
+	Deleted func(context.Context, resource.ModernManaged) error
+
 	// Immutable resources are never changed, whatever difference from the spec Terraform finds: a field that only
 	// looks different could cost a VM its network.
 	Immutable bool

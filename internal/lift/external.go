@@ -103,7 +103,10 @@ func (e *external) Observe(ctx context.Context, mg resource.Managed) (managed.Ex
 		return o, ofConfig(mg, err)
 	}
 	if !o.ResourceExists {
-		if name == "" || meta.WasDeleted(mg) {
+		if meta.WasDeleted(mg) {
+			return o, e.cleanUp(ctx, mg)
+		}
+		if name == "" {
 			return o, nil
 		}
 		if gone := e.behaviour.Gone; gone != nil {
@@ -125,6 +128,14 @@ func (e *external) Observe(ctx context.Context, mg resource.Managed) (managed.Ex
 	}
 	o.ResourceUpToDate = o.ResourceUpToDate || e.behaviour.Immutable
 	return o, nil
+}
+
+// cleanUp deletes the objects that the cloud leaves behind of a resource that it does not show any more.
+func (e *external) cleanUp(ctx context.Context, mg resource.Managed) error {
+	if e.behaviour.Deleted == nil {
+		return nil
+	}
+	return ofConfig(mg, e.behaviour.Deleted(ctx, mg.(resource.ModernManaged)))
 }
 
 // Create is not interrupted when the provider is stopped: the manager waits for it, so that the cloud's

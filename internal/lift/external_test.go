@@ -111,6 +111,32 @@ func TestObserve(t *testing.T) {
 	}
 }
 
+func TestADeletionEndsWhenNothingIsLeftBehind(t *testing.T) {
+	now := metav1.Now()
+	left := errors.New("a group is left")
+	cases := map[string]struct {
+		reason  string
+		state   string
+		deleted *metav1.Time
+		calls   int
+		want    error
+	}{
+		"Gone":          {"The managed resource stays while Deleted fails.", "", &now, 1, left},
+		"StillThere":    {"A VM that exists needs all that belongs to it.", "Running", &now, 0, nil},
+		"NotYetCreated": {"A VM that is not being deleted leaves nothing behind.", "", nil, 0, nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			e, calls := lifted(&upjet{state: tc.state}), 0
+			e.behaviour.Deleted = func(context.Context, resource.ModernManaged) error { calls++; return left }
+			vm := &v1alpha1.VirtualMachine{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: tc.deleted}}
+			if _, err := e.Observe(t.Context(), vm); !errors.Is(err, tc.want) || calls != tc.calls {
+				t.Errorf("%s\nerror %v, want %v; Deleted was called %d times, want %d", tc.reason, err, tc.want, calls, tc.calls)
+			}
+		})
+	}
+}
+
 func TestConnectFailsWithoutTheSecretsOfWhatMayBeCreated(t *testing.T) {
 	vm := &v1alpha1.VirtualMachine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns"}}
 	vm.Spec.ForProvider.UserDataSecretRef = secretKey("never", "userData")

@@ -2,6 +2,7 @@ package lift
 
 import (
 	"encoding/json"
+	"fmt"
 
 	ujconfig "github.com/crossplane/upjet/v2/pkg/config"
 	tfjson "github.com/hashicorp/terraform-json"
@@ -22,6 +23,22 @@ type SDKProvider struct {
 	// Descriptions of the lifted resources, by their names in Terraform. The cloud gives them their external
 	// names.
 	Descriptions map[string]string
+	// Rules of the lifted resources, by their names in Terraform, which has no such rules in its schema.
+	Rules map[string][]Rule
+}
+
+// A Rule is a validation rule of the spec of a managed resource.
+type Rule struct {
+	// Rule is in CEL, and self is the spec. Message is the error, which names the fields.
+	Rule, Message string
+}
+
+// RuleMarker begins the line of a rule in the comment of a managed resource's type, until the generator moves it to the
+// spec.
+const RuleMarker = "// +kubebuilder:validation:XValidation:"
+
+func (r Rule) marker() string {
+	return fmt.Sprintf("\n%srule=%q,message=%q", RuleMarker, r.Rule, r.Message)
 }
 
 // Configuration is the configuration that both the generator and the controllers use,
@@ -58,6 +75,10 @@ func (p SDKProvider) documents() (schemaJSON, metadata []byte, include []string,
 		named[name] = &tfjson.Schema{Block: &tfjson.SchemaBlock{Attributes: map[string]*tfjson.SchemaAttribute{
 			"id": {AttributeType: cty.String, Computed: true},
 		}}}
+		// upjet copies the description into the comment of the type.
+		for _, r := range p.Rules[name] {
+			description += r.marker()
+		}
 		about[name] = described{description}
 		include = append(include, name+"$")
 	}

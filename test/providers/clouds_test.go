@@ -307,6 +307,18 @@ func TestWhatARequiredFieldIsIsSaidByTheKindsRules(t *testing.T) {
 	}
 }
 
+func TestPlacementGroupsOfHetznerExcludeEachOther(t *testing.T) {
+	p := newPlane(t, "hcloud", "", func(class *unstructured.Unstructured) {
+		f := class.Object["spec"].(map[string]any)["forProvider"].(map[string]any)
+		f["placementGroupPrefix"], f["placementGroupId"] = "workers", int64(7)
+	})
+	p.Reconcile()
+	b, _ := json.Marshal(p.Machine.Object["status"])
+	if want := "spec.forProvider.placementGroupId and spec.forProvider.placementGroupPrefix exclude each other"; p.Composed[machinev1alpha1.ResourceVM] != nil || !strings.Contains(string(b), want) {
+		t.Errorf("VM %v; %q is not in %s", p.Composed[machinev1alpha1.ResourceVM], want, b)
+	}
+}
+
 // TestAVirtualMachineOfKubeVirtIsSeenAsItIs checks the fields that make provider-kubernetes
 // observe a ready VirtualMachine at once, not at its next poll.
 func TestAVirtualMachineOfKubeVirtIsSeenAsItIs(t *testing.T) {

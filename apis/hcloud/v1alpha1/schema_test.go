@@ -1,6 +1,7 @@
 package v1alpha1_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/drover-dev/drover/internal/schematest"
@@ -24,6 +25,18 @@ func TestSchemas(t *testing.T) {
 			`{spec: {managementPolicies: [Observe, Delete], forProvider: {}}}`, ""},
 		"IDsAreNumbers": {"virtualmachines.yaml",
 			`{spec: {forProvider: {name: a, serverType: cpx31, image: ubuntu-24.04, firewallIds: ["web"]}}}`, "firewallIds"},
+		"APlacementGroupPrefixIsFine": {"virtualmachines.yaml",
+			`{spec: {forProvider: {name: a, serverType: cpx31, image: ubuntu-24.04, placementGroupPrefix: workers-a}}}`, ""},
+		"APlacementGroupPrefixIsAName": {"virtualmachines.yaml",
+			`{spec: {forProvider: {name: a, serverType: cpx31, image: ubuntu-24.04, placementGroupPrefix: "Workers A"}}}`, "spec.forProvider.placementGroupPrefix"},
+		"APlacementGroupPrefixIsShort": {"virtualmachines.yaml",
+			`{spec: {forProvider: {name: a, serverType: cpx31, image: ubuntu-24.04, placementGroupPrefix: ` + strings.Repeat("a", 51) + `}}}`, "spec.forProvider.placementGroupPrefix"},
+		"APlacementGroupPrefixExcludesAPlacementGroup": {"virtualmachines.yaml",
+			`{spec: {forProvider: {name: a, serverType: cpx31, image: ubuntu-24.04, placementGroupPrefix: workers, placementGroupId: 7}}}`,
+			"spec.forProvider.placementGroupId and spec.forProvider.placementGroupPrefix exclude each other"},
+		"APlacementGroupPrefixExcludesAnInitialPlacementGroup": {"virtualmachines.yaml",
+			`{spec: {forProvider: {name: a, serverType: cpx31, image: ubuntu-24.04, placementGroupPrefix: workers}, initProvider: {placementGroupId: 7}}}`,
+			"spec.forProvider.placementGroupId and spec.forProvider.placementGroupPrefix exclude each other"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

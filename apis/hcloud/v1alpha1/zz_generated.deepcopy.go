@@ -503,6 +503,11 @@ func (in *VirtualMachineInitParameters) DeepCopyInto(out *VirtualMachineInitPara
 		*out = new(int64)
 		**out = **in
 	}
+	if in.PlacementGroupPrefix != nil {
+		in, out := &in.PlacementGroupPrefix, &out.PlacementGroupPrefix
+		*out = new(string)
+		**out = **in
+	}
 	if in.PublicNet != nil {
 		in, out := &in.PublicNet, &out.PublicNet
 		*out = make([]PublicNetInitParameters, len(*in))
@@ -776,6 +781,11 @@ func (in *VirtualMachineObservation) DeepCopyInto(out *VirtualMachineObservation
 		*out = new(int64)
 		**out = **in
 	}
+	if in.PlacementGroupPrefix != nil {
+		in, out := &in.PlacementGroupPrefix, &out.PlacementGroupPrefix
+		*out = new(string)
+		**out = **in
+	}
 	if in.PrimaryDiskSize != nil {
 		in, out := &in.PrimaryDiskSize, &out.PrimaryDiskSize
 		*out = new(int64)
@@ -887,6 +897,11 @@ func (in *VirtualMachineParameters) DeepCopyInto(out *VirtualMachineParameters) 
 	if in.PlacementGroupID != nil {
 		in, out := &in.PlacementGroupID, &out.PlacementGroupID
 		*out = new(int64)
+		**out = **in
+	}
+	if in.PlacementGroupPrefix != nil {
+		in, out := &in.PlacementGroupPrefix, &out.PlacementGroupPrefix
+		*out = new(string)
 		**out = **in
 	}
 	if in.PublicNet != nil {

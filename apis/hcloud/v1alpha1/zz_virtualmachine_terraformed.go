@@ -118,6 +118,7 @@ func (tr *VirtualMachine) LateInitialize(attrs []byte) (bool, error) {
 	opts = append(opts, resource.WithNameFilter("Image"))
 	opts = append(opts, resource.WithNameFilter("Location"))
 	opts = append(opts, resource.WithNameFilter("Network"))
+	opts = append(opts, resource.WithNameFilter("PlacementGroupID"))
 	opts = append(opts, resource.WithNameFilter("PublicNet"))
 
 	li := resource.NewGenericLateInitializer(opts...)

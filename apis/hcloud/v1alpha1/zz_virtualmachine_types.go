@@ -112,6 +112,11 @@ type VirtualMachineInitParameters struct {
 	// ID of the placement group, which holds ten servers at most.
 	PlacementGroupID *int64 `json:"placementGroupId,omitempty" tf:"placement_group_id,omitempty"`
 
+	// Prefix of the names of placement groups that Drover creates, and deletes when they are empty. The server is created in one that has room: a group holds ten servers. The field has no effect on a server that exists.
+	// +kubebuilder:validation:MaxLength=50
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`
+	PlacementGroupPrefix *string `json:"placementGroupPrefix,omitempty" tf:"placement_group_prefix,omitempty"`
+
 	// Whether the server has public addresses, and which primary IPs. By default it has a new one of each kind. At most one.
 	PublicNet []PublicNetInitParameters `json:"publicNet,omitempty" tf:"public_net,omitempty"`
 
@@ -176,6 +181,11 @@ type VirtualMachineObservation struct {
 	// ID of the placement group, which holds ten servers at most.
 	PlacementGroupID *int64 `json:"placementGroupId,omitempty" tf:"placement_group_id,omitempty"`
 
+	// Prefix of the names of placement groups that Drover creates, and deletes when they are empty. The server is created in one that has room: a group holds ten servers. The field has no effect on a server that exists.
+	// +kubebuilder:validation:MaxLength=50
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`
+	PlacementGroupPrefix *string `json:"placementGroupPrefix,omitempty" tf:"placement_group_prefix,omitempty"`
+
 	// Size of the disk in GB.
 	PrimaryDiskSize *int64 `json:"primaryDiskSize,omitempty" tf:"primary_disk_size,omitempty"`
 
@@ -233,6 +243,12 @@ type VirtualMachineParameters struct {
 	// +kubebuilder:validation:Optional
 	PlacementGroupID *int64 `json:"placementGroupId,omitempty" tf:"placement_group_id,omitempty"`
 
+	// Prefix of the names of placement groups that Drover creates, and deletes when they are empty. The server is created in one that has room: a group holds ten servers. The field has no effect on a server that exists.
+	// +kubebuilder:validation:MaxLength=50
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`
+	// +kubebuilder:validation:Optional
+	PlacementGroupPrefix *string `json:"placementGroupPrefix,omitempty" tf:"placement_group_prefix,omitempty"`
+
 	// Whether the server has public addresses, and which primary IPs. By default it has a new one of each kind. At most one.
 	// +kubebuilder:validation:Optional
 	PublicNet []PublicNetParameters `json:"publicNet,omitempty" tf:"public_net,omitempty"`
@@ -289,6 +305,7 @@ type VirtualMachine struct {
 	// +kubebuilder:validation:XValidation:rule="!('*' in self.managementPolicies || 'Create' in self.managementPolicies || 'Update' in self.managementPolicies) || has(self.forProvider.image) || (has(self.initProvider) && has(self.initProvider.image))",message="spec.forProvider.image is a required parameter"
 	// +kubebuilder:validation:XValidation:rule="!('*' in self.managementPolicies || 'Create' in self.managementPolicies || 'Update' in self.managementPolicies) || has(self.forProvider.name) || (has(self.initProvider) && has(self.initProvider.name))",message="spec.forProvider.name is a required parameter"
 	// +kubebuilder:validation:XValidation:rule="!('*' in self.managementPolicies || 'Create' in self.managementPolicies || 'Update' in self.managementPolicies) || has(self.forProvider.serverType) || (has(self.initProvider) && has(self.initProvider.serverType))",message="spec.forProvider.serverType is a required parameter"
+	// +kubebuilder:validation:XValidation:rule="!((has(self.forProvider.placementGroupId) || has(self.initProvider) && has(self.initProvider.placementGroupId)) && (has(self.forProvider.placementGroupPrefix) || has(self.initProvider) && has(self.initProvider.placementGroupPrefix)))",message="spec.forProvider.placementGroupId and spec.forProvider.placementGroupPrefix exclude each other"
 	Spec   VirtualMachineSpec   `json:"spec"`
 	Status VirtualMachineStatus `json:"status,omitempty"`
 }

@@ -54,3 +54,22 @@ func (l lister) List(ctx context.Context, installation string) ([]inventory.VM, 
 	}
 	return vms, true, nil
 }
+
+// ListResources lists the placement groups that Drover created. One without servers is in use by nothing.
+func (l lister) ListResources(ctx context.Context, installation string) ([]inventory.Resource, bool, error) {
+	found, err := l.project.PlacementGroup.AllWithOpts(ctx, hcloud.PlacementGroupListOpts{ListOpts: hcloud.ListOpts{
+		PerPage: perPage, LabelSelector: machinev1alpha1.TagInstallation + "=" + installation + "," + labelGroupPrefix,
+	}})
+	if err != nil {
+		return nil, false, err
+	}
+	out := make([]inventory.Resource, 0, len(found))
+	for _, g := range found {
+		r := inventory.Resource{Type: "PlacementGroup", ID: fmt.Sprint(g.ID), Tags: g.Labels, CreatedAt: g.Created}
+		if len(g.Servers) > 0 {
+			r.AttachedTo = fmt.Sprint(g.Servers[0])
+		}
+		out = append(out, r)
+	}
+	return out, true, nil
+}

@@ -14,7 +14,9 @@ func TestAnInventoryListsTheServersOfAnInstallation(t *testing.T) {
 	inWorld(t, fakecloud.Options{}, func(t *testing.T, w *world) {
 		const n = perPage + 5 // More than a page.
 		for i := range n {
-			w.Add(server(fmt.Sprintf("a-%d", i)))
+			vm := server(fmt.Sprintf("a-%d", i))
+			vm.Spec.ForProvider.PlacementGroupID = nil // It holds ten.
+			w.Add(vm)
 		}
 		foreign := server("foreign")
 		foreign.Spec.ForProvider.Labels["drover-installation"] = "other"

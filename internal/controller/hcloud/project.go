@@ -62,21 +62,30 @@ func (p *projects) of(ctx context.Context, mg resource.ModernManaged) (*project,
 // A project of Hetzner Cloud, by one of its tokens.
 type project struct {
 	*hcloud.Client
+	key       projectKey
+	transport http.RoundTripper
+	groups    *placementGroups
 	// hasServers reports whether the token has returned a server that was requested by its ID.
 	hasServers atomic.Bool
 }
 
 func newProject(key projectKey, t http.RoundTripper) *project {
-	p := &project{}
-	p.Client = hcloud.NewClient(
-		hcloud.WithEndpoint(key.endpoint),
-		hcloud.WithToken(key.token),
+	p := &project{key: key}
+	p.transport = watch{ratelimit.New(t), p}
+	p.Client = p.newClient(p.transport)
+	p.groups = newPlacementGroups(p.Client, time.Now)
+	return p
+}
+
+func (p *project) newClient(t http.RoundTripper) *hcloud.Client {
+	return hcloud.NewClient(
+		hcloud.WithEndpoint(p.key.endpoint),
+		hcloud.WithToken(p.key.token),
 		hcloud.WithApplication("drover", ""),
-		hcloud.WithHTTPClient(&http.Client{Transport: watch{ratelimit.New(t), p}}),
+		hcloud.WithHTTPClient(&http.Client{Transport: t}),
 		hcloud.WithPollOpts(hcloud.PollOpts{BackoffFunc: backoff(1.5, firstLook, latestLook)}),
 		hcloud.WithRetryOpts(hcloud.RetryOpts{BackoffFunc: backoff(2, time.Second, latestLook), MaxRetries: retries}),
 	)
-	return p
 }
 
 func backoff(times float64, from, to time.Duration) hcloud.BackoffFunc {

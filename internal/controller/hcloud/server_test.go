@@ -275,6 +275,7 @@ func TestFiftyServersUnderARateLimit(t *testing.T) {
 		vms := make([]*v1alpha1.VirtualMachine, n)
 		for i := range vms {
 			vms[i] = server(fmt.Sprintf("a-%d", i))
+			vms[i].Spec.ForProvider.PlacementGroupID = nil // It holds ten.
 			w.Add(vms[i])
 		}
 		w.Until(time.Hour, "all run", func() bool {

@@ -7,6 +7,7 @@ import (
 	"log"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/controller"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	tjcontroller "github.com/crossplane/upjet/v2/pkg/controller"
 	"github.com/crossplane/upjet/v2/pkg/terraform"
@@ -42,15 +43,19 @@ func Setup(_ context.Context, mgr ctrl.Manager, o controller.Options) error {
 
 func (p *projects) behaviours() map[string]lift.Behaviour {
 	return map[string]lift.Behaviour{
-		config.Server: {Ready: config.Ready, Find: p.find, Gone: p.gone, Immutable: true},
+		config.Server: {Ready: config.Ready, Find: p.find, Gone: p.gone, Deleted: p.deleteEmptyGroups, Immutable: true},
 	}
 }
 
-// terraformSetup gives the Terraform provider the client of mg's project.
+// terraformSetup gives the Terraform provider the client of mg's project. The client of a server that is to be created
+// in a placement group of a prefix chooses the group.
 func (p *projects) terraformSetup(ctx context.Context, _ client.Reader, mg resource.ModernManaged) (terraform.Setup, error) {
 	project, err := p.of(ctx, mg)
 	if err != nil {
 		return terraform.Setup{}, err
+	}
+	if o := groupOwnerOf(mg); o.prefix != "" && meta.GetExternalName(mg) == "" {
+		return terraform.Setup{Meta: project.newClient(placing{next: project.transport, groups: project.groups, owner: o})}, nil
 	}
 	return terraform.Setup{Meta: project.Client}, nil
 }

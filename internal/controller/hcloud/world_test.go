@@ -35,6 +35,7 @@ const (
 // A world is a project of Hetzner Cloud, and a provider with its token.
 type world struct {
 	*lifttest.World
+	t      *testing.T
 	cloud  *fakecloud.Cloud
 	secret *corev1.Secret
 }
@@ -45,18 +46,24 @@ func inWorld(t *testing.T, o fakecloud.Options, test func(*testing.T, *world)) {
 	synctest.Test(t, func(t *testing.T) {
 		o.Projects = map[string]string{goodToken: "ours", otherToken: "theirs"}
 		o.ReadOnly = map[string]string{readOnly: "ours"}
-		w := &world{cloud: fakecloud.New(o), secret: &corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "system", Name: "hcloud"},
-			Data:       map[string][]byte{"credentials": []byte(`{"token":"` + goodToken + `"}`)},
-		}}
-		userData := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "user-data"}, Data: map[string][]byte{"userData": []byte("#cloud-config\n")}}
-		pc := &v1alpha1.ClusterProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: "default"}, Spec: v1alpha1.ProviderConfigSpec{
-			Endpoint:    "http://hetzner/v1",
-			Credentials: v1alpha1.Credentials{Source: v1alpha1.CredentialsSecret, SecretRef: v1alpha1.SecretKeySelector{Namespace: "system", Name: "hcloud", Key: "credentials"}},
-		}}
-		w.World = lifttest.New(t, v1alpha1.AddToScheme, w.process(t), w.secret, userData, pc)
-		test(t, w)
+		test(t, processIn(t, fakecloud.New(o)))
 	})
+}
+
+// processIn returns another process with an API server of its own, and with the same cloud.
+func processIn(t *testing.T, cloud *fakecloud.Cloud) *world {
+	t.Helper()
+	w := &world{t: t, cloud: cloud, secret: &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "system", Name: "hcloud"},
+		Data:       map[string][]byte{"credentials": []byte(`{"token":"` + goodToken + `"}`)},
+	}}
+	userData := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "user-data"}, Data: map[string][]byte{"userData": []byte("#cloud-config\n")}}
+	pc := &v1alpha1.ClusterProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: "default"}, Spec: v1alpha1.ProviderConfigSpec{
+		Endpoint:    "http://hetzner/v1",
+		Credentials: v1alpha1.Credentials{Source: v1alpha1.CredentialsSecret, SecretRef: v1alpha1.SecretKeySelector{Namespace: "system", Name: "hcloud", Key: "credentials"}},
+	}}
+	w.World = lifttest.New(t, v1alpha1.AddToScheme, w.process(t), w.secret, userData, pc)
+	return w
 }
 
 func (w *world) process(t *testing.T) func(client.Client) lifttest.Process {

@@ -132,7 +132,12 @@ func (p *plan) resourceEvents(now []machinev1alpha1.UnusedResource) []shared.Eve
 			continue
 		}
 		if n++; n <= maxNamed {
-			names = append(names, fmt.Sprintf("%s %s of Machine %s/%s", r.Type, r.ID, r.Namespace, r.Machine))
+			name := r.Type + " " + r.ID
+			// A resource that several Machines share, such as a placement group, names none.
+			if r.Machine != "" {
+				name += fmt.Sprintf(" of Machine %s/%s", r.Namespace, r.Machine)
+			}
+			names = append(names, name)
 		}
 	}
 	if n == 0 {

@@ -26,8 +26,6 @@ func serverType(id int64, name, architecture string, cores int, memory float32, 
 	return t
 }
 
-var placementGroups = []schema.PlacementGroup{{ID: 7, Name: "workers", Type: "spread", Labels: map[string]string{}}}
-
 const (
 	networkID  = 4711
 	network    = "10.0.0.0/16"

@@ -29,6 +29,15 @@ type Options struct {
 	Step time.Duration
 	// ServerLimit is the maximum number of servers per project. Default 0: no limit.
 	ServerLimit int
+	// GroupLimit is the maximum number of placement groups per project. Default 0: 50, as Hetzner has.
+	GroupLimit int
+	// DeletesGroupsInUse means that a placement group is deleted although it has servers. By default that is refused.
+	// Hetzner does not document which it does.
+	DeletesGroupsInUse bool
+	// GroupsKeep is how long a placement group shows and counts a server that is deleted already.
+	GroupsKeep time.Duration
+	// Latency is the duration of each call, before its effect. Default 0.
+	Latency time.Duration
 	// RateLimit is the number of calls that a project may make at once. It regains one per Refill.
 	// Default 0: no limit.
 	RateLimit int
@@ -62,6 +71,7 @@ type project struct {
 	servers map[int64]*server
 	actions map[int64]*action
 	sshKeys []schema.SSHKey
+	groups  map[int64]*group
 	bucket  fakes.Bucket
 }
 
@@ -104,6 +114,7 @@ func (c *Cloud) SetToken(value, name string, readOnly bool) {
 	if c.projects[name] == nil {
 		c.projects[name] = &project{
 			servers: map[int64]*server{}, actions: map[int64]*action{},
+			groups:  map[int64]*group{7: {PlacementGroup: schema.PlacementGroup{ID: 7, Name: "workers", Type: spread, Labels: map[string]string{}}}},
 			sshKeys: []schema.SSHKey{{ID: 1, Name: "admin", PublicKey: "ssh-ed25519 AAAA", Labels: map[string]string{}}},
 		}
 	}
@@ -183,6 +194,8 @@ func (c *Cloud) Lose(id int64) {
 	c.mu.Lock()
 	p, gone := c.find(id)
 	if gone != nil {
+		gone.goneAt = time.Now()
+		p.leaveGroup(gone)
 		delete(p.servers, id)
 	}
 	c.mu.Unlock()

@@ -55,6 +55,7 @@ func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c.Note(name)
+	time.Sleep(c.opts.Latency)
 	c.mu.Lock()
 	project := c.tokens[tokenOf(r)].project
 	c.mu.Unlock()
@@ -76,6 +77,8 @@ func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler)
 	case problem != nil:
 		answerFailure(w, problem)
+	case answer == nil:
+		w.WriteHeader(status)
 	default:
 		fakes.AnswerJSON(w, status, answer)
 	}
@@ -146,8 +149,18 @@ func (c *call) route(h http.Header, r *http.Request, name string) (int, any, *fa
 		return one(c, id, "location", locations, func(l schema.Location) (int64, string) { return l.ID, l.Name })
 	case "GET /ssh_keys", "GET /ssh_keys/{id}":
 		return one(c, id, "ssh_key", c.project.sshKeys, func(k schema.SSHKey) (int64, string) { return k.ID, k.Name })
+	case "GET /placement_groups":
+		return c.listGroups()
+	case "POST /placement_groups":
+		return c.createGroup()
 	case "GET /placement_groups/{id}":
-		return one(c, id, "placement_group", placementGroups, func(g schema.PlacementGroup) (int64, string) { return g.ID, g.Name })
+		g, problem := c.group(id)
+		if problem != nil {
+			return 0, nil, problem
+		}
+		return http.StatusOK, schema.PlacementGroupGetResponse{PlacementGroup: c.project.viewGroup(g, c.now)}, nil
+	case "DELETE /placement_groups/{id}":
+		return c.deleteGroup(id)
 	}
 	return 0, nil, fail(http.StatusNotFound, "not_found", "no such endpoint: %s", name)
 }

@@ -89,6 +89,9 @@ func (c *call) check(r schema.ServerCreateRequest) *failure {
 			}
 		}
 	}
+	if problem := c.checkGroup(r.PlacementGroup); problem != nil {
+		return problem
+	}
 	for _, f := range r.Firewalls {
 		if f.Firewall != firewallID {
 			return fail(http.StatusNotFound, "firewall_resource_not_found", "firewall with ID '%d' not found", f.Firewall)
@@ -136,8 +139,8 @@ func (c *call) made(r schema.ServerCreateRequest) *server {
 	if r.PublicNet == nil || r.PublicNet.EnableIPv6 {
 		s.PublicNet.IPv6 = schema.ServerPublicNetIPv6{ID: id + 2_000_000, IP: fmt.Sprintf("2001:db8:%x::/64", id), DNSPtr: []schema.ServerPublicNetIPv6DNSPtr{}}
 	}
-	if r.PlacementGroup != 0 {
-		s.PlacementGroup = &placementGroups[0]
+	if g := c.project.groups[r.PlacementGroup]; g != nil {
+		s.PlacementGroup = &g.PlacementGroup
 	}
 	return s
 }
@@ -152,6 +155,7 @@ func (c *call) deleteServer(id int64) (int, any, *failure) {
 	}
 	if s.goneAt.IsZero() {
 		s.goneAt = c.now.Add(c.opts.Step)
+		c.project.leaveGroup(s)
 		c.after = append(c.after, func() { c.stop(s) })
 	}
 	return http.StatusOK, schema.ServerDeleteResponse{Action: c.begin(c.project, c.now, "delete_server", 1, s)}, nil
