@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"fmt"
 	"net/http/httptest"
 	"testing"
 	"time"
@@ -62,5 +63,20 @@ func (g gcpState) VMs() []gcptest.VM {
 	return out
 }
 
-// Resources returns none: the simulator has no resources beside the VMs.
-func (gcpState) Resources() []gcptest.Resource { return nil }
+// Resources returns the data disks. The cloud has no other resources beside the VMs.
+func (g gcpState) Resources() []gcptest.Resource {
+	var out []gcptest.Resource
+	for _, c := range g.cloud.simulator.Companions(g.fleet) {
+		zone, _ := c.ForProvider["zone"].(string)
+		r := gcptest.Resource{Type: gcptest.Disk, Name: c.Name, Location: zone, Labels: map[string]string{}}
+		labels, _ := c.ForProvider["labels"].(map[string]any)
+		for k, v := range labels {
+			r.Labels[k] = fmt.Sprint(v)
+		}
+		if c.UsedBy != "" {
+			r.User = gcptest.Link(gcpProject, zone, c.UsedBy)
+		}
+		out = append(out, r)
+	}
+	return out
+}
