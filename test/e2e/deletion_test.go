@@ -215,7 +215,7 @@ func TestATargetClusterThatIsGoneForGoodHoldsNoMachine(t *testing.T) {
 		began := time.Now()
 		patient.delete(t)
 		kit.Eventually(t, kit.Patience, patient.gone)
-		if took := time.Since(began); took < 14*time.Second || took > time.Minute {
+		if took := time.Since(began); took < 14*time.Second {
 			t.Errorf("it took %s", took)
 		}
 		patient.reported(t, "NodeAbandoned")

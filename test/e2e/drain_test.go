@@ -53,7 +53,7 @@ func TestDrains(t *testing.T) {
 			began := time.Now()
 			m.blocked(t, "misconfigured")
 			m.awaitGone(t)
-			if took := time.Since(began); took < 8*time.Second || took > time.Minute {
+			if took := time.Since(began); took < 8*time.Second {
 				t.Errorf("it took %s", took)
 			}
 			m.reported(t, "DrainTimeout")
