@@ -103,6 +103,14 @@ type InventoryAccount interface {
 	Place() map[string]any
 }
 
+// LeftAccount is an OrphanAccount whose cloud may have resources beside the VMs that nothing uses.
+type LeftAccount interface {
+	OrphanAccount
+	// Leave creates a resource with tags, such as a data disk, that no VM uses. It returns its ID, or "" if the
+	// cloud has no such resources.
+	Leave(t *testing.T, name string, tags map[string]string) string
+}
+
 // CompanionAccount is an Account whose VMs may have companions.
 type CompanionAccount interface {
 	Account

@@ -128,6 +128,15 @@ func orphan(t *testing.T, c Cloud, _ *life) {
 		t.Errorf("the orphan has the providerID %q, want one like %q: by it the Node of an orphan is found", got, like)
 	}
 	census(t, w, o, 1, 1)
+	if account, ok := account.(LeftAccount); ok {
+		// The resources that the VM of the bystander uses have the same tags.
+		left := account.Leave(t, "left-datadisk", map[string]string{
+			machinev1alpha1.TagInstallation: o.Status.Installation, machinev1alpha1.TagNamespace: w.Namespace, machinev1alpha1.TagMachine: "left",
+		})
+		await("the resource that nothing uses", func(s machinev1alpha1.OrphanCollectorStatus) bool {
+			return left == "" || len(s.Resources) == 1 && s.Resources[0].ID == left && s.Resources[0].Machine == "left"
+		})
+	}
 	w.Patch(t, o, `{"spec":{"policy":"Delete"}}`)
 	await("no orphan", func(s machinev1alpha1.OrphanCollectorStatus) bool {
 		return s.Orphans == 0 && len(s.VirtualMachines) == 0

@@ -1,7 +1,10 @@
 package conformance
 
 import (
+	"fmt"
 	"net/http/httptest"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -20,7 +23,8 @@ const (
 // the project.
 func startGoogleCloud(t *testing.T, s *simulated, fleet string) fakeAPI {
 	t.Helper()
-	cloud := gcptest.New(gcptest.Options{State: gcpState{s, fleet}, Project: gcpProject, RateLimit: 100, Refill: 50 * time.Millisecond})
+	state := &gcpState{cloud: s, fleet: fleet}
+	cloud := gcptest.New(gcptest.Options{State: state, Project: gcpProject, RateLimit: 100, Refill: 50 * time.Millisecond})
 	const account = "inventory@" + gcpProject + ".iam.gserviceaccount.com"
 	cloud.Grant(account, gcptest.Viewer...)
 	server := httptest.NewServer(cloud)
@@ -33,6 +37,7 @@ func startGoogleCloud(t *testing.T, s *simulated, fleet string) fakeAPI {
 		spec:        map[string]any{"projectID": gcpProject, "endpoint": server.URL},
 		place:       in(gcpZone),
 		forProvider: func(string) map[string]any { return in(otherZone) },
+		leave:       state.leave,
 	}
 }
 
@@ -40,13 +45,17 @@ func startGoogleCloud(t *testing.T, s *simulated, fleet string) fakeAPI {
 type gcpState struct {
 	cloud *simulated
 	fleet string
+
+	mu sync.Mutex
+	// left are the disks that no VM uses.
+	left []gcptest.Resource
 }
 
 var gcpStatuses = map[simulator.State]string{
 	simulator.Starting: "STAGING", simulator.Running: "RUNNING", simulator.Interrupted: "TERMINATED",
 }
 
-func (g gcpState) VMs() []gcptest.VM {
+func (g *gcpState) VMs() []gcptest.VM {
 	var out []gcptest.VM
 	for _, vm := range g.cloud.simulator.VMs(g.fleet) {
 		zone, _ := vm.ForProvider["zone"].(string)
@@ -62,5 +71,30 @@ func (g gcpState) VMs() []gcptest.VM {
 	return out
 }
 
-// Resources returns none: the simulator has no resources beside the VMs.
-func (gcpState) Resources() []gcptest.Resource { return nil }
+// Resources returns the data disks. The cloud has no other resources beside the VMs.
+func (g *gcpState) Resources() []gcptest.Resource {
+	g.mu.Lock()
+	out := slices.Clone(g.left)
+	g.mu.Unlock()
+	for _, c := range g.cloud.simulator.Companions(g.fleet) {
+		zone, _ := c.ForProvider["zone"].(string)
+		r := gcptest.Resource{Type: gcptest.Disk, Name: c.Name, Location: zone, Labels: map[string]string{}}
+		labels, _ := c.ForProvider["labels"].(map[string]any)
+		for k, v := range labels {
+			r.Labels[k] = fmt.Sprint(v)
+		}
+		if c.UsedBy != "" {
+			r.User = gcptest.Link(gcpProject, zone, c.UsedBy)
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// leave creates a data disk that no VM uses.
+func (g *gcpState) leave(name string, labels map[string]string) string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.left = append(g.left, gcptest.Resource{Type: gcptest.Disk, Name: name, Location: otherZone, Labels: labels})
+	return "projects/" + gcpProject + "/zones/" + otherZone + "/disks/" + name
+}

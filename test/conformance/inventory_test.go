@@ -38,6 +38,8 @@ type fakeAPI struct {
 	place map[string]any
 	// forProvider returns the spec.forProvider of a VM that no provider created.
 	forProvider func(name string) map[string]any
+	// leave creates a resource that no VM uses, and returns its ID. It is nil if the fake shows no such resources.
+	leave func(name string, tags map[string]string) string
 }
 
 // fakeAPIs has, by cloud, a function that starts a fake until the end of the test. A cloud without
@@ -109,7 +111,10 @@ func caBundle(s *httptest.Server) string {
 	return base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}))
 }
 
-var _ InventoryAccount = &simulatedAccount{}
+var (
+	_ InventoryAccount = &simulatedAccount{}
+	_ LeftAccount      = &simulatedAccount{}
+)
 
 func (a *simulatedAccount) ProviderConfig() machinev1alpha1.VMProviderConfigReference {
 	return machinev1alpha1.VMProviderConfigReference{Kind: a.Description.ProviderConfig.Kind, Name: a.fleet.Namespace}
@@ -127,6 +132,14 @@ func (a *simulatedAccount) CreateVM(t *testing.T, name string, tags map[string]s
 	id, err := a.simulator.AddVM(a.fleet.Namespace, name, tags, a.api().forProvider(name))
 	must(t, err)
 	return id
+}
+
+func (a *simulatedAccount) Leave(t *testing.T, name string, tags map[string]string) string {
+	t.Helper()
+	if a.api().leave == nil {
+		return ""
+	}
+	return a.api().leave(name, tags)
 }
 
 func (a *simulatedAccount) PassOver(t *testing.T, id string) {

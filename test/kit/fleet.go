@@ -118,33 +118,42 @@ func (p *Plane) ageOnce(ctx context.Context, kind schema.GroupVersionKind, names
 		return
 	}
 	for i := range l.Items {
-		unclaimed, _, _ := unstructured.NestedSlice(l.Items[i].Object, "status", "atProvider", "unclaimed")
 		var changed []string
-		for _, u := range unclaimed {
-			vm, ok := u.(map[string]any)
-			if !ok {
-				continue
-			}
-			// Each firstSeen time is moved once.
-			first, err := time.Parse(time.RFC3339, fmt.Sprint(vm["firstSeen"]))
-			key := fmt.Sprint(l.Items[i].GetUID(), vm["externalName"], vm["firstSeen"])
-			if err != nil || aged[key] {
-				continue
-			}
-			earlier := first.Add(-by).Format(time.RFC3339)
-			vm["firstSeen"] = earlier
-			changed = append(changed, key, fmt.Sprint(l.Items[i].GetUID(), vm["externalName"], earlier))
-		}
-		if len(changed) == 0 || unstructured.SetNestedSlice(l.Items[i].Object, unclaimed, "status", "atProvider", "unclaimed") != nil {
-			continue
+		for list, id := range map[string]string{"unclaimed": "externalName", "resources": "id"} {
+			changed = append(changed, ageList(&l.Items[i], list, id, by, aged)...)
 		}
 		// The update fails if the inventory has changed since it was read.
-		if p.Client.Status().Update(ctx, &l.Items[i]) == nil {
+		if len(changed) > 0 && p.Client.Status().Update(ctx, &l.Items[i]) == nil {
 			for _, key := range changed {
 				aged[key] = true
 			}
 		}
 	}
+}
+
+// ageList moves each firstSeen time in a list of an inventory once. It returns the keys of the entries that it
+// changed, before and after.
+func ageList(inventory *unstructured.Unstructured, list, id string, by time.Duration, aged map[string]bool) []string {
+	entries, _, _ := unstructured.NestedSlice(inventory.Object, "status", "atProvider", list)
+	var changed []string
+	for _, e := range entries {
+		entry, ok := e.(map[string]any)
+		if !ok {
+			continue
+		}
+		first, err := time.Parse(time.RFC3339, fmt.Sprint(entry["firstSeen"]))
+		key := fmt.Sprint(inventory.GetUID(), entry[id], entry["firstSeen"])
+		if err != nil || aged[key] {
+			continue
+		}
+		earlier := first.Add(-by).Format(time.RFC3339)
+		entry["firstSeen"] = earlier
+		changed = append(changed, key, fmt.Sprint(inventory.GetUID(), entry[id], earlier))
+	}
+	if len(changed) == 0 || unstructured.SetNestedSlice(inventory.Object, entries, "status", "atProvider", list) != nil {
+		return nil
+	}
+	return changed
 }
 
 // selecting returns an XR that selects its Composition, as in examples/local: each cloud has a

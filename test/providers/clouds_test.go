@@ -65,6 +65,7 @@ var companionCRDs = map[string][]string{
 		"ec2.aws.m.upbound.io_eips.yaml",
 		"elbv2.aws.m.upbound.io_lbtargetgroupattachments.yaml",
 	},
+	"gcp": {"compute.gcp.m.upbound.io_disks.yaml"},
 	"openstack": {
 		"../../../package/provider-openstack/crds/openstack.drover.dev_ports.yaml",
 		"../../../package/provider-openstack/crds/openstack.drover.dev_floatingips.yaml",

@@ -27,6 +27,7 @@ func companionIsReady(t *testing.T, c *unstructured.Unstructured) {
 		"NetworkInterface":                 fmt.Sprintf(`{id: %snetworkInterfaces/%s, privateIpAddresses: [10.0.0.7, "fd00::7"]}`, azureGroup, c.GetName()),
 		"ManagedDisk":                      fmt.Sprintf("{id: %sdisks/%s}", azureCompute, c.GetName()),
 		"VirtualMachineDataDiskAttachment": fmt.Sprintf("{id: %svirtualMachines/x/dataDisks/%s}", azureCompute, c.GetName()),
+		"Disk":                             fmt.Sprintf("{id: projects/my-project/zones/%s/disks/%s}", c.Object["spec"].(map[string]any)["forProvider"].(map[string]any)["zone"], c.GetName()),
 		"Port":                             fmt.Sprintf("{id: port-of-%s, allFixedIps: [10.0.0.7]}", c.GetName()),
 		"FloatingIP":                       "{id: floatingip-1, address: 203.0.113.11}",
 		"EIP":                              "{id: eipalloc-1, allocationId: eipalloc-1, publicIp: 203.0.113.9}",
@@ -54,7 +55,7 @@ func merged(m map[string]string, key, value string) map[string]string {
 func composed(p *machinetest.Plane) string {
 	var out []string
 	for _, name := range []string{
-		"companion-publicip", "companion-nic", "companion-securitygroup", "companion-datadisk", machinev1alpha1.ResourceVM,
+		"companion-publicip", "companion-nic", "companion-securitygroup", "companion-datadisk", "companion-datadisk2", "companion-datadisk3", machinev1alpha1.ResourceVM,
 		"companion-datadiskattachment", "companion-elasticip", "companion-targetgroup",
 		"companion-port", "companion-port2", "companion-port3", "companion-floatingip",
 	} {
