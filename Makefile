@@ -125,9 +125,9 @@ $(BIN)/crossplane: cluster/go.mod
 # Crossplane's chart and CRDs, which the launcher installs as they are.
 $(BIN)/crossplane-manifests: cluster/go.mod
 	@mkdir -p $(BIN)
-	cd cluster && go mod download github.com/crossplane/crossplane/v2
-	rm -rf $@ && cp -r "$$(cd cluster && go list -m -f '{{.Dir}}' github.com/crossplane/crossplane/v2)/cluster" $@
-	chmod -R u+w $@ && touch $@
+	@cd cluster && go mod download github.com/crossplane/crossplane/v2
+	@rm -rf $@ && cp -r "$$(cd cluster && go list -m -f '{{.Dir}}' github.com/crossplane/crossplane/v2)/cluster" $@
+	@chmod -R u+w $@ && touch $@
 
 # What real VMs boot and download. An image is built once for each list of packages, by root,
 # from Debian's packages; the tools that it needs are installed where apt-get is. Each

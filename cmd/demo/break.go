@@ -118,6 +118,13 @@ func endAll(ctx context.Context, cloud *localcloud.Client, out io.Writer) error 
 			return err
 		}
 	}
-	fmt.Fprintf(out, "%d faults ended. Drover repairs the rest: kubectl drover status md workers --watch\n", len(faults))
+	what := fmt.Sprintf("%d faults ended", len(faults))
+	switch len(faults) {
+	case 0:
+		what = "There is no fault"
+	case 1:
+		what = "1 fault ended"
+	}
+	fmt.Fprintf(out, "%s. Drover repairs the rest: kubectl drover status md workers --watch\n", what)
 	return nil
 }

@@ -150,6 +150,8 @@ func TestABrokenCloud(t *testing.T) {
 			cloud:   cloud{faults: []localcloud.Fault{{ID: "f-1"}, {ID: "used-up"}, {ID: "f-3"}}},
 			deleted: []string{"f-1", "used-up", "f-3"}, want: []string{"3 faults ended"},
 		},
+		{name: "OneFaultEnds", fault: "none", cloud: cloud{faults: []localcloud.Fault{{ID: "f-1"}}}, deleted: []string{"f-1"}, want: []string{"1 fault ended. "}},
+		{name: "NoFaultEnds", fault: "none", want: []string{"There is no fault. "}},
 		{name: "WithoutATerminalTheMenuIsPrinted", want: []string{" 1  quota ", "10  kubelet ", " 0  none "}},
 		{name: "OnATerminalTheUserChooses", typed: strings.NewReader(" quota \n"), created: []localcloud.Fault{quota}, want: []string{" 1  quota ", "Look:"}},
 		{name: "NothingIsTyped", typed: strings.NewReader(""), want: []string{"Fault (name or number"}},
