@@ -27,6 +27,9 @@ const (
 	// the creation runs, and a second identical failure does not requeue the VM resource
 	// (pkg/controller/external_async_tfpluginsdk.go).
 	retryAfter = time.Minute
+	// retryThrottledAfter is the time that a provider may take to retry a throttled creation. A cloud that
+	// throttles may count each call, so a request comes later.
+	retryThrottledAfter = 2 * time.Minute
 )
 
 // requestLook requests that the provider observe a VM that was created and does not run, whose
@@ -53,13 +56,16 @@ func (d *Desired) requestLook(o Observed) time.Duration {
 // request and the last one.
 func pause(waited time.Duration) time.Duration { return min(max(lookEvery, waited), lookRarely) }
 
-// waitsSince returns the time from which a request is useful, zero if none is. A throttled provider
-// gets no requests. A provider is not asked about a VM for which an inventory has a verdict.
+// waitsSince returns the time from which a request is useful, zero if none is. A provider is not asked about a VM for
+// which an inventory has a verdict.
 func (o Observed) waitsSince(word plan.VM) time.Time {
 	created, tried := meta.GetExternalCreateSucceeded(*o.VM), meta.GetExternalCreatePending(*o.VM)
 	switch {
 	case o.Machine.Status.Phase != machinev1alpha1.MachineFailed && word.State == plan.VMCreating && word.ProviderID == "" &&
-		word.Message != "" && word.ErrorCode != string(fn.ErrorThrottled) && !tried.IsZero():
+		word.Message != "" && !tried.IsZero():
+		if word.ErrorCode == string(fn.ErrorThrottled) {
+			return tried.Add(retryThrottledAfter)
+		}
 		return tried.Add(retryAfter)
 	case o.Machine.Status.Phase == machinev1alpha1.MachineFailed || word.ProviderID == "" || word.Message != "" || word.Verdict != nil:
 		return time.Time{}

@@ -74,7 +74,10 @@ func TestLooks(t *testing.T) {
 			reason: "upjet forgets one that took long to fail, until its next poll", now: "1m", tried: "0s", error: "no quota", want: true, next: "30s",
 		},
 		"ACreationThatIsThrottled": {
-			reason: "each call makes the wait longer", now: "1m", tried: "0s", error: "rate limit", next: never,
+			reason: "each call makes the wait longer", now: "1m", tried: "0s", error: "rate limit", next: "1m",
+		},
+		"AThrottledCreationThatNobodyTriesAgain": {
+			reason: "the throttling has ended, and upjet waits for its next poll", now: "2m", tried: "0s", error: "rate limit", want: true, next: "30s",
 		},
 		"AMachineThatFailed": {
 			reason: "nothing that the provider sees changes that", now: "1m", state: "starting", phase: machinev1alpha1.MachineFailed, next: never,

@@ -22,6 +22,8 @@ import (
 type operations struct {
 	client *kindClient
 	events *handler.EventHandler
+	// runsCLI means that the operations are those of the Terraform CLI, which upjet calls in a workspace.
+	runsCLI bool
 	// life is the context of the process that runs them.
 	life context.Context
 	all  *sync.WaitGroup
@@ -54,7 +56,12 @@ func (o *operations) last(uid types.UID) *operation {
 	return o.of[uid]
 }
 
-// begin starts an operation. Like upjet, it returns the error of the operation before.
+// byFailures is the name of the rate limiter for the reconciles that a failed operation requests.
+const byFailures = "failures"
+
+// begin starts an operation. Like upjet in the process of the provider, it returns the error of the operation before,
+// and then relies on the reconciler for the next attempt: if the operation takes longer than the pause of the
+// reconciler, there is none before the next poll. With the CLI, each failure requests the next attempt.
 func (o *operations) begin(m *managedResource, do func(context.Context) (created string, err error)) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -78,8 +85,11 @@ func (o *operations) begin(m *managedResource, do func(context.Context) (created
 			op.created = created
 		}
 		o.mu.Unlock()
-		o.report(m, err, err == nil || before == nil)
+		o.report(m, err, o.runsCLI || err == nil || before == nil)
 	})
+	if o.runsCLI {
+		return nil
+	}
 	return before
 }
 
@@ -99,9 +109,15 @@ func (o *operations) report(m *managedResource, ended error, request bool) {
 		}
 		return o.client.Status().Update(o.life, now)
 	})
-	if request {
-		o.events.RequestReconcile(handler.NoRateLimiter, key, nil)
+	if !request {
+		return
 	}
+	limiter := byFailures
+	if ended == nil {
+		o.events.Forget(byFailures, key)
+		limiter = handler.NoRateLimiter
+	}
+	o.events.RequestReconcile(limiter, key, nil)
 }
 
 func (a *async) Observe(ctx context.Context, mg xpresource.Managed) (managed.ExternalObservation, error) {

@@ -98,7 +98,7 @@ func (s *Simulator) play(life context.Context, m manager.Manager, kind *Resource
 	s.events[gvk] = events
 	c := &connector{cloud: s.cloud, kind: kind, client: m.GetClient(), restarts: s.restarts}
 	if kind.Async {
-		c.operations = &operations{client: km.client, events: events, life: life, all: &s.done, of: map[types.UID]*operation{}}
+		c.operations = &operations{client: km.client, events: events, runsCLI: s.cloud.Runtime == TerraformCLI, life: life, all: &s.done, of: map[types.UID]*operation{}}
 	}
 	options := []managed.ReconcilerOption{
 		managed.WithExternalConnector(c), managed.WithPollInterval(pollInterval), managed.WithPollIntervalHook(s.cloud.intervalOf),
