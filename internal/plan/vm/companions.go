@@ -121,7 +121,7 @@ func await(b *Binding, c Companion, o Observed) (bool, plan.VM) {
 	case there.GetDeletionTimestamp() != nil:
 		word.State, word.Message = plan.VMLost, what+" is being deleted, although its Machine is not"
 		return false, word
-	case meta.ExternalCreateIncomplete(there) && strings.Contains(conditions.Get(xpv2.TypeSynced).Message, createIncomplete):
+	case isCreateUnknown(there):
 		word.State, word.Message = plan.VMCreateUnknown, "the provider began to create "+what+", and it is unknown whether it exists"
 		return false, word
 	case !ready && said != "":
@@ -132,6 +132,11 @@ func await(b *Binding, c Companion, o Observed) (bool, plan.VM) {
 		word.Message, word.ErrorCode = truncate(what+": "+said), string(code)
 	}
 	return ready, word
+}
+
+// isCreateUnknown reports whether the provider of a companion gave up on a creation whose result it does not know.
+func isCreateUnknown(there plan.Object) bool {
+	return meta.ExternalCreateIncomplete(there) && strings.Contains(conditionsOf(there.Unstructured).Get(xpv2.TypeSynced).Message, createIncomplete)
 }
 
 // describe returns the kind and the name of a companion.

@@ -5,7 +5,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -156,6 +158,61 @@ func TestWhatBecomesOfACompanionIsSaidOfTheVM(t *testing.T) {
 			}
 			if d.composed() != "address" {
 				t.Errorf("composed %q", d.composed())
+			}
+		})
+	}
+}
+
+// TestARefusedCompanionIsTriedAgain has a companion whose creation was tried at noon and refused. upjet may wait for its
+// next poll, as with a VM.
+func TestARefusedCompanionIsTriedAgain(t *testing.T) {
+	noon := time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
+	refused := condition("LastAsyncOperation", "False", "AsyncCreateFailure", "no quota left")
+	throttled := condition("LastAsyncOperation", "False", "AsyncCreateFailure", "rate limit")
+	for name, tc := range map[string]struct {
+		after, asked time.Duration
+		conditions   []map[string]any
+		change       func(o Observed)
+		// want means that a retry is requested now, and next is the time until the following look.
+		want bool
+		next time.Duration
+	}{
+		"NotWhileItsProviderRetriesIt": {after: 40 * time.Second, conditions: []map[string]any{refused}, next: 20 * time.Second},
+		"AfterAMinuteWithoutAnAttempt": {after: time.Minute, conditions: []map[string]any{refused}, want: true, next: 30 * time.Second},
+		"NotTwiceWithin30Seconds":      {after: 80 * time.Second, asked: time.Minute, conditions: []map[string]any{refused}, next: 10 * time.Second},
+		"AThrottledOneAfterTwoMinutes": {after: 2 * time.Minute, conditions: []map[string]any{throttled}, want: true, next: 30 * time.Second},
+		"NotAThrottledOneBefore":       {after: time.Minute, conditions: []map[string]any{throttled}, next: time.Minute},
+		"NotOneThatIsBeingCreated":     {after: time.Hour},
+		"NotOneThatIsReady":            {after: time.Hour, conditions: []map[string]any{isReady, refused}},
+		"NotThatOfAFailedMachine":      {after: time.Hour, conditions: []map[string]any{refused}, change: func(o Observed) { o.Machine.Status.Phase = machinev1alpha1.MachineFailed }},
+		"NotOneThatIsBeingDeleted":     {after: time.Hour, conditions: []map[string]any{refused}, change: func(o Observed) { now := metav1.Now(); o.Companions["address"].SetDeletionTimestamp(&now) }},
+		"NotOneThatTheProviderGaveUp": {
+			after: time.Hour, conditions: []map[string]any{condition("Synced", "False", "ReconcileError", "cannot determine creation result - remove the annotation")},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, o := wanted(t)
+			says("address", o, Plan(b, nil, o).Companions["address"], nil, tc.conditions...)
+			annotations := map[string]string{"crossplane.io/external-create-pending": noon.Format(time.RFC3339)}
+			asked := ""
+			if tc.asked > 0 {
+				asked = noon.Add(tc.asked).Format(time.RFC3339)
+				annotations[meta.AnnotationKeyReconcileRequestedAt] = asked
+			}
+			o.Companions["address"].SetAnnotations(annotations)
+			o.Now = noon.Add(tc.after)
+			if tc.change != nil {
+				tc.change(o)
+			}
+			d := Plan(b, nil, o)
+			if tc.want {
+				asked = o.Now.Format(time.RFC3339)
+			}
+			if got := d.Companions["address"].GetAnnotations()[meta.AnnotationKeyReconcileRequestedAt]; got != asked {
+				t.Errorf("requested at %q, want %q", got, asked)
+			}
+			if d.Word.LookAgain != tc.next {
+				t.Errorf("next in %s, want %s", d.Word.LookAgain, tc.next)
 			}
 		})
 	}

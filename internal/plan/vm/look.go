@@ -5,6 +5,7 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
@@ -37,19 +38,57 @@ const (
 // VM resource triggers the observation. It returns the time until the next request is due, 0 if
 // none is.
 func (d *Desired) requestLook(o Observed) time.Duration {
-	since := o.waitsSince(d.Word)
-	if since.IsZero() {
+	return requestSince(o.waitsSince(d.Word), o.Now, d.VM)
+}
+
+// requestRetries requests that the providers of companions whose creation was refused try it again. Until then, their
+// VM waits for them. LookAgain is then the time until the next request is due.
+func (d *Desired) requestRetries(b *Binding, o Observed) {
+	if o.Machine.Status.Phase == machinev1alpha1.MachineFailed || o.Machine.DeletionTimestamp != nil {
+		return
+	}
+	for name, there := range o.Companions {
+		refusal := providerError(conditionsOf(there.Unstructured))
+		if refusal == "" || there.GetDeletionTimestamp() != nil || isCreateUnknown(there) || b.isDependentReady(name, o) {
+			continue
+		}
+		code := fn.ErrorCode("")
+		if b != nil {
+			code = b.classify(refusal)
+		}
+		if next := requestSince(retryDue(there, code), o.Now, d.Companions[name]); next > 0 && (d.Word.LookAgain == 0 || next < d.Word.LookAgain) {
+			d.Word.LookAgain = next
+		}
+	}
+}
+
+// retryDue returns the time from which a request to retry a refused creation is useful, zero if none was tried.
+func retryDue(there plan.Object, code fn.ErrorCode) time.Time {
+	tried := meta.GetExternalCreatePending(there)
+	switch {
+	case tried.IsZero():
+		return time.Time{}
+	case code == fn.ErrorThrottled:
+		return tried.Add(retryThrottledAfter)
+	}
+	return tried.Add(retryAfter)
+}
+
+// requestSince requests an observation of a resource if one is due, by the time from which requests are useful. It
+// returns the time until the next one is due, 0 if that time is zero.
+func requestSince(since, now time.Time, desired *unstructured.Unstructured) time.Duration {
+	if since.IsZero() || desired == nil {
 		return 0
 	}
 	due := since
-	if last, err := time.Parse(time.RFC3339, o.VM.GetAnnotations()[meta.AnnotationKeyReconcileRequestedAt]); err == nil && !last.Before(since) {
+	if last, err := time.Parse(time.RFC3339, desired.GetAnnotations()[meta.AnnotationKeyReconcileRequestedAt]); err == nil && !last.Before(since) {
 		due = last.Add(pause(last.Sub(since)))
 	}
-	if wait := due.Sub(o.Now); wait > 0 {
+	if wait := due.Sub(now); wait > 0 {
 		return wait
 	}
-	meta.SetReconcileRequest(d.VM, o.Now.UTC().Format(time.RFC3339))
-	return pause(o.Now.Sub(since))
+	meta.SetReconcileRequest(desired, now.UTC().Format(time.RFC3339))
+	return pause(now.Sub(since))
 }
 
 // pause returns the interval until the next request, by the time between the earliest possible
@@ -59,14 +98,11 @@ func pause(waited time.Duration) time.Duration { return min(max(lookEvery, waite
 // waitsSince returns the time from which a request is useful, zero if none is. A provider is not asked about a VM for
 // which an inventory has a verdict.
 func (o Observed) waitsSince(word plan.VM) time.Time {
-	created, tried := meta.GetExternalCreateSucceeded(*o.VM), meta.GetExternalCreatePending(*o.VM)
+	created := meta.GetExternalCreateSucceeded(*o.VM)
 	switch {
 	case o.Machine.Status.Phase != machinev1alpha1.MachineFailed && word.State == plan.VMCreating && word.ProviderID == "" &&
-		word.Message != "" && !tried.IsZero():
-		if word.ErrorCode == string(fn.ErrorThrottled) {
-			return tried.Add(retryThrottledAfter)
-		}
-		return tried.Add(retryAfter)
+		word.Message != "" && !meta.GetExternalCreatePending(*o.VM).IsZero():
+		return retryDue(*o.VM, fn.ErrorCode(word.ErrorCode))
 	case o.Machine.Status.Phase == machinev1alpha1.MachineFailed || word.ProviderID == "" || word.Message != "" || word.Verdict != nil:
 		return time.Time{}
 	case word.State == plan.VMCreating && !created.IsZero():

@@ -70,6 +70,7 @@ type Desired struct {
 func Plan(b *Binding, invalid *plan.Problem, o Observed) Desired {
 	d := planVM(b, invalid, o)
 	d.keepCompanions(b, o)
+	d.requestRetries(b, o)
 	return d
 }
 
