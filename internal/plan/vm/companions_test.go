@@ -177,15 +177,16 @@ func TestARefusedCompanionIsTriedAgain(t *testing.T) {
 		want bool
 		next time.Duration
 	}{
-		"NotWhileItsProviderRetriesIt": {after: 40 * time.Second, conditions: []map[string]any{refused}, next: 20 * time.Second},
-		"AfterAMinuteWithoutAnAttempt": {after: time.Minute, conditions: []map[string]any{refused}, want: true, next: 30 * time.Second},
-		"NotTwiceWithin30Seconds":      {after: 80 * time.Second, asked: time.Minute, conditions: []map[string]any{refused}, next: 10 * time.Second},
-		"AThrottledOneAfterTwoMinutes": {after: 2 * time.Minute, conditions: []map[string]any{throttled}, want: true, next: 30 * time.Second},
-		"NotAThrottledOneBefore":       {after: time.Minute, conditions: []map[string]any{throttled}, next: time.Minute},
-		"NotOneThatIsBeingCreated":     {after: time.Hour},
-		"NotOneThatIsReady":            {after: time.Hour, conditions: []map[string]any{isReady, refused}},
-		"NotThatOfAFailedMachine":      {after: time.Hour, conditions: []map[string]any{refused}, change: func(o Observed) { o.Machine.Status.Phase = machinev1alpha1.MachineFailed }},
-		"NotOneThatIsBeingDeleted":     {after: time.Hour, conditions: []map[string]any{refused}, change: func(o Observed) { now := metav1.Now(); o.Companions["address"].SetDeletionTimestamp(&now) }},
+		"NotWhileItsProviderRetriesIt":        {after: 40 * time.Second, conditions: []map[string]any{refused}, next: 20 * time.Second},
+		"AfterAMinuteWithoutAnAttempt":        {after: time.Minute, conditions: []map[string]any{refused}, want: true, next: 30 * time.Second},
+		"NotTwiceWithin30Seconds":             {after: 80 * time.Second, asked: time.Minute, conditions: []map[string]any{refused}, next: 10 * time.Second},
+		"AThrottledOneAfterTwoMinutes":        {after: 2 * time.Minute, conditions: []map[string]any{throttled}, want: true, next: 30 * time.Second},
+		"NotAThrottledOneBefore":              {after: time.Minute, conditions: []map[string]any{throttled}, next: time.Minute},
+		"NotOneThatIsBeingCreated":            {after: time.Hour},
+		"NotOneThatIsReady":                   {after: time.Hour, conditions: []map[string]any{isReady, refused}},
+		"NotThatOfAFailedMachine":             {after: time.Hour, conditions: []map[string]any{refused}, change: func(o Observed) { o.Machine.Status.Phase = machinev1alpha1.MachineFailed }},
+		"NotThatOfAMachineThatIsBeingDeleted": {after: time.Hour, conditions: []map[string]any{refused}, change: func(o Observed) { now := metav1.Now(); o.Machine.DeletionTimestamp = &now }},
+		"NotOneThatIsBeingDeleted":            {after: time.Hour, conditions: []map[string]any{refused}, change: func(o Observed) { now := metav1.Now(); o.Companions["address"].SetDeletionTimestamp(&now) }},
 		"NotOneThatTheProviderGaveUp": {
 			after: time.Hour, conditions: []map[string]any{condition("Synced", "False", "ReconcileError", "cannot determine creation result - remove the annotation")},
 		},
