@@ -38,6 +38,8 @@ var axis = map[string]clock{
 	"a set creates two more Machines beside":            constantIn("internal/plan/set", "vmPatience"),
 	"a set creates Machines again after the cloud":      backoff(time.Minute),
 	"a provider looks at a VM at rest":                  defaultOfFlag("poll"),
+	"a refused creation of a VM or companion":           constantIn("internal/plan/vm", "retryAfter"),
+	"a throttled creation of a VM or companion":         constantIn("internal/plan/vm", "retryThrottledAfter"),
 	"a pod with volumes is evicted":                     inSchema("spec.drain.volumeReattachTimeout"),
 	"a volume that is not detached":                     inSchema("spec.drain.volumeDetachTimeout"),
 	"Machines can fail for their Nodes again":           constantIn("apis/fn/v1alpha1", "DefaultReturnGrace"),
