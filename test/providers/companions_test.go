@@ -66,6 +66,17 @@ func composed(p *machinetest.Plane) string {
 	return strings.Join(out, " ")
 }
 
+// refusesClass checks that the class of a Machine is invalid for a reason, and that nothing is composed.
+func refusesClass(t *testing.T, p *machinetest.Plane, reason string) {
+	t.Helper()
+	p.Reconcile()
+	p.Reconcile()
+	b, _ := json.Marshal(p.Machine.Object["status"])
+	if !strings.Contains(string(b), reason) || !strings.Contains(string(b), machinev1alpha1.ReasonForProviderInvalid) || composed(p) != "" {
+		t.Errorf("composed %q, status %s", composed(p), b)
+	}
+}
+
 func TestAVMOfAzureComesAfterWhatItNeeds(t *testing.T) {
 	p := newPlane(t, "azure", "")
 	p.Reconcile()
@@ -288,12 +299,7 @@ func TestOpenStackInvalidCompanions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := openStackWith(t, tc.companions)
-			p.Reconcile()
-			p.Reconcile()
-			b, _ := json.Marshal(p.Machine.Object["status"])
-			if !strings.Contains(string(b), tc.want) || !strings.Contains(string(b), "ForProviderInvalid") || composed(p) != "" {
-				t.Errorf("composed %q, status %s", composed(p), b)
-			}
+			refusesClass(t, p, tc.want)
 		})
 	}
 }
@@ -337,12 +343,7 @@ func TestAWrongFieldOfANetworkInterfaceIsRefusedBeforeThereIsAnything(t *testing
 		t.Run(name, func(t *testing.T) {
 			p := newPlane(t, "azure", "")
 			tc.change(p.Others[0].Object["spec"].(map[string]any)["companions"].(map[string]any))
-			p.Reconcile()
-			p.Reconcile()
-			b, _ := json.Marshal(p.Machine.Object["status"])
-			if !strings.Contains(string(b), tc.want) || !strings.Contains(string(b), "ForProviderInvalid") || composed(p) != "" {
-				t.Errorf("composed %q, status %s", composed(p), b)
-			}
+			refusesClass(t, p, tc.want)
 		})
 	}
 }

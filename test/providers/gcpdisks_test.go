@@ -1,7 +1,6 @@
 package providers
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -158,12 +157,7 @@ func TestInvalidDataDisksOfGoogleCloud(t *testing.T) {
 					tc.change(class)
 				}
 			})
-			p.Reconcile()
-			p.Reconcile()
-			b, _ := json.Marshal(p.Machine.Object["status"])
-			if !strings.Contains(string(b), tc.want) || !strings.Contains(string(b), "ForProviderInvalid") || composed(p) != "" {
-				t.Errorf("composed %q, status %s", composed(p), b)
-			}
+			refusesClass(t, p, tc.want)
 		})
 	}
 }
