@@ -1,8 +1,8 @@
 package hcloud
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -24,7 +24,7 @@ import (
 //     group at the same time, the second one finds the group of the first one. So does a process whose response was lost.
 //   - Hetzner refuses the eleventh server of a group. The server then takes another group, in the same creation.
 //   - A group is deleted if a read that began after the deletion of a server shows no server, and this process is
-//     creating none in it. If another process creates one meanwhile, Hetzner refuses one of the two calls.
+//     creating none in it. Hetzner does not document what happens if another process creates one meanwhile.
 const (
 	// labelGroupPrefix is the label of Drover's placement groups, whose value is the prefix.
 	labelGroupPrefix = "drover-placement-group-prefix"
@@ -102,11 +102,11 @@ func (p *placementGroups) begun() int {
 	return p.reads
 }
 
-// refresh reads the groups if the last read is not a later one than the read after, or is older than maxAge. The caller
-// must have the turn.
-func (p *placementGroups) refresh(ctx context.Context, after int, maxAge time.Duration) error {
+// refresh reads the groups if the last read is not a later one than the read after, or is older than groupsFor. The
+// caller must have the turn.
+func (p *placementGroups) refresh(ctx context.Context, after int) error {
 	p.mu.Lock()
-	if p.view > after && p.now().Sub(p.readAt) < maxAge {
+	if p.view > after && p.now().Sub(p.readAt) < groupsFor {
 		p.mu.Unlock()
 		return nil
 	}
@@ -152,7 +152,7 @@ func (p *placementGroups) choose(ctx context.Context, o groupOwner, after int) (
 	start := max(after, p.begun())
 	var err error
 	for range groupTries {
-		if err := p.refresh(ctx, after, groupsFor); err != nil {
+		if err := p.refresh(ctx, after); err != nil {
 			return place{}, err
 		}
 		if reserved, ok := p.reserve(o); ok {
@@ -167,11 +167,11 @@ func (p *placementGroups) choose(ctx context.Context, o groupOwner, after int) (
 			continue
 		}
 		err = p.create(ctx, o, name)
-		if err != nil && !hcloud.IsError(err, hcloud.ErrorCodeUniquenessError) {
-			return place{}, err
-		}
-		if err != nil {
+		switch {
+		case hcloud.IsError(err, hcloud.ErrorCodeUniquenessError):
 			after = p.begun()
+		case err != nil:
+			return place{}, err
 		}
 	}
 	return place{}, err
@@ -244,7 +244,7 @@ func (p *placementGroups) isCause(ctx context.Context, id int64, saysFull bool, 
 		return false, err
 	}
 	defer p.turn.Release(1)
-	if err := p.refresh(ctx, after, groupsFor); err != nil {
+	if err := p.refresh(ctx, after); err != nil {
 		return false, err
 	}
 	p.mu.Lock()
@@ -276,7 +276,7 @@ func (p *placementGroups) deleteEmpty(ctx context.Context, installation string, 
 		return err
 	}
 	defer p.turn.Release(1)
-	if err := p.refresh(ctx, after, groupsFor); err != nil {
+	if err := p.refresh(ctx, after); err != nil {
 		return err
 	}
 	for _, g := range p.empty(installation) {
@@ -292,14 +292,14 @@ func (p *placementGroups) empty(installation string) []*hcloud.PlacementGroup {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var out []*hcloud.PlacementGroup
-	for _, g := range p.groups {
+	for _, id := range slices.Sorted(maps.Keys(p.groups)) {
+		g := p.groups[id]
 		o := ownerOfGroup(g.PlacementGroup)
 		isUsed := g.pending+g.placed > 0 || slices.ContainsFunc(g.Servers, func(s int64) bool { return !p.gone[s] })
 		if o.prefix != "" && o.installation == installation && !isUsed {
 			out = append(out, g.PlacementGroup)
 		}
 	}
-	slices.SortFunc(out, func(a, b *hcloud.PlacementGroup) int { return cmp.Compare(a.ID, b.ID) })
 	return out
 }
 
@@ -322,16 +322,21 @@ func (p *placementGroups) remove(ctx context.Context, g *hcloud.PlacementGroup) 
 // isInUse reports whether Hetzner may have refused the deletion of a group because of its servers. No code is documented
 // for it: every refusal is one that is not about the token, the rate or a concurrent change.
 func isInUse(err error) bool {
-	e, ok := errorOf(err)
-	if !ok || e.Response() == nil || e.Response().StatusCode/100 != 4 {
+	var e hcloud.Error
+	if !errors.As(err, &e) || e.Response() == nil || e.Response().StatusCode/100 != 4 {
 		return false
 	}
-	switch e.Code {
-	case hcloud.ErrorCodeUnauthorized, hcloud.ErrorCodeForbidden, hcloud.ErrorCodeTokenReadonly,
-		hcloud.ErrorCodeRateLimitExceeded, hcloud.ErrorCodeConflict, hcloud.ErrorCodeLocked, hcloud.ErrorCodeTimeout:
-		return false
+	return !isUnrelated(e.Code) && e.Code != hcloud.ErrorCodeLocked && e.Code != hcloud.ErrorCodeTimeout
+}
+
+// isUnrelated reports whether a code is about the token, the rate or a concurrent change, whatever the call is for.
+func isUnrelated(code hcloud.ErrorCode) bool {
+	switch code {
+	case hcloud.ErrorCodeUnauthorized, hcloud.ErrorCodeForbidden, hcloud.ErrorCodeTokenReadonly, hcloud.ErrorCodeRateLimitExceeded,
+		hcloud.ErrorCodeConflict:
+		return true
 	}
-	return true
+	return false
 }
 
 // A place is room for one server in a group.

@@ -29,13 +29,7 @@ func prefixed(name string) *v1alpha1.VirtualMachine {
 }
 
 // runningIn adds a server of the prefix and waits until it runs.
-func (w *world) runningIn(name string) *v1alpha1.VirtualMachine {
-	vm := prefixed(name)
-	w.Add(vm)
-	w.UntilCondition(soon, vm, xpv2.TypeReady, xpv2.ReasonAvailable)
-	w.pin(vm)
-	return vm
-}
+func (w *world) runningIn(name string) *v1alpha1.VirtualMachine { return w.runs(prefixed(name)) }
 
 // deleted deletes servers and waits until they are gone.
 func (w *world) deleted(vms ...*v1alpha1.VirtualMachine) {

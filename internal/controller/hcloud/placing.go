@@ -130,9 +130,7 @@ func (p placing) isRefusedByGroup(ctx context.Context, status int, e schema.Erro
 	if status/100 != 4 && !isFull(e) {
 		return false
 	}
-	switch hcloud.ErrorCode(e.Code) {
-	case hcloud.ErrorCodeUnauthorized, hcloud.ErrorCodeForbidden, hcloud.ErrorCodeTokenReadonly, hcloud.ErrorCodeRateLimitExceeded,
-		hcloud.ErrorCodeUniquenessError, hcloud.ErrorCodeConflict:
+	if code := hcloud.ErrorCode(e.Code); isUnrelated(code) || code == hcloud.ErrorCodeUniquenessError {
 		return false
 	}
 	// If the groups cannot be read, the error of the creation is the one to report.
@@ -157,11 +155,4 @@ func errorIn(body []byte) schema.Error {
 	var r schema.ErrorResponse
 	_ = json.Unmarshal(body, &r)
 	return r.Error
-}
-
-// errorOf returns the error of Hetzner's API in err.
-func errorOf(err error) (hcloud.Error, bool) {
-	var e hcloud.Error
-	ok := errors.As(err, &e)
-	return e, ok
 }

@@ -110,8 +110,9 @@ func (w *world) pin(vm *v1alpha1.VirtualMachine) {
 }
 
 // running adds a server and waits until it runs.
-func (w *world) running(name string) *v1alpha1.VirtualMachine {
-	vm := server(name)
+func (w *world) running(name string) *v1alpha1.VirtualMachine { return w.runs(server(name)) }
+
+func (w *world) runs(vm *v1alpha1.VirtualMachine) *v1alpha1.VirtualMachine {
 	w.Add(vm)
 	w.UntilCondition(soon, vm, xpv2.TypeReady, xpv2.ReasonAvailable)
 	w.pin(vm)
