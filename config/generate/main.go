@@ -93,7 +93,7 @@ func generateTypes(ctx context.Context, name string, pc *ujconfig.Provider) erro
 		Scope:                 types.CRDScopeNamespaced,
 	}).Run(pc)
 	generated := filepath.Join(scratch, "apis", name)
-	if err := useCoreAPI(generated); err != nil {
+	if err := rewrite(generated); err != nil {
 		return err
 	}
 	return os.CopyFS("apis/"+name, os.DirFS(generated))

@@ -28,9 +28,10 @@ var moved = map[string]map[string]string{
 	"github.com/crossplane/crossplane-runtime/v2/apis/common/v2": nil,
 }
 
-// useCoreAPI has the Go files of a folder import coreAPI instead of the packages that were moved to
-// it, so that Drover's API has Crossplane's own types, and not the aliases that upjet needs.
-func useCoreAPI(dir string) error {
+// rewrite has the Go files of a folder import coreAPI instead of the packages that were moved to
+// it, so that Drover's API has Crossplane's own types, and not the aliases that upjet needs. It moves the rules of
+// kinds to their specs.
+func rewrite(dir string) error {
 	files, err := filepath.Glob(filepath.Join(dir, "*", "*.go"))
 	if err != nil {
 		return err

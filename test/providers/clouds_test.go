@@ -313,11 +313,7 @@ func TestPlacementGroupsOfHetznerExcludeEachOther(t *testing.T) {
 		f := class.Object["spec"].(map[string]any)["forProvider"].(map[string]any)
 		f["placementGroupPrefix"], f["placementGroupId"] = "workers", int64(7)
 	})
-	p.Reconcile()
-	b, _ := json.Marshal(p.Machine.Object["status"])
-	if want := "spec.forProvider.placementGroupId and spec.forProvider.placementGroupPrefix exclude each other"; p.Composed[machinev1alpha1.ResourceVM] != nil || !strings.Contains(string(b), want) {
-		t.Errorf("VM %v; %q is not in %s", p.Composed[machinev1alpha1.ResourceVM], want, b)
-	}
+	refusesClass(t, p, "spec.forProvider.placementGroupId and spec.forProvider.placementGroupPrefix exclude each other")
 }
 
 // TestAVirtualMachineOfKubeVirtIsSeenAsItIs checks the fields that make provider-kubernetes

@@ -111,7 +111,7 @@ func TestDataDisksOfGoogleCloudArePinned(t *testing.T) {
 	}
 }
 
-// TestAClassOfGoogleCloudWithoutDataDisks leaves the disks of the class as they are.
+// TestAClassOfGoogleCloudWithoutDataDisks checks that a VM without data disks has exactly the attachedDisk of its class.
 func TestAClassOfGoogleCloudWithoutDataDisks(t *testing.T) {
 	existing := map[string]any{"source": "models", "mode": "READ_ONLY"}
 	for name, attached := range map[string][]any{"None": nil, "OneThatExists": {existing}} {

@@ -166,7 +166,7 @@ func (d *Desired) keepCompanions(b *Binding, o Observed) {
 		if d.Companions[name] == nil {
 			d.Companions[name] = keep(there, o.Machine)
 		}
-		if d.Word.ProviderID != "" && (!plan.IsAfterVM(there) || b.isDependentReady(name, o)) {
+		if d.Word.ProviderID != "" && (!plan.IsAfterVM(there) || b.isCompanionReady(name, o)) {
 			pin(d.Companions[name])
 		}
 	}

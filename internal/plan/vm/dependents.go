@@ -27,9 +27,8 @@ func (b *Binding) LackingDependents(o Observed) []Companion {
 	return out
 }
 
-// isDependentReady reports whether a companion that depends on the VM is ready. Without a binding,
-// the provider decides.
-func (b *Binding) isDependentReady(name string, o Observed) bool {
+// isCompanionReady reports whether a companion is ready. Without a binding, the provider decides.
+func (b *Binding) isCompanionReady(name string, o Observed) bool {
 	if b != nil {
 		if i := b.orderOf(name); i >= 0 {
 			ready, err := b.companions[i].isReady(o)

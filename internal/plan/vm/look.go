@@ -49,7 +49,7 @@ func (d *Desired) requestRetries(b *Binding, o Observed) {
 	}
 	for name, there := range o.Companions {
 		refusal := providerError(conditionsOf(there.Unstructured))
-		if refusal == "" || there.GetDeletionTimestamp() != nil || isCreateUnknown(there) || b.isDependentReady(name, o) {
+		if refusal == "" || there.GetDeletionTimestamp() != nil || isCreateUnknown(there) || b.isCompanionReady(name, o) {
 			continue
 		}
 		code := fn.ErrorCode("")

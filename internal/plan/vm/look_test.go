@@ -76,7 +76,7 @@ func TestLooks(t *testing.T) {
 		"ACreationThatIsThrottled": {
 			reason: "each call makes the wait longer", now: "1m", tried: "0s", error: "rate limit", next: "1m",
 		},
-		"AThrottledCreationThatNobodyTriesAgain": {
+		"AThrottledCreationThatIsNotTriedAgain": {
 			reason: "the throttling has ended, and upjet waits for its next poll", now: "2m", tried: "0s", error: "rate limit", want: true, next: "30s",
 		},
 		"AMachineThatFailed": {
