@@ -42,49 +42,14 @@ STEP := $(CURDIR)/hack/step
 
 .DEFAULT_GOAL := help
 
+# Targets with "##" are for almost everybody. The others have "##+", and "make help ALL=1" shows them, too.
 .PHONY: help
-help: ## Show this help.
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+help: ## Show the common targets; ALL=1 shows all of them.
+	@awk -v all="$(ALL)" 'BEGIN {FS = ":.*##"} \
+		/^##@ / && all {printf "\n%s\n", substr($$0, 5)} \
+		/^[a-z0-9-]+:.*## / || (all && /^[a-z0-9-]+:.*##\+ /) {sub(/^\+? /, "", $$2); printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-.PHONY: demo
-demo: preflight demo-binaries demo-packages ## Start a local control plane, install Drover and bring up three Nodes. Ctrl-C stops all that it started.
-	@$(BIN)/demo --launcher $(BIN)/drover-cluster --dir $(CLUSTER) --packages $(PACKAGES)
-
-# The demo runs the local cloud, so it needs no provider of another cloud, and none of the tools.
-DEMO_PACKAGES := drover function-drover provider-drover provider-local
-.PHONY: demo-binaries
-demo-binaries: $(BIN)/drover-kube $(BIN)/crossplane $(BIN)/crossplane-manifests
-	@$(STEP) "Drover" 120 go build -v -ldflags "-s -w" -o $(BIN)/ ./cmd/demo ./cmd/kubectl-drover $(patsubst %,./cmd/%,$(filter-out drover,$(DEMO_PACKAGES)))
-	@cd cluster && $(STEP) "Launcher" 60 go build -v -ldflags "-s -w" -o $(BIN)/ ./cmd/drover-cluster ./cmd/xpkg
-	@cd cluster/cloud && $(STEP) "Local cloud" 45 go build -v -ldflags "-s -w" -o $(BIN)/local-cloud .
-
-.PHONY: demo-packages
-demo-packages: demo-binaries
-	@$(BIN)/xpkg build --root $(CURDIR) --bin $(BIN) --out $(PACKAGES) --version $(VERSION) $(DEMO_PACKAGES)
-
-# It needs no Go, and is the first prerequisite, so that a missing one is reported before minutes of building.
-.PHONY: preflight
-preflight: ## Check what the demo needs: Go, free disk space, free ports. PREFLIGHT=no skips it.
-	@$(if $(filter no,$(PREFLIGHT)),:,hack/preflight $(WORK))
-
-.PHONY: recording
-recording: build packages ## Record the demo of the README anew: needs asciinema and npm.
-	@hack/record
-
-.PHONY: demo-down
-demo-down: ## Stop the demo and delete all that it made.
-	@if [ -x $(BIN)/drover-cluster ]; then $(BIN)/drover-cluster down --dir $(CLUSTER) --purge; else rm -rf $(CLUSTER); fi
-
-FAULT ?=
-.PHONY: demo-break
-demo-break: ## Break the cloud of the demo, FAULT=quota; without FAULT a menu of ten faults, FAULT=none ends all.
-	@test -x $(BIN)/demo || { echo "no demo runs, start it with make demo" >&2; exit 1; }
-	@$(BIN)/demo --launcher $(BIN)/drover-cluster --dir $(CLUSTER) --break --fault '$(FAULT)'
-
-.PHONY: demo-real
-demo-real: REAL_IMAGES := debian-12-real
-demo-real: preflight demo-binaries demo-packages real-vms ## Start a local control plane and let three real Debian machines join, run a pod each, roll and go.
-	@$(BIN)/demo --launcher $(BIN)/drover-cluster --dir $(CLUSTER) --packages $(PACKAGES) --real-vms $(REAL_VMS) --timeout 30m
+##@ Build
 
 .PHONY: build
 build: binaries $(BIN)/drover-kube $(BIN)/crossplane $(BIN)/crossplane-manifests ## Build all binaries, Kubernetes and Crossplane included (minutes, the first time).
@@ -100,23 +65,6 @@ binaries: vm-tools
 $(BIN)/drover-kube: $(wildcard cluster/kubernetes/*.go) cluster/kubernetes/go.mod
 	@mkdir -p $(BIN)
 	@cd cluster/kubernetes && $(STEP) "Kubernetes $(KUBERNETES_VERSION)" 300 go build -v -ldflags "$(call kube_ldflags,$(KUBERNETES_VERSION))" -o $@ .
-
-.PHONY: target-versions
-target-versions: $(foreach v,$(TARGET_VERSIONS),$(BIN)/kubernetes/$(v)/drover-kube $(BIN)/kubernetes/$(v)/kubelet) ## Build the other versions of Kubernetes that target clusters are tested with (many minutes, the first time).
-
-$(BIN)/kubernetes/%/drover-kube: $(KUBERNETES_PINS)/%.mod $(wildcard cluster/kubernetes/*.go)
-	@mkdir -p $(@D)
-	@cd cluster/kubernetes && $(STEP) "Kubernetes $*" 300 go build -v -modfile=versions/$*.mod -ldflags "$(call kube_ldflags,$*)" -o $@ .
-
-$(BIN)/kubernetes/%/kubelet: $(KUBERNETES_PINS)/%.mod
-	@mkdir -p $(@D)
-	cd cluster/kubernetes && go build -modfile=versions/$*.mod -ldflags "$(call kube_ldflags,$*)" -o $@ k8s.io/kubernetes/cmd/kubelet
-
-PIN ?=
-.PHONY: pin-kubernetes
-pin-kubernetes: ## Pin another version of Kubernetes for target clusters, PIN=v1.37.2, and write the tables of its feature gates and of its kubelet's fields.
-	$(KUBERNETES_PINS)/pin.sh "$(PIN)"
-	cd cluster/kubernetes && go test -modfile=versions/$(PIN).mod ./tables -update
 
 $(BIN)/crossplane: cluster/go.mod
 	@mkdir -p $(BIN)
@@ -134,7 +82,7 @@ $(BIN)/crossplane-manifests: cluster/go.mod
 # version of containerd has a pause of its own, and registry.example.org is a registry that only
 # the mirror serves. REAL_IMAGES are the images, by default all.
 .PHONY: real-vms
-real-vms: images $(BIN)/kubelet $(BIN)/plugins ## Build the images of the local cloud's real VMs, and what they download (minutes, the first time).
+real-vms: images $(BIN)/kubelet $(BIN)/plugins ##+ Build the images of the local cloud's real VMs, and what they download (minutes, the first time).
 	$(BIN)/vm-image mirror --dir $(REAL_VMS)/mirror --release $(KUBERNETES_VERSION) $(BIN)/kubelet
 	$(BIN)/vm-image mirror --dir $(REAL_VMS)/mirror --plugins $(NETWORK_PLUGINS_VERSION) $(BIN)/plugins/*
 	$(BIN)/vm-image mirror --dir $(REAL_VMS)/mirror $(PAUSE_IMAGES:%=--image %) $(BIN)/pause
@@ -143,11 +91,11 @@ real-vms: images $(BIN)/kubelet $(BIN)/plugins ## Build the images of the local 
 images: vm-tools
 	$(BIN)/vm-image build --dir $(REAL_VMS)/images $(REAL_IMAGES:%=--image %)
 
-# The image of the short form of the end-to-end tests.
+# The image of the short form of the tests.
 SHORT_IMAGES := debian-12-real
-.PHONY: short-images
-short-images:
-	@$(MAKE) images REAL_IMAGES="$(SHORT_IMAGES)"
+.PHONY: real-images
+real-images:
+	@$(MAKE) --no-print-directory real-vms-if-possible
 
 .PHONY: vm-tools
 vm-tools:
@@ -164,13 +112,6 @@ $(BIN)/plugins: cluster/cloud/go.mod
 	cd cluster/cloud && go build -ldflags "-s -w" -o $@/ $(network_plugins:%=github.com/containernetworking/plugins/plugins/%)
 	@touch $@
 
-# Argo CD needs another version of Kubernetes' packages, which take longer to compile than its tests
-# to run, so this is no part of "make test".
-.PHONY: gitops
-gitops: build packages $(BIN)/crossplane-cli ## Compare the verdicts of Argo CD, Flux and the Crossplane CLI on live objects (minutes to compile, the first time).
-	cd test/gitops/clients && go vet ./judge && go build -ldflags "-s -w" -o $(BIN)/gitops-judge ./judge
-	DROVER_BIN=$(BIN) DROVER_PACKAGES=$(PACKAGES) go test -count=1 -timeout 30m ./test/gitops
-
 $(BIN)/crossplane-cli: test/gitops/clients/go.mod
 	@mkdir -p $(BIN)
 	cd test/gitops/clients && go build -ldflags "-s -w" -o $@ github.com/crossplane/cli/v2/cmd/crossplane
@@ -179,67 +120,20 @@ $(BIN)/crossplane-cli: test/gitops/clients/go.mod
 packages: binaries ## Build the Configuration, Function and Provider packages into .work/packages.
 	$(BIN)/xpkg build --root $(CURDIR) --bin $(BIN) --out $(PACKAGES) --version $(VERSION)
 
-# Where the archives will be downloaded from.
-KREW_URL ?= https://github.com/drover-dev/drover/releases/download/$(VERSION)
-.PHONY: krew
-krew: ## Build the archives of kubectl drover for all platforms, and the manifest for krew, into .work/krew.
-	go run ./internal/krew -out $(CURDIR)/$(WORK)/krew -version $(VERSION) -url $(KREW_URL)
-
-# The packages of the release before this one, for the tests of upgrades. Nothing is released
-# yet: a commit of the history stands for it, under a version that is lower. Once there is a
-# release, PREVIOUS is its tag.
-PREVIOUS ?= df59d596c885
-PREVIOUS_VERSION := v0.0.9
-previous_dir = $(CURDIR)/$(WORK)/previous/$(PREVIOUS)
-.PHONY: previous
-previous: $(CURDIR)/$(WORK)/previous/$(PREVIOUS)/done ## Build the packages of the release before this one, PREVIOUS=TAG, from the history (minutes, the first time).
-
-$(CURDIR)/$(WORK)/previous/$(PREVIOUS)/done:
-	@git cat-file -e '$(PREVIOUS)^{commit}' || { echo "PREVIOUS=$(PREVIOUS): the repository has no such commit; fetch the whole history" >&2; exit 1; }
-	rm -rf $(previous_dir) && mkdir -p $(previous_dir)/src
-	git archive $(PREVIOUS) | tar -x -C $(previous_dir)/src
-	$(MAKE) -C $(previous_dir)/src packages WORK=.work VERSION=$(PREVIOUS_VERSION)
-	mv $(previous_dir)/src/.work/packages $(previous_dir)/packages
-	rm -rf $(previous_dir)/src/.work && touch $@
-
-# A package of each architecture, with SBOM and licenses, signed with SIGNING_KEY: a key of
-# cosign or env://NAME. What exists under the version is never overwritten. A push that was
-# interrupted is continued by the same command. docs/releases.md has the steps around it.
-ARCHITECTURES := amd64 arm64
-RELEASE = $(CURDIR)/$(WORK)/release/$(VERSION)
-released := $(patsubst package/%/crossplane.yaml,./cmd/%,$(wildcard package/*/crossplane.yaml))
-.PHONY: release
-release: ## Build, sign and push a release: VERSION=v0.2.0 REGISTRY=registry.example.org/drover SIGNING_KEY=cosign.key, or UNSIGNED=1 PUSH=false.
-	@test "$(origin VERSION)" != file || { echo "VERSION: must be set: make release VERSION=v0.2.0" >&2; exit 1; }
-	@mkdir -p $(BIN)
-	cd cluster && go build -ldflags "-s -w" -o $(BIN)/ ./cmd/release
-	@for a in $(ARCHITECTURES); do echo "build for linux/$$a"; \
-		GOOS=linux GOARCH=$$a go build -ldflags "-s -w" -o $(CURDIR)/$(WORK)/release/bin/$$a/ $(released) || exit 1; done
-	$(BIN)/release build --root $(CURDIR) --version $(VERSION) --registry $(REGISTRY) --out $(RELEASE) \
-		$(foreach a,$(ARCHITECTURES),--bin $a=$(CURDIR)/$(WORK)/release/bin/$a) \
-		$(if $(SIGNING_KEY),--key $(SIGNING_KEY)) $(if $(UNSIGNED),--unsigned) $(if $(ALLOW_MODIFIED),--allow-modified)
-	$(if $(filter false,$(PUSH)),@echo "not pushed: PUSH=false",$(BIN)/release push --registry $(REGISTRY) $(if $(PLAIN_HTTP),--plain-http) $(RELEASE))
-
 .PHONY: generate
 generate: ## Generate deepcopy, CRDs, XRDs, docs/conditions.md, docs/reference, dashboards and the lifted provider. Leaves no diff when nothing changed.
 	go generate ./...
 	cd tools/dashboards && go run . $(CURDIR)/examples/monitoring/dashboards
 
-# Hugo takes minutes to compile, so the site is no part of "make test".
-$(BIN)/hugo: tools/hugo/go.mod
-	@mkdir -p $(BIN)
-	cd tools/hugo && go build -ldflags "-s -w" -o $@ github.com/gohugoio/hugo
-
-SITE := $(CURDIR)/$(WORK)/site
-.PHONY: site
-site: $(BIN)/hugo ## Build the docs as a website into .work/site and check its links; no part of "make test" (minutes to compile Hugo, the first time).
-	rm -rf $(SITE)
-	$(BIN)/hugo build --source site --destination $(SITE) --noBuildLock --panicOnWarning --printPathWarnings
-	DROVER_SITE=$(SITE) go test -count=1 ./test/docs/site
-
-.PHONY: site-serve
-site-serve: $(BIN)/hugo ## Serve the docs as a website on http://localhost:1313, and reload a page when its file changes.
-	$(BIN)/hugo server --source site --noBuildLock
+# Generators read and write the tree, which other tests read meanwhile, so this is done in a copy.
+GENERATED := $(CURDIR)/$(WORK)/generated
+.PHONY: generated
+generated: ##+ Check that "make generate" leaves no diff.
+	@rm -rf $(GENERATED); mkdir -p $(GENERATED)/before $(GENERATED)/after
+	@git ls-files -co --exclude-standard -z | xargs -0 ls -d 2>/dev/null | tar -cf - -T - | tee >(tar -xf - -C $(GENERATED)/before) | tar -xf - -C $(GENERATED)/after
+	@$(MAKE) --no-print-directory -C $(GENERATED)/after generate
+	@diff -r $(GENERATED)/before $(GENERATED)/after || { echo "generated files are out of date: run make generate, and commit what it generates" >&2; exit 1; }
+	@rm -rf $(GENERATED)
 
 MODULES := . cluster cluster/cloud cluster/kubernetes compat/crossplane-common test/gitops/clients test/monitoring tools/dashboards tools/prose
 
@@ -256,9 +150,14 @@ lint: $(BIN)/golangci-lint $(BIN)/govulncheck ## Run the linters of .golangci.ym
 	cd tools/prose && go run . -limits limits.txt $(CURDIR) >/dev/null
 	VULNDB=$(VULNDB) GOVULNCHECK=$(BIN)/govulncheck go test -count=1 ./test/dependencies
 
+# MODULE and LINTED are the module and the packages of "make test-changed".
+.PHONY: lint-packages
+lint-packages: $(BIN)/golangci-lint
+	cd $(MODULE) && $(BIN)/golangci-lint run $(LINTED)
+
 # The limits of a folder only go down: TIGHTEN=1 lowers them to what the folder keeps now.
 .PHONY: prose
-prose: ## Measure the language of comments and docs by the glossary, and hold it to the limits; SHOW=say or SHOW=all prints the lines, TIGHTEN=1 lowers the limits.
+prose: ##+ Measure the language of comments and docs by the glossary, and hold it to the limits; SHOW=say or SHOW=all prints the lines, TIGHTEN=1 lowers the limits.
 	@cd tools/prose && go run . -limits limits.txt $(if $(SHOW),-show $(SHOW)) $(if $(TIGHTEN),-tighten) $(CURDIR)
 
 $(BIN)/golangci-lint: tools/golangci/go.mod
@@ -269,12 +168,58 @@ $(BIN)/govulncheck: tools/govulncheck/go.mod
 	@mkdir -p $(BIN)
 	cd tools/govulncheck && go build -o $@ golang.org/x/vuln/cmd/govulncheck
 
-.PHONY: vulncheck
-vulncheck: $(BIN)/govulncheck ## Tell which functions with known faults Drover's own module calls, by the database VULNDB (minutes).
-	$(BIN)/govulncheck -db $(VULNDB) ./...
+##@ Tests
+
+# The parts of "make test" run side by side, because most tests on a control plane wait most of the time: a lane
+# per control plane, one for real machines, and one for what only computes, which leaves the processors to the
+# others. Each part is measured, and held to test/suite/budget.txt.
+SUITE := $(BIN)/suite
+SPENT := $(CURDIR)/$(WORK)/spent.jsonl
+BUDGET := test/suite/budget.txt
+LANES := lane-e2e lane-clouds lane-recovery lane-real lane-compute
+# A part is a make of its own: it must not wait for a slot of another part. BUILT leaves out what the first part has built.
+part = $(SUITE) stage $(1) $(2) env MAKEFLAGS= BUILT=1 $(MAKE) --no-print-directory $(1)
+parts = @code=0; $(foreach p,$(1),$(call part,$(p),$(2)) || code=1;) exit $$code
 
 .PHONY: test
-test: lint unit integration e2e recovery ## Run all tests: what CI runs.
+test: $(SUITE) ## Run all tests, as CI does, and compare what they cost with their budget.
+	@rm -f $(SPENT); export DROVER_SPENT=$(SPENT); code=0; \
+	$(SUITE) stage built env MAKEFLAGS= $(MAKE) --no-print-directory built && \
+		$(MAKE) --no-print-directory --keep-going --jobs=$(words $(LANES)) --output-sync=target $(LANES) || code=1; \
+	$(SUITE) report $(BUDGET) $(SPENT) || code=1; exit $$code
+
+.PHONY: $(LANES)
+lane-e2e:
+	$(call parts,e2e)
+lane-clouds:
+	$(call parts,conformance-short docs render integration)
+lane-recovery:
+	$(call parts,recovery)
+lane-real:
+	$(call parts,real-images realvm)
+lane-compute:
+	$(call parts,generated lint unit,nice -n 10)
+
+# All that the parts share.
+.PHONY: built
+built: build packages $(BIN)/crossplane-cli
+
+.PHONY: test-long
+test-long: ## Run the long form of the tests, with each cloud, operating system and setting (hours).
+	@$(MAKE) --no-print-directory --keep-going e2e docs render realvm recovery conformance versions gitops LONG=1
+
+SINCE ?= main
+.PHONY: test-changed
+test-changed: $(SUITE) ## Run the tests that the changes since SINCE=main can affect; SHOW=1 only lists them.
+	@$(SUITE) changed $(if $(SHOW),-list) $(SINCE)
+
+# Measured packages are run by the suite. Golangci-lint runs vet, and nobody debugs these binaries: without symbols they
+# are linked in half the time. The limit is for a test that hangs, on a computer that is slower than any.
+TESTED := go test -vet=off -ldflags "-s -w" -timeout 2h $(if $(DROVER_SPENT),-exec "$(SUITE) test")
+# Packages that need a control plane, or have a target of their own.
+ON_A_PLANE := bench conformance docs docs/site e2e gitops load realvm recovery render soak versions
+UNIT_PACKAGES = $$(go list ./... | grep -vE '/test/($(subst $() ,|,$(ON_A_PLANE)))$$|/internal/plan/simulator$$')
+PLANE_ENV = DROVER_SHORT=$(if $(LONG),,1) DROVER_BIN=$(BIN) DROVER_PACKAGES=$(PACKAGES)
 
 # The simulator replays the same histories each time: a new one that fails is found
 # by "make property", and not by who happens to change something else.
@@ -285,87 +230,59 @@ test: lint unit integration e2e recovery ## Run all tests: what CI runs.
 # upjet's own tests run with the versions in go.mod, which are newer than its own, and with
 # compat/crossplane-common. Those of pkg/controller do not compile with this version of
 # terraform-plugin-go.
+#
+# More packages run at once than there are processors, because some of them wait.
 .PHONY: unit
-unit: binaries ## Run the tests that need no control plane.
-	go test -timeout 30m ./apis/... ./cmd/... ./config/... ./hack ./test/compatibility ./test/docs/pages ./test/providers ./test/release $$(go list ./internal/... | grep -v /simulator$$)
-	go test -timeout 30m ./internal/plan/simulator -rapid.seed=1 -rapid.checks=100
-	go test $$(go list -deps ./cmd/... ./config/... | grep ^github.com/crossplane/upjet/v2/pkg/ | grep -v /controller$$)
-	@for m in cluster cluster/cloud cluster/kubernetes test/monitoring tools/prose; do (cd $$m && DROVER_BIN=$(BIN) go test ./...) || exit 1; done
+unit: $(if $(BUILT),,binaries) ## Run the tests that need no control plane.
+	$(TESTED) ./internal/plan/simulator -rapid.seed=1 -rapid.checks=100
+	$(TESTED) -p 4 $(UNIT_PACKAGES)
+	$(TESTED) $$(go list -deps ./cmd/... ./config/... | grep ^github.com/crossplane/upjet/v2/pkg/ | grep -v /controller$$)
+	@for m in cluster cluster/cloud cluster/kubernetes test/monitoring tools/prose; do (cd $$m && DROVER_BIN=$(BIN) $(TESTED) ./...) || exit 1; done
 
 .PHONY: integration
-integration: build ## Run the tests that need an API server: of provider-drover, the clouds' VMs, the local cloud.
+integration: $(if $(BUILT),,build) ##+ Run the tests that need an API server: of provider-drover, the clouds' VMs, the local cloud.
 	@dir=$$(mktemp -d) && trap "$(BIN)/drover-cluster down --dir $$dir --purge; rm -rf $$dir" EXIT && \
 	$(BIN)/drover-cluster up --dir $$dir --bin $(BIN) && export KUBECONFIG_UNDER_TEST=$$dir/kubeconfig && \
-	go test -count=1 -timeout 10m ./cmd/provider-drover ./test/providers && cd cluster/cloud && go test -count=1 -timeout 10m .
-
-CHECKS ?= 10000
-.PHONY: property
-property: ## Run the property tests of the planners for hours, one after another: CHECKS=10000 random histories each.
-	@for p in $$(awk -F'[ (]' '/^func Test/ {n = $$2} /rapid\.Check\(/ {print n}' internal/plan/simulator/*_test.go); do \
-		echo "$$p"; go test ./internal/plan/simulator -run "^$$p$$" -rapid.checks=$(CHECKS) -timeout 6h || exit 1; \
-	done
-
-# The tests of a planner are built once, with all of its mutants, and run for each mutant:
-# seconds for the smaller planners, minutes for deployment and set. Two processors take more
-# than five minutes for all of them, so it is no part of "make unit".
-PLANNERS ?=
-.PHONY: mutation
-mutation: ## Change operators and statements of the planners, one at a time, and find what no test of the package holds; PLANNERS=internal/plan/freeze.
-	go run ./test/mutation -packages "$(PLANNERS)"
-
-SINCE ?= main
-.PHONY: mutation-changed
-mutation-changed: ## The same for the planners that changed since SINCE=main.
-	go run ./test/mutation -packages "$$(git diff --name-only --diff-filter=d $(SINCE) -- 'internal/plan/*.go' ':!internal/plan/simulator' | xargs -rn1 dirname | sort -u | paste -sd,)"
-
-.PHONY: stories
-stories: ## Write the traces of the planners' stories anew. Read the diff: it is the change of behaviour.
-	go test ./internal/plan/simulator -run '^TestStories$$' -update
-
-# Go compiles all dependencies anew for it, once. What it finds goes to testdata/fuzz of
-# the package, and is a case of every test run from then on: commit it with its mend.
-FUZZTIME ?= 30s
-.PHONY: fuzz
-fuzz: ## Give garbage to all that decodes what others wrote, FUZZTIME=30s to each target.
-	@for p in ./internal/allow ./internal/function ./internal/plan/vm ./internal/target ./internal/terraform/plugin ./internal/userdata; do \
-		for f in $$(go test -list '^Fuzz' $$p | grep '^Fuzz'); do \
-			echo "$$p $$f"; go test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$p || exit 1; \
-		done; \
-	done
+	$(TESTED) -count=1 ./cmd/provider-drover ./test/providers && cd cluster/cloud && $(TESTED) -count=1 .
 
 # The short form has all of Drover's promises. It leaves out tests that repeat one with another cloud, image or
 # setting, that need a control plane of their own, or that have a target of their own: conformance, kills, skew.
 #
-# The packages that take longest come first: most of their time is spent waiting.
+# More tests run at once than there are processors: most of their time is spent waiting.
 LONG ?=
 .PHONY: e2e
-e2e: build packages $(BIN)/crossplane-cli $(if $(LONG),previous-if-possible) real-vms-if-possible ## Run the end-to-end tests, conformance and the golden renders on a local control plane: the short form, or with LONG=1 all.
-	DROVER_SHORT=$(if $(LONG),,1) DROVER_BIN=$(BIN) DROVER_PACKAGES=$(PACKAGES) DROVER_PREVIOUS=$$(ls -d $(previous_dir)/packages 2>/dev/null) DROVER_REAL_VMS=$$(ls -d $(REAL_VMS) 2>/dev/null) \
-		go test -count=1 -p 2 -parallel 4 -timeout $(if $(LONG),3h,60m) ./test/e2e ./test/conformance ./test/docs $$(go list ./test/... | grep -vE '/(recovery|gitops|versions|e2e|conformance|docs)$$')
+e2e: $(if $(BUILT),,build packages) $(if $(LONG),previous-if-possible) ## Run the end-to-end tests on a local control plane: the short form, or with LONG=1 all.
+	$(PLANE_ENV) DROVER_PREVIOUS=$$(ls -d $(previous_dir)/packages 2>/dev/null) $(TESTED) -count=1 -parallel 12 ./test/e2e
 
-# It has two control planes of its own, so it runs alone.
+.PHONY: docs
+docs: $(if $(BUILT),,build packages $(BIN)/crossplane-cli) ##+ Run the commands of the pages.
+	$(PLANE_ENV) $(TESTED) -count=1 -parallel 4 ./test/docs
+
+.PHONY: render
+render: $(if $(BUILT),,build) ##+ Compare the output of each Composition with files, by Crossplane's renderer.
+	$(PLANE_ENV) $(TESTED) -count=1 ./test/render
+
+.PHONY: conformance
+conformance: $(if $(BUILT),,build packages) ## Hold all providers, or PROVIDER=aws, against what Drover promises of each, and print the table.
+	DROVER_BIN=$(BIN) DROVER_PACKAGES=$(PACKAGES) go test -count=1 -timeout 60m ./test/conformance -v \
+		-run '^TestConformance$$/^$(or $(PROVIDER),.*)$$' | grep -vE '^=== (RUN|PAUSE|CONT|NAME)'
+
+.PHONY: conformance-short
+conformance-short: $(if $(BUILT),,build packages)
+	$(PLANE_ENV) $(TESTED) -count=1 ./test/conformance
+
+.PHONY: realvm
+realvm: $(if $(BUILT),,build packages real-vms-if-possible) ##+ Let real machines boot, join, and be drained: the short form, or with LONG=1 each operating system.
+	$(PLANE_ENV) DROVER_REAL_VMS=$$(ls -d $(REAL_VMS) 2>/dev/null) $(TESTED) -count=1 -parallel 4 ./test/realvm
+
 RECOVERY ?=
 .PHONY: recovery
-recovery: build packages ## Restore, move and lose control clusters whose Nodes are in use; RECOVERY="-away=1h -snapshots=20".
-	DROVER_BIN=$(BIN) DROVER_PACKAGES=$(PACKAGES) go test -count=1 -timeout $(if $(RECOVERY),6h,20m) ./test/recovery $(RECOVERY)
+recovery: $(if $(BUILT),,build packages) ##+ Restore, move and lose control clusters whose Nodes are in use; RECOVERY="-away=1h -snapshots=20".
+	$(PLANE_ENV) $(TESTED) -count=1 ./test/recovery $(RECOVERY)
 
-# It compiles each version of Kubernetes, so it is no part of "make test". If the images of real VMs cannot be
-# built, only simulated VMs join.
-.PHONY: versions
-versions: build packages target-versions real-vms-if-possible ## Let Nodes of the other versions of Kubernetes join a target cluster, roll with its upgrade and drain (minutes to compile, the first time).
-	@for v in $(TARGET_VERSIONS); do echo "test cluster/kubernetes with $$v"; (cd cluster/kubernetes && go test -modfile=versions/$$v.mod ./...) || exit 1; done
-	@[ ! -d $(REAL_VMS) ] || for v in $(TARGET_VERSIONS); do \
-		$(BIN)/vm-image mirror --dir $(REAL_VMS)/mirror --release $$v $(BIN)/kubernetes/$$v/kubelet || exit 1; done
-	DROVER_BIN=$(BIN) DROVER_PACKAGES=$(PACKAGES) DROVER_REAL_VMS=$$(ls -d $(REAL_VMS) 2>/dev/null) \
-		go test -count=1 -timeout 60m -v ./test/versions
-
-VELERO := $(CURDIR)/.work/velero
-.PHONY: velero
-velero: build packages ## Build Velero, and restore a control cluster with the commands of docs/recovery.md.
-	@mkdir -p $(VELERO)/plugins
-	cd test/recovery/velero && go build -ldflags "-s -w" -o $(VELERO)/ github.com/vmware-tanzu/velero/cmd/velero github.com/johannesboyne/gofakes3/cmd/gofakes3 && \
-		go build -ldflags "-s -w" -o $(VELERO)/plugins/ github.com/vmware-tanzu/velero-plugin-for-aws/velero-plugin-for-aws
-	DROVER_BIN=$(BIN) DROVER_PACKAGES=$(PACKAGES) DROVER_VELERO=$(VELERO) go test -count=1 -timeout 30m ./test/recovery -v -run '^TestAControlClusterThatIsLost$$'
+$(SUITE): $(wildcard test/suite/*.go)
+	@mkdir -p $(BIN)
+	go build -ldflags "-s -w" -o $@ ./test/suite
 
 # A clone without its history has no release before this one.
 .PHONY: previous-if-possible
@@ -379,61 +296,4 @@ real-vms-if-possible: binaries
 	@$(MAKE) real-vms $(if $(LONG),,REAL_IMAGES="$(SHORT_IMAGES)") || { rm -rf $(REAL_VMS) && [ -z "$(REQUIRE_REAL_VMS)" ] && \
 		echo "NO REAL VM IS TESTED: the image cannot be built, for the reason above" >&2; }
 
-.PHONY: conformance
-conformance: build packages ## Hold all providers, or PROVIDER=aws, against what Drover promises of each, and print the table.
-	DROVER_BIN=$(BIN) DROVER_PACKAGES=$(PACKAGES) go test -count=1 -timeout 60m ./test/conformance -v \
-		-run '^TestConformance$$/^$(or $(PROVIDER),.*)$$' | grep -vE '^=== (RUN|PAUSE|CONT|NAME)'
-
-.PHONY: bench
-bench: build packages ## Count API writes a Machine and bytes a response, and print them; LARGE=1 also of 1000 Machines.
-	go test -run '^$$' -bench . -benchtime 1x ./internal/function/...
-	DROVER_BIN=$(BIN) DROVER_PACKAGES=$(PACKAGES) go test -run '^$$' -bench . -benchtime 1x -timeout 90m ./test/bench $(if $(LARGE),-large)
-
-$(BIN)/benchstat: tools/benchstat/go.mod
-	@mkdir -p $(BIN)
-	cd tools/benchstat && go build -o $@ golang.org/x/perf/cmd/benchstat
-
-# The rounds alternate between the trees, because the load of the machine changes over time. benchstat
-# needs six of them for a confidence interval. Benchmarks outside of internal need a control plane. If
-# a benchmark fails or none matches, the comparison ends: benchstat would compare the rest in silence.
-BASE ?= main
-COUNT ?= 6
-BENCH ?= .
-BENCH_PACKAGES ?= $(shell git grep --untracked -l '^func Benchmark' -- 'internal/*_test.go' | xargs -rn1 dirname | sort -u | sed 's,^,./,')
-COMPARED := $(CURDIR)/$(WORK)/bench-compare
-.PHONY: bench-compare
-bench-compare: $(BIN)/benchstat ## Compare the Go benchmarks of the work tree with those of BASE=main, in COUNT=6 rounds; BENCH_PACKAGES=./internal/pipeline BENCH=Tag for some of them.
-	@git rev-parse --quiet --verify '$(BASE)^{commit}' >/dev/null || { echo "BASE=$(BASE): the repository has no such commit" >&2; exit 1; }
-	@base=$$(mktemp -d) && trap 'git worktree remove --force "$$base" 2>/dev/null; rm -rf "$$base"' EXIT && \
-	git worktree add --quiet --detach "$$base" '$(BASE)' && rm -rf $(COMPARED) && mkdir -p $(COMPARED) && \
-	round() { \
-		local name=$$1 packages=; \
-		for p in $(BENCH_PACKAGES); do [ ! -d "$${p%...}" ] || packages+=" $$p"; done; \
-		[ -n "$$packages" ] || { echo "$$name: has none of the packages $(BENCH_PACKAGES)" >&2; return 1; }; \
-		go test -run '^$$' -bench '$(BENCH)' -benchmem $$packages >$(COMPARED)/round.txt 2>&1 || { cat $(COMPARED)/round.txt >&2; return 1; }; \
-		grep -q ^Benchmark $(COMPARED)/round.txt || { echo "$$name: no benchmark in$$packages matches BENCH=$(BENCH)" >&2; return 1; }; \
-		cat $(COMPARED)/round.txt >>$(COMPARED)/$$name.txt; \
-	} && \
-	for i in $$(seq $(COUNT)); do \
-		echo "round $$i of $(COUNT)"; \
-		(cd "$$base" && round base) && round work-tree || exit 1; \
-	done && \
-	$(BIN)/benchstat '$(BASE)=$(COMPARED)/base.txt' 'work tree=$(COMPARED)/work-tree.txt'
-
-.PHONY: load
-load: build packages ## Measure creating, rolling, deleting and resting fleets; LOAD="create=10" measures only that.
-	DROVER_BIN=$(BIN) DROVER_PACKAGES=$(PACKAGES) go run ./test/load $(LOAD)
-
-.PHONY: skew
-skew: build packages previous ## Upgrade each package alone in the middle of a rollout, from the release before this one (PREVIOUS=TAG), and back.
-	DROVER_BIN=$(BIN) DROVER_PACKAGES=$(PACKAGES) DROVER_PREVIOUS=$(previous_dir)/packages \
-		go test -count=1 -timeout 1h ./test/e2e -v -run '^TestUpgradesAmidRollouts$$' -skew-each
-
-KILLS ?= -kill-machines=50
-.PHONY: kills
-kills: build packages ## Kill provider-drover while 50 Machines are created, rolled and deleted; KILLS="-kill-machines=20 -kill-seed=7".
-	DROVER_BIN=$(BIN) DROVER_PACKAGES=$(PACKAGES) go test -count=1 -timeout 2h ./test/e2e -v -run '^TestKillsLoseNothing$$' $(KILLS)
-
-.PHONY: soak
-soak: build packages ## Break a fleet of 50 at random for half an hour, and look on; SOAK="--machines=15 --duration=5m --seed=2".
-	DROVER_BIN=$(BIN) DROVER_PACKAGES=$(PACKAGES) go run ./test/soak $(SOAK)
+include hack/demo.mk hack/release.mk hack/long.mk site/site.mk

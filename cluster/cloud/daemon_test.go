@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/drover-dev/drover/internal/localcloud"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 const asDaemon = "LOCAL_CLOUD_TEST_AS_DAEMON"
@@ -61,8 +62,8 @@ func start(t *testing.T, dir string) *daemon {
 		must(t, err)
 		d.Client, err = localcloud.NewClient(url, token)
 		must(t, err)
-	case <-time.After(2 * time.Minute):
-		t.Fatal("the daemon is not ready after 2 min")
+	case <-patience.Over():
+		t.Fatal("the daemon is never ready")
 	}
 	return d
 }

@@ -26,6 +26,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/drover-dev/drover/internal/localcloud"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 // cluster is a real API server, configured as kubeadm configures it.
@@ -356,10 +357,10 @@ func (c *cluster) waitConsole(t *testing.T, d *daemon, id, text string) (console
 
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
-		if ok() {
-			return
+	patience.Eventually(t, func(context.Context) string {
+		if !ok() {
+			return what
 		}
-	}
-	t.Fatalf("not within 2 min: %s", what)
+		return ""
+	})
 }

@@ -36,13 +36,12 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/names"
 	"github.com/drover-dev/drover/internal/operator"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 // underTest is the environment variable with the kubeconfig of an API server with its controllers.
 // The test may change anything there. Crossplane is not needed.
 const underTest = "KUBECONFIG_UNDER_TEST"
-
-const patience = 3 * time.Minute
 
 var (
 	serverKind     = schema.GroupVersionKind{Group: "test.drover.dev", Version: "v1", Kind: "Server"}
@@ -637,9 +636,10 @@ func (e *env) must(err error) {
 
 func (e *env) eventually(what string, ok func() bool) {
 	e.Helper()
-	for deadline := time.Now().Add(patience); !ok(); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			e.Fatalf("not within %s: %s", patience, what)
+	patience.Eventually(e, func(context.Context) string {
+		if !ok() {
+			return what
 		}
-	}
+		return ""
+	})
 }

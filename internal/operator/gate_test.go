@@ -8,6 +8,7 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/controller"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/gate"
+	"github.com/drover-dev/drover/test/patience"
 	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -41,7 +42,7 @@ func TestGated(t *testing.T) {
 			if !afterwards {
 				t.Fatal("set up before the CRD was there")
 			}
-		case <-time.After(time.Minute):
+		case <-patience.Over():
 			t.Fatal("not set up")
 		}
 	})

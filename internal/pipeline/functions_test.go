@@ -14,6 +14,7 @@ import (
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"github.com/crossplane/function-sdk-go/proto/v1beta1"
+	"github.com/drover-dev/drover/test/patience"
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -307,11 +308,12 @@ func connectionsOf(f *Functions) map[string]*grpc.ClientConn {
 
 func waitForState(t testing.TB, conn *grpc.ClientConn, want connectivity.State) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); conn.GetState() != want; time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("connection is %s, not %s", conn.GetState(), want)
+	patience.Eventually(t, func(context.Context) string {
+		if got := conn.GetState(); got != want {
+			return fmt.Sprintf("connection is %s, not %s", got, want)
 		}
-	}
+		return ""
+	})
 }
 
 func TestTheConnectionToAFunctionThatIsGoneIsClosed(t *testing.T) {

@@ -27,6 +27,7 @@ import (
 
 	"github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 // joinedWith is the UID of the Machine with whose token the Node of apiServer registered.
@@ -286,7 +287,7 @@ func TestAWatchOutlivesTheRotationOfItsCredentials(t *testing.T) {
 		if n != theNode {
 			t.Errorf("woken for %+v", n)
 		}
-	case <-time.After(time.Minute):
+	case <-patience.Over():
 		t.Error("nothing watches Nodes until somebody asks")
 	}
 	p.Forget(ClusterRef("c"))

@@ -12,6 +12,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/drover-dev/drover/apis/cluster/v1alpha1"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 func TestRequestsAreFoundByTheirUserUntilTheyAreDecided(t *testing.T) {
@@ -37,7 +38,7 @@ func TestRequestsAreFoundByTheirUserUntilTheyAreDecided(t *testing.T) {
 		t.Helper()
 		select {
 		case <-reported:
-		case <-time.After(time.Minute):
+		case <-patience.Over():
 			t.Fatal("nobody was reported")
 		}
 	}

@@ -41,7 +41,7 @@ func BenchmarkAPIWrites(b *testing.B) {
 				f := plane.NewFleet(b)
 				before := writes(b, plane)
 				f.Create(b, f.Deployment("counted", n, 1, 0))
-				f.AwaitDeploymentFor(b, "counted", 15*kit.Patience)
+				f.AwaitDeployment(b, "counted")
 				after := writes(b, plane)
 				report(b, before, after, float64(n))
 				if n < sizes[len(sizes)-1] {

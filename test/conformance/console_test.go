@@ -17,6 +17,7 @@ import (
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 // ConsoleAccount is an Account whose provider reports the consoles of VMs.
@@ -140,7 +141,7 @@ func console(t *testing.T, c Cloud, _ *life) {
 		t.Errorf("the console of a Machine is read %d times before it is late: %v", n, err)
 	}
 	w.await(t, joins, isRunning)
-	kit.Eventually(t, late+kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		if err := w.Client.Get(ctx, client.ObjectKeyFromObject(hangs), hangs); err != nil {
 			return err.Error()
 		}

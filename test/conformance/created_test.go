@@ -19,7 +19,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/gzipb64"
 	"github.com/drover-dev/drover/internal/names"
-	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 // A life is one Machine of a deployment that several cases use one after the other.
@@ -67,14 +67,14 @@ func wrongField(t *testing.T, c Cloud, _ *life) {
 		md := w.deployment(name, 1)
 		md.Spec.Template.Spec.ClassRef.Name = class.Name
 		w.Create(t, md)
-		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		patience.Eventually(t, func(ctx context.Context) string {
 			if err := w.Client.Get(ctx, client.ObjectKeyFromObject(md), md); err != nil {
 				return err.Error()
 			}
 			return reported(md.Status.Conditions, "Valid", "ForProviderInvalid", "forProvider."+field)
 		})
 	}
-	kit.Throughout(t, calm, func(ctx context.Context) string {
+	w.Throughout(t, func(ctx context.Context) string {
 		l := &unstructured.UnstructuredList{}
 		kind := w.account.VMKind()
 		l.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
@@ -151,7 +151,7 @@ func addresses(t *testing.T, _ Cloud, l *life) {
 	}
 	// The addresses of the Node prove nothing: a serving certificate is approved for addresses that
 	// the cloud reports.
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		requests := &certificatesv1.CertificateSigningRequestList{}
 		if err := l.world.Cluster.Client.List(ctx, requests); err != nil {
 			return err.Error()

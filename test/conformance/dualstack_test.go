@@ -17,6 +17,7 @@ import (
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 // foreign is an address that no VM has.
@@ -49,7 +50,7 @@ func dualStack(t *testing.T, _ Cloud, l *life) {
 	} else {
 		t.Log(c.Message)
 	}
-	kit.Throughout(t, calm, func(ctx context.Context) string {
+	w.Throughout(t, func(ctx context.Context) string {
 		if err := w.Client.Get(ctx, key(l.machine), l.machine); err != nil {
 			return err.Error()
 		}
@@ -90,7 +91,7 @@ func (w *world) decided(t *testing.T, node string, ips []net.IP) certificatesv1.
 	}, k, certificatesv1.KubeletServingSignerName, certificatesv1.UsageDigitalSignature, certificatesv1.UsageServerAuth)
 	must(t, err)
 	must(t, w.Cluster.As(t, user, "system:nodes").Create(t.Context(), csr))
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		if err := w.Cluster.Client.Get(ctx, key(csr), csr); err != nil || len(csr.Status.Conditions) == 0 {
 			return fmt.Sprintf("request %s for %v is not decided on: %v", csr.Name, ips, err)
 		}

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
-	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 // drained deletes the deployment while a PodDisruptionBudget blocks the eviction of a pod from its
@@ -31,7 +31,7 @@ func drained(t *testing.T, _ Cloud, l *life) {
 	pdb := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: "held"}}
 	pdb.Spec = policyv1.PodDisruptionBudgetSpec{MinAvailable: ptr.To(intstr.FromInt32(1)), Selector: &metav1.LabelSelector{MatchLabels: pod.Labels}}
 	w.CreateIn(t, w.Cluster, pdb)
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		if err := w.Cluster.Client.Get(ctx, client.ObjectKeyFromObject(pdb), pdb); err != nil || pdb.Status.CurrentHealthy != 1 {
 			return fmt.Sprintf("the budget sees %d healthy pods, %v", pdb.Status.CurrentHealthy, err)
 		}
@@ -46,7 +46,7 @@ func drained(t *testing.T, _ Cloud, l *life) {
 		return ""
 	})
 	vm := w.vm(t, m)
-	kit.Throughout(t, calm, func(ctx context.Context) string {
+	w.Throughout(t, func(ctx context.Context) string {
 		vms, err := w.account.VMs(ctx)
 		if err != nil || len(vms) != 1 || vms[0].ID != vm.ID {
 			return fmt.Sprintf("VM %s shall stay, there are %+v, %v", vm.ID, vms, err)
@@ -57,7 +57,7 @@ func drained(t *testing.T, _ Cloud, l *life) {
 		return ""
 	})
 	w.PatchIn(t, w.Cluster, pdb, `{"spec":{"minAvailable":0}}`)
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string { return w.gone(ctx, m) })
+	patience.Eventually(t, func(ctx context.Context) string { return w.gone(ctx, m) })
 	if s := w.nothing(t.Context()); s != "" {
 		t.Errorf("the Machine is gone, and not its VM and what that had: %s", s)
 	}
@@ -77,7 +77,7 @@ func lost(t *testing.T, c Cloud, _ *life) {
 	vm := w.vm(t, &before)
 	began := time.Now()
 	w.account.Lose(t, vm.ID)
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string { return w.gone(ctx, &before) })
+	patience.Eventually(t, func(ctx context.Context) string { return w.gone(ctx, &before) })
 	w.AwaitDeployment(t, md.Name)
 	t.Logf("replaced within %s", time.Since(began).Round(time.Second))
 	machines, err = w.Machines(t.Context())
@@ -104,7 +104,7 @@ func orphan(t *testing.T, c Cloud, _ *life) {
 	go w.Age(t.Context(), c.Provider()+".drover.dev", w.Namespace, o.Spec.GracePeriod.Duration-3*time.Second)
 	await := func(what string, ok func(machinev1alpha1.OrphanCollectorStatus) bool) {
 		t.Helper()
-		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		patience.Eventually(t, func(ctx context.Context) string {
 			if err := w.Client.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil || !ok(o.Status) {
 				return fmt.Sprintf("want %s: %+v, %v", what, o.Status, err)
 			}

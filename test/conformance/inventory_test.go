@@ -25,6 +25,7 @@ import (
 	"github.com/drover-dev/drover/internal/localplane"
 	"github.com/drover-dev/drover/internal/names"
 	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 // A fakeAPI is a fake of a cloud's API that shows the resources of one fleet in the simulator, in
@@ -166,7 +167,7 @@ func (w *world) collect(t *testing.T, account InventoryAccount) *machinev1alpha1
 	o.Spec.GracePeriod.Duration, o.Spec.Interval.Duration = 10*time.Minute, time.Second
 	placed(t, o, account)
 	w.Create(t, o)
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		err := w.Client.Get(ctx, key(o), o)
 		found := meta.FindStatusCondition(o.Status.Conditions, machinev1alpha1.ConditionOrphansFound)
 		if err != nil || found == nil || found.Status == metav1.ConditionUnknown {
@@ -180,7 +181,7 @@ func (w *world) collect(t *testing.T, account InventoryAccount) *machinev1alpha1
 // census compares the counts of a collector's inventory with the VMs that the cloud has.
 func census(t *testing.T, w *world, o *machinev1alpha1.OrphanCollector, claimed, unclaimed int32) {
 	t.Helper()
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		u := &unstructured.Unstructured{}
 		u.SetGroupVersionKind(liftedKind(w.cloud.Provider(), inventoryv1alpha1.Kind))
 		if err := w.Client.Get(ctx, client.ObjectKey{Namespace: o.Spec.Namespace, Name: names.Inventory(o.Name, o.UID)}, u); err != nil {
@@ -226,7 +227,7 @@ func passedOver(t *testing.T, c Cloud, _ *life) {
 	account.PassOver(t, vm.ID)
 	w.awaitFailure(t, &before, machinev1alpha1.FailureVMLost)
 	t.Logf("failed within %s", time.Since(since).Round(time.Second))
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string { return w.gone(ctx, &before) })
+	patience.Eventually(t, func(ctx context.Context) string { return w.gone(ctx, &before) })
 	w.AwaitDeployment(t, md.Name)
 	after, err := w.Machines(t.Context())
 	must(t, err)
@@ -248,7 +249,7 @@ func passedOver(t *testing.T, c Cloud, _ *life) {
 // awaitFailure waits until a Machine is Failed for a reason.
 func (w *world) awaitFailure(t *testing.T, m *machinev1alpha1.Machine, reason machinev1alpha1.FailureReason) {
 	t.Helper()
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		now := &machinev1alpha1.Machine{}
 		if err := w.Client.Get(ctx, key(m), now); err != nil {
 			return err.Error()

@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
-	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 // PolicyAccount is an Account whose provider may run without management policies.
@@ -38,7 +38,7 @@ func policiesOff(t *testing.T, c Cloud, _ *life) {
 		t.Errorf("the provider could delete none of the %s", s)
 	}
 	must(t, w.Client.Delete(t.Context(), deleted))
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string { return w.gone(ctx, deleted) })
+	patience.Eventually(t, func(ctx context.Context) string { return w.gone(ctx, deleted) })
 	l := &unstructured.UnstructuredList{}
 	kind := w.account.VMKind()
 	l.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))

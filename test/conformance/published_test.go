@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 // crdNames returns the names of the CRDs of the control plane.
@@ -52,7 +53,7 @@ func published(ctx context.Context, p *kit.Plane, before map[string]bool) error 
 			continue
 		}
 		var last error
-		err := wait.PollUntilContextTimeout(ctx, interval, kit.Patience, true, func(context.Context) (bool, error) {
+		err := wait.PollUntilContextTimeout(ctx, interval, patience.Limit(), true, func(context.Context) (bool, error) {
 			last = shows(d.OpenAPIV3(), crd)
 			return last == nil, nil
 		})

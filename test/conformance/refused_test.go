@@ -6,7 +6,6 @@ import (
 
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
-	"github.com/drover-dev/drover/test/kit"
 )
 
 // refused tests a VM that the cloud first refuses and then accepts.
@@ -52,7 +51,7 @@ func credentials(t *testing.T, c Cloud, _ *life) {
 		return shows(m)
 	})
 	t.Logf("missing: %s\nwrong: %s", missing, first.Status.LastOperation.Description)
-	kit.Throughout(t, calm, w.noVMs)
+	w.Throughout(t, w.noVMs)
 	w.account.SetCredentials(t, CredentialsRight)
 	w.await(t, first, isRunning)
 	vm := w.vm(t, first)
@@ -60,7 +59,7 @@ func credentials(t *testing.T, c Cloud, _ *life) {
 	w.account.SetCredentials(t, CredentialsWrong)
 	second := w.lone(t, "second")
 	w.await(t, second, shows)
-	kit.Throughout(t, calm, func(ctx context.Context) string {
+	w.Throughout(t, func(ctx context.Context) string {
 		if err := w.Client.Get(ctx, key(first), first); err != nil {
 			return err.Error()
 		}

@@ -13,7 +13,7 @@ import (
 
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
-	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 // RestartAccount is an Account whose provider can be killed.
@@ -40,14 +40,14 @@ func restart(t *testing.T, c Cloud, _ *life) {
 	// Long enough for a Node to join, and no longer.
 	md.Spec.Template.Spec.CreationTimeout = metav1.Duration{Duration: time.Minute}
 	w.Create(t, md)
-	kit.Eventually(t, kit.Patience, func(context.Context) string {
+	patience.Eventually(t, func(context.Context) string {
 		if n := account.Died(); n != 1 {
 			return fmt.Sprintf("the provider died %d times", n)
 		}
 		return ""
 	})
 	var m machinev1alpha1.Machine
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string { return w.settled(ctx, md.Name, account.Leaks(), &m) }, w.describe)
+	patience.Eventually(t, func(ctx context.Context) string { return w.settled(ctx, md.Name, account.Leaks(), &m) }, w.describe)
 	used := w.vm(t, &m)
 	w.onlyNodeOf(t, &m)
 
@@ -136,7 +136,7 @@ func (w *world) reported(t *testing.T, a OrphanAccount, left []VM) {
 	placed(t, o, a)
 	w.Create(t, o)
 	go w.Age(t.Context(), w.cloud.Provider()+".drover.dev", w.Namespace, o.Spec.GracePeriod.Duration)
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		if err := w.Client.Get(ctx, key(o), o); err != nil {
 			return err.Error()
 		}

@@ -13,6 +13,7 @@ import (
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 // secrecy tests the join token of a Machine that has joined. When the suite ends, the Witness
@@ -24,7 +25,7 @@ func secrecy(t *testing.T, c Cloud, l *life) {
 		t.Fatal("no join token was recorded: this shows nothing")
 	}
 	for _, token := range tokens {
-		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		patience.Eventually(t, func(ctx context.Context) string {
 			review := &authv1.SelfSubjectReview{}
 			if err := w.Cluster.WithToken(t, token).Create(ctx, review); !apierrors.IsUnauthorized(err) {
 				return fmt.Sprintf("a token whose Machine has joined authenticates as %q, %v", review.Status.UserInfo.Username, err)

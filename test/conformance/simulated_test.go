@@ -26,6 +26,7 @@ import (
 	"github.com/drover-dev/drover/test/conformance/simulator"
 	"github.com/drover-dev/drover/test/kit"
 	"github.com/drover-dev/drover/test/kit/guest"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 // simulated is a Cloud that the simulator plays from a description.
@@ -91,7 +92,7 @@ func awaitServed(ctx context.Context, c client.Client, kind schema.GroupVersionK
 	l := &unstructured.UnstructuredList{}
 	l.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 	var last error
-	err := wait.PollUntilContextTimeout(ctx, interval, kit.Patience, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, interval, patience.Limit(), true, func(ctx context.Context) (bool, error) {
 		last = c.List(ctx, l, client.Limit(1))
 		return last == nil, nil
 	})

@@ -12,6 +12,7 @@ import (
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 // SpotAccount is an Account of a cloud that stops spot VMs.
@@ -38,9 +39,9 @@ func spotInterruption(t *testing.T, c Cloud, _ *life) {
 	before := machines[0]
 	vm := w.vm(t, &before)
 	account.Interrupt(t, vm.ID)
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string { return w.gone(ctx, &before) })
+	patience.Eventually(t, func(ctx context.Context) string { return w.gone(ctx, &before) })
 	// Without the report of the cloud, the Machine would fail as well, by its Node.
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		l := &corev1.EventList{}
 		if err := w.Client.List(ctx, l, client.InNamespace(w.Namespace)); err != nil {
 			return err.Error()

@@ -395,7 +395,7 @@ func TestWrongArgumentsOfATerraformProviderCostNoVM(t *testing.T) {
 	w.await(t, m, func(m *machinev1alpha1.Machine) string {
 		return reported(m.Status.Conditions, "InfrastructureReady", string(fn.ErrorInvalidRequest), "arguments.flavour: unknown argument")
 	})
-	kit.Throughout(t, calm, w.noVMs)
+	w.Throughout(t, w.noVMs)
 	w.end(t, m)
 }
 

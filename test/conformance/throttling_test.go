@@ -11,7 +11,7 @@ import (
 
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
-	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 // ThrottlingAccount is an Account whose cloud may refuse every call.
@@ -46,7 +46,7 @@ func throttling(t *testing.T, c Cloud, _ *life) {
 		return ""
 	})
 	written := w.generations(t)
-	kit.Throughout(t, throttledFor, func(ctx context.Context) string {
+	patience.Throughout(t, patience.After(throttledFor), func(ctx context.Context) string {
 		if err := w.Client.Get(ctx, key(m), m); err != nil || m.Status.Phase == machinev1alpha1.MachineFailed {
 			return fmt.Sprintf("the Machine is not held: %s, %v", m.Status.Phase, err)
 		}

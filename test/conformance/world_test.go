@@ -18,6 +18,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/names"
 	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 // interval is the time between two reads. calm is how long a test watches that nothing happens.
@@ -72,7 +73,7 @@ func (w *world) lone(t *testing.T, name string) *machinev1alpha1.Machine {
 // await reads a Machine until ok returns "" for it.
 func (w *world) await(t *testing.T, m *machinev1alpha1.Machine, ok func(*machinev1alpha1.Machine) string) {
 	t.Helper()
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		if err := w.Client.Get(ctx, client.ObjectKeyFromObject(m), m); err != nil {
 			return err.Error()
 		}
@@ -144,7 +145,7 @@ func (w *world) end(t *testing.T, objects ...client.Object) {
 	for _, o := range objects {
 		must(t, client.IgnoreNotFound(w.Client.Delete(t.Context(), o)))
 	}
-	kit.Eventually(t, kit.Patience, w.nothing)
+	patience.Eventually(t, w.nothing)
 	if a, ok := w.account.(CompanionAccount); ok {
 		if _, torn := a.Beside(t.Context()); len(torn) > 0 {
 			t.Errorf("not in their order: %v", torn)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/drover-dev/drover/internal/localplane"
 	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 // TestTheInstallationOfTheDocs installs, upgrades and uninstalls Drover by the commands of
@@ -87,7 +88,7 @@ func (s *story) real(t *testing.T, b Block) {
 // repeat a block until its output no longer shows the objects whose deletion the page waits for.
 func (s *story) repeat(t *testing.T, b Block, what string, there func(string) bool) {
 	t.Helper()
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		out, err := s.run(ctx, b, envReal+"=1")
 		if err != nil || there(out) {
 			return fmt.Sprintf("%s are there, error %v:\n%s", what, err, out)
@@ -113,7 +114,7 @@ func (s *story) shown(t *testing.T, b Block) {
 // healthy waits until all packages are installed and healthy.
 func (s *story) healthy(t *testing.T) {
 	t.Helper()
-	kit.Eventually(t, kit.Patience, func(context.Context) string {
+	patience.Eventually(t, func(context.Context) string {
 		out, err := s.plane.Kubectl(t, "get", "pkg", "--no-headers", "-o", `jsonpath={range .items[*]}{.metadata.name}={.status.conditions[?(@.type=="Healthy")].status}{.status.conditions[?(@.type=="Installed")].status}{"\n"}{end}`)
 		for line := range strings.Lines(out) {
 			if !strings.HasSuffix(strings.TrimSpace(line), "=TrueTrue") {

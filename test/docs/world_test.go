@@ -21,6 +21,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/localplane"
 	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 var (
@@ -175,7 +176,7 @@ func (w *world) mirrorNode(t *testing.T, f kit.Fleet) {
 // await the Node of the Machine w.
 func (w *world) await(t *testing.T, f kit.Fleet) {
 	t.Helper()
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		m := &machinev1alpha1.Machine{}
 		if err := f.Client.Get(ctx, client.ObjectKey{Namespace: f.Namespace, Name: "w"}, m); err != nil || m.Status.NodeRef == nil {
 			return fmt.Sprintf("Machine w has no Node, error %v", err)
@@ -213,7 +214,7 @@ func (w *world) serveFunction(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), binary("function-drover"), "--insecure", "--address", address, "--metrics-address", "")
 	must(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		c, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 		if err != nil {
 			return err.Error()

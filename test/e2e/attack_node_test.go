@@ -22,6 +22,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/localcloud"
 	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 // formerMemory is an annotation of Nodes in which earlier versions of Drover recorded the fields
@@ -158,7 +159,7 @@ func rogueBefore(t *testing.T, a *attacker, byProviderID, byLabel bool) {
 	late.Spec.Metadata.Labels = map[string]string{"example.org/pool": "late"}
 	must(t, a.f.Client.Create(t.Context(), late))
 	m := a.member(late.Name)
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		if late = m.machine(t); late.Status.ProviderID == "" {
 			return "the VM is not created yet"
 		}
@@ -168,7 +169,7 @@ func rogueBefore(t *testing.T, a *attacker, byProviderID, byLabel bool) {
 	if now := m.machine(t); now.Status.NodeRef != nil {
 		t.Fatalf("the Machine has a Node already, so that this shows nothing: %+v, fault %+v", now.Status, fault)
 	}
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		if s := unchanged(ctx); s != "" {
 			t.Fatal(s)
 		}
@@ -194,7 +195,7 @@ func becomeAnother(t *testing.T, a *attacker) {
 		`{"metadata":{"labels":{%q:%q},"annotations":{%q:%q,%q:%q}}}`, clusterv1alpha1.LabelJoinToken, victim.UID,
 		machinev1alpha1.AnnotationMachine, a.victim.name, machinev1alpha1.AnnotationNamespace, a.victim.f.Namespace)))))
 	a.nothing(t, func(ctx context.Context) string { return a.victim.is(ctx, machinev1alpha1.MachineRunning) })
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		must(t, a.f.Cluster.Client.Get(ctx, client.ObjectKeyFromObject(n), n))
 		if got := n.Labels[clusterv1alpha1.LabelJoinToken]; got != uid {
 			return "the label is not put back: " + got
@@ -215,7 +216,7 @@ func nameByToken(t *testing.T, a *attacker) {
 	must(t, err)
 	must(t, a.f.Client.Create(t.Context(), a.machine("waits", a.useTarget(t))))
 	token := ""
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		l := &corev1.SecretList{}
 		if err := a.f.Client.List(ctx, l, client.InNamespace(a.f.Namespace)); err != nil {
 			return err.Error()
@@ -322,7 +323,7 @@ func annotateInALoop(t *testing.T, a *attacker) {
 	must(t, a.f.Client.Create(t.Context(), a.machine("sibling", machinev1alpha1.ClusterReference{Kind: "ProviderConfig", Name: "target"})))
 	sibling := a.member("sibling")
 	sibling.awaitRunning(t)
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string { return noTokens(ctx, a.f) })
+	patience.Eventually(t, func(ctx context.Context) string { return noTokens(ctx, a.f) })
 	was := sibling.machine(t)
 	before, err := plane.Writes(t.Context())
 	must(t, err)

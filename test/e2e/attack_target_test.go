@@ -23,6 +23,7 @@ import (
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 const (
@@ -109,7 +110,7 @@ func (g *siege) endure(t *testing.T, clusters ...hostile) {
 		members[h.name], listeners[h.name] = a, l
 	}
 	for _, h := range clusters {
-		kit.Eventually(t, kit.Patience, func(context.Context) string {
+		patience.Eventually(t, func(context.Context) string {
 			if n := listeners[h.name].Requests(); n < 2 {
 				return fmt.Sprintf("%s: the cluster was asked %d times", h.name, n)
 			}
@@ -125,7 +126,7 @@ func (g *siege) endure(t *testing.T, clusters ...hostile) {
 	}
 	for _, h := range clusters {
 		if h.long > 0 {
-			kit.Throughout(t, h.long, func(context.Context) string { return "" })
+			patience.Throughout(t, patience.After(h.long), func(context.Context) string { return "" })
 		}
 	}
 	t.Run("Quotes", func(t *testing.T) {
@@ -179,7 +180,7 @@ func joinAll(t *testing.T, fleets []kit.Fleet, name string) time.Duration {
 		f.Create(t, m)
 		o := &member{f: f, name: name}
 		all.Go(func() {
-			if s := kit.Within(t, kit.Patience, func(ctx context.Context) string { return o.is(ctx, machinev1alpha1.MachineRunning) }); s != "" {
+			if s := patience.Await(t.Context(), func(ctx context.Context) string { return o.is(ctx, machinev1alpha1.MachineRunning) }); s != "" {
 				t.Error(s)
 			}
 			for took := int64(time.Since(began)); ; {

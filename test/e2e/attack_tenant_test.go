@@ -30,6 +30,7 @@ import (
 	"github.com/drover-dev/drover/internal/localcloud"
 	"github.com/drover-dev/drover/internal/names"
 	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 // quiet is the time for which a test watches after Drover has observed an attack: a successful
@@ -71,7 +72,7 @@ func newStage(t *testing.T, strangers ...string) *stage {
 	t.Cleanup(func() {
 		ctx := context.Background()
 		must(t, client.IgnoreNotFound(f.Client.Delete(ctx, o)))
-		kit.Eventually(background{t}, kit.Patience, s.victim.gone)
+		patience.Eventually(background{t}, s.victim.gone)
 		must(t, f.Client.DeleteAllOf(ctx, &clusterv1alpha1.ProviderConfig{}, client.InNamespace(f.Namespace)))
 		must(t, f.Client.Delete(ctx, secret))
 	})
@@ -276,7 +277,7 @@ func (a *attacker) member(name string) *member { return &member{f: a.f, name: na
 // seen waits until Drover has reconciled the current version of the Machine.
 func (a *attacker) seen(t *testing.T, m *member) {
 	t.Helper()
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		o := &machinev1alpha1.Machine{}
 		if err := a.f.Client.Get(ctx, m.key(), o); err != nil {
 			return err.Error()
@@ -293,7 +294,7 @@ func (a *attacker) seen(t *testing.T, m *member) {
 func (a *attacker) nothing(t *testing.T, checks ...func(ctx context.Context) string) {
 	t.Helper()
 	defer a.all.Check(t)
-	kit.Throughout(t, quiet, func(ctx context.Context) string {
+	a.f.Throughout(t, func(ctx context.Context) string {
 		for _, check := range checks {
 			if s := check(ctx); s != "" {
 				return s
@@ -328,7 +329,7 @@ func (a *attacker) noToken(ctx context.Context) string {
 // awaits a refusal. If there is none, the test continues, to find all effects of the attack.
 func (a *attacker) awaits(t *testing.T, check func(ctx context.Context) string) {
 	t.Helper()
-	if s := kit.Within(t, 10*time.Second, check); s != "" {
+	if s := patience.Await(t.Context(), check); s != "" {
 		t.Error(s)
 	}
 }
@@ -510,7 +511,7 @@ func (a *attacker) claims(t *testing.T, status string) {
 	forge()
 	a.nothing(t, a.noToken)
 	a.release(t, m)
-	kit.Eventually(t, kit.Patience, m.gone, a.f.Describe)
+	patience.Eventually(t, m.gone, a.f.Describe)
 	a.nothing(t, a.noToken)
 }
 
@@ -533,7 +534,7 @@ func (a *attacker) release(t *testing.T, m *member) {
 
 func (a *attacker) finalizers(t *testing.T, m *member, change func([]string) []string) {
 	t.Helper()
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		o := &machinev1alpha1.Machine{}
 		if err := a.f.Client.Get(ctx, m.key(), o); err != nil {
 			return err.Error()
@@ -627,7 +628,7 @@ const (
 // administrate adds a label and taints to a Node and cordons it.
 func administrate(t *testing.T, f kit.Fleet, node string) {
 	t.Helper()
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		n := &corev1.Node{}
 		if err := f.Cluster.Client.Get(ctx, client.ObjectKey{Name: node}, n); err != nil {
 			return err.Error()
@@ -708,7 +709,7 @@ func tokenForEver(t *testing.T, a *attacker) {
 	m.Spec.ClassRef.Name = class.Name
 	m.Spec.CreationTimeout.Duration = time.Minute
 	_ = a.make(t, m)
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		if noTokens(ctx, a.f) == "" {
 			return "there is no token yet"
 		}
@@ -1165,7 +1166,7 @@ func followRedirect(t *testing.T, a *attacker) {
 // unreachable.
 func (a *attacker) awaitUnreachable(t *testing.T) {
 	t.Helper()
-	kit.Eventually(t, time.Minute, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		u := a.config("target", nil)
 		if err := a.f.Client.Get(ctx, client.ObjectKeyFromObject(u), u); err != nil {
 			return err.Error()
@@ -1204,7 +1205,7 @@ func quoteBody(t *testing.T, a *attacker) {
 func targetCA(t *testing.T) []byte {
 	t.Helper()
 	cm := &corev1.ConfigMap{}
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		if err := plane.Target.Client.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: "kube-root-ca.crt"}, cm); err != nil {
 			return err.Error()
 		}
@@ -1220,7 +1221,7 @@ func leaveNothing(t *testing.T) {
 	t.Cleanup(func() {
 		ctx := context.WithoutCancel(t.Context())
 		c := plane.Control.Client
-		kit.Eventually(t, kit.Patience, func(context.Context) string {
+		patience.Eventually(t, func(context.Context) string {
 			sets, machines := &machinev1alpha1.MachineSetList{}, &machinev1alpha1.MachineList{}
 			deployments := &machinev1alpha1.MachineDeploymentList{}
 			for _, l := range []client.ObjectList{deployments, sets, machines} {

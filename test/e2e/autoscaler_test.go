@@ -15,6 +15,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/localcloud"
 	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 // nodeGroup makes a MachineDeployment a node group of the cluster-autoscaler.
@@ -22,7 +23,7 @@ func nodeGroup(f kit.Fleet, md *machinev1alpha1.MachineDeployment) *kit.NodeGrou
 	md.Annotations = map[string]string{
 		machinev1alpha1.AnnotationNodeGroupMinSize: "0", machinev1alpha1.AnnotationNodeGroupMaxSize: "10",
 	}
-	return &kit.NodeGroup{Fleet: f, Name: md.Name, ProvisionTime: kit.Patience}
+	return &kit.NodeGroup{Fleet: f, Name: md.Name, ProvisionTime: patience.Limit()}
 }
 
 // TestTheAutoscalerDeletesNoHealthyMachineForAPreservedOne preserves a Failed Machine for
@@ -43,7 +44,7 @@ func TestTheAutoscalerDeletesNoHealthyMachineForAPreservedOne(t *testing.T) {
 	// loops runs loops of the autoscaler, which must not delete healthy Machines.
 	loops := func(t *testing.T, d time.Duration, size int32) {
 		t.Helper()
-		kit.Throughout(t, d, func(ctx context.Context) string {
+		patience.Throughout(t, patience.After(d), func(ctx context.Context) string {
 			if _, err := group.Loop(ctx); err != nil {
 				return err.Error()
 			}
@@ -71,7 +72,7 @@ func TestTheAutoscalerDeletesNoHealthyMachineForAPreservedOne(t *testing.T) {
 	})
 	step(t, "WithoutItsNodeItCountsAsGoneAndIsKept", func(t *testing.T) {
 		must(t, f.Cluster.Client.Delete(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: broken.Status.NodeRef.Name}}))
-		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		patience.Eventually(t, func(ctx context.Context) string {
 			deleted, err := group.Loop(ctx)
 			if err != nil || len(deleted) == 0 {
 				return fmt.Sprintf("the autoscaler deletes nothing: %v", err)
@@ -81,7 +82,7 @@ func TestTheAutoscalerDeletesNoHealthyMachineForAPreservedOne(t *testing.T) {
 			}
 			return ""
 		}, f.Describe)
-		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		patience.Eventually(t, func(ctx context.Context) string {
 			instances, err := group.Instances(ctx)
 			if err != nil || len(instances) != 2 {
 				return fmt.Sprintf("the autoscaler sees %v: %v", instances, err)
@@ -114,7 +115,7 @@ func TestTheAutoscalerTakesAnotherGroupWhenACloudHasNoRoom(t *testing.T) {
 	full, other := f.Deployment("full", 0, 1, 0), f.Deployment("other", 0, 1, 0)
 	groups := []*kit.NodeGroup{nodeGroup(f, full), nodeGroup(f, other)}
 	for _, g := range groups {
-		g.ProvisionTime = 3 * kit.Patience
+		g.ProvisionTime = 3 * patience.Limit()
 	}
 	_, err := f.Cloud.CreateFault(t.Context(), localcloud.Fault{
 		Kind: localcloud.FaultCreateFails, Code: localcloud.CodeCapacityExhausted, Message: "sold out", Count: 1000,
@@ -129,7 +130,7 @@ func TestTheAutoscalerTakesAnotherGroupWhenACloudHasNoRoom(t *testing.T) {
 	requested, last := map[string]time.Time{}, time.Now()
 	began := last
 	must(t, groups[0].Resize(t.Context(), wanted))
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		machines, err := f.Machines(ctx)
 		if err != nil {
 			return err.Error()

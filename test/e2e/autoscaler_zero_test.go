@@ -26,6 +26,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/localplane"
 	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 // calls of a client, in the form of a role's rules: the verbs by resource.
@@ -172,7 +173,7 @@ func TestTheAutoscalerScalesFromZeroByClass(t *testing.T) {
 	})
 	step(t, "TheReferenceRollsNothing", func(t *testing.T) {
 		f.Patch(t, md, `{"spec":{"template":{"spec":{"infrastructureRef":{"name":"elastic"}}}}}`)
-		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		patience.Eventually(t, func(ctx context.Context) string {
 			n, err := group.Template(ctx)
 			if err != nil {
 				return err.Error()
@@ -211,7 +212,7 @@ func TestTheAutoscalerScalesFromZeroByClass(t *testing.T) {
 		plain := f.Class("plain", "local", `{"image":"ubuntu-24.04","size":"medium"}`)
 		f.Create(t, plain)
 		f.Patch(t, md, `{"spec":{"template":{"spec":{"classRef":{"name":"plain"}}}}}`)
-		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		patience.Eventually(t, func(ctx context.Context) string {
 			n, err := group.Template(ctx)
 			if err != nil {
 				return err.Error()
@@ -226,13 +227,13 @@ func TestTheAutoscalerScalesFromZeroByClass(t *testing.T) {
 	})
 	step(t, "ANameThatIsNotItsOwnIsReported", func(t *testing.T) {
 		f.Patch(t, md, `{"spec":{"template":{"spec":{"infrastructureRef":{"name":"another"}}}}}`)
-		kit.Eventually(t, kit.Patience, func(context.Context) string {
+		patience.Eventually(t, func(context.Context) string {
 			if c := scalesFromZero(t, f, md.Name); c != "False InfrastructureRefInvalid" {
 				return c
 			}
 			return ""
 		}, f.Describe)
-		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		patience.Eventually(t, func(ctx context.Context) string {
 			if err := f.Client.Get(ctx, client.ObjectKeyFromObject(md), &machinev1alpha1.NodeTemplate{}); client.IgnoreNotFound(err) != nil || err == nil {
 				return fmt.Sprintf("the NodeTemplate is there still: %v", err)
 			}

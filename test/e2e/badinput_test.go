@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,6 +16,7 @@ import (
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 // TestTheAPIServerRefusesBadInput has input that a user of kubectl gets an immediate error for.
@@ -102,10 +102,10 @@ func TestBadInputThatOnlyDroverCanSee(t *testing.T) {
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
 			f.Patch(t, md, fmt.Sprintf(`{"spec":{"template":{"spec":{"classRef":{"name":%q}}}}}`, tc.class))
-			kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+			patience.Eventually(t, func(ctx context.Context) string {
 				return answered(ctx, f, tc.kind, tc.condition, tc.want)
 			})
-			kit.Throughout(t, 3*time.Second, func(ctx context.Context) string { return untouched(ctx, f, before) })
+			f.Throughout(t, func(ctx context.Context) string { return untouched(ctx, f, before) })
 			if n := len(machineNames(t, f)); n != 2 {
 				t.Errorf("there are %d Machines: none can be made of that class", n)
 			}
@@ -133,7 +133,7 @@ func TestAClassOfAnotherProviderThanTheComposition(t *testing.T) {
 	m.Namespace, m.Name, m.Spec = f.Namespace, "lone", f.MachineSpec(kit.NewVersion)
 	m.Spec.ClassRef.Name = "of-another-provider"
 	f.Create(t, m)
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		return answered(ctx, f, &machinev1alpha1.MachineList{}, "Valid", []string{"ProviderMismatch", "nimbus", "local"})
 	})
 	kubectl(t, f, "delete", "machine", m.Name)
@@ -172,7 +172,7 @@ func TestTargetClusterCredentials(t *testing.T) {
 			if tc.kubeconfig != nil {
 				upsert(t, f, secret, tc.kubeconfig)
 			}
-			kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+			patience.Eventually(t, func(ctx context.Context) string {
 				return answered(ctx, f, &clusterv1alpha1.ProviderConfigList{}, "Reachable", tc.want)
 			})
 			if vms, err := f.VMs(t.Context()); err != nil || len(vms) > 0 {
@@ -181,7 +181,7 @@ func TestTargetClusterCredentials(t *testing.T) {
 		})
 	}
 	step(t, "EachRightThatLacksIsNamed", func(t *testing.T) {
-		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		patience.Eventually(t, func(ctx context.Context) string {
 			return answered(ctx, f, &clusterv1alpha1.ProviderConfigList{}, "Authorized",
 				[]string{"RightsMissing", "delete nodes", "create pods/eviction", "create secrets in kube-system"})
 		})

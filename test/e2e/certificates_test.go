@@ -12,7 +12,6 @@ import (
 	"net"
 	"strings"
 	"testing"
-	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -22,6 +21,7 @@ import (
 
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 var servingUsages = []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageServerAuth}
@@ -47,7 +47,7 @@ func TestCertificatesOfKubelets(t *testing.T) {
 	}
 
 	step(t, "EachKubeletGetsItsServingCertificate", func(t *testing.T) {
-		kit.Eventually(t, kit.Patience, func(ctx context.Context) string { return servingCertificates(ctx, f, a, b) })
+		patience.Eventually(t, func(ctx context.Context) string { return servingCertificates(ctx, f, a, b) })
 	})
 
 	step(t, "WhatIsDoneWithClientCertificatesDependsOnTheRights", func(t *testing.T) {
@@ -106,15 +106,15 @@ func TestCertificatesOfKubelets(t *testing.T) {
 			}
 			csr := tc.by.asks(t, f, &template, tc.usages)
 			if tc.denied == "" {
-				kit.Throughout(t, 3*time.Second, func(ctx context.Context) string { return undecided(ctx, f, csr) })
+				f.Throughout(t, func(ctx context.Context) string { return undecided(ctx, f, csr) })
 				return
 			}
-			kit.Eventually(t, kit.Patience, func(ctx context.Context) string { return denied(ctx, f, csr, tc.denied) })
+			patience.Eventually(t, func(ctx context.Context) string { return denied(ctx, f, csr, tc.denied) })
 		})
 	}
 	t.Run("WhatIsItsOwnIsApproved", func(t *testing.T) {
 		csr := node(a).asks(t, f, &its, servingUsages)
-		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		patience.Eventually(t, func(ctx context.Context) string {
 			if err := f.Cluster.Client.Get(ctx, client.ObjectKeyFromObject(csr), csr); err != nil || len(csr.Status.Certificate) == 0 {
 				return fmt.Sprintf("%+v, %v", csr.Status.Conditions, err)
 			}

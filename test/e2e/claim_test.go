@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -20,6 +19,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/localcloud"
 	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 // TestANodeWithoutProviderIDIsFoundByItsName has a cloud whose Nodes have no providerID: they are
@@ -110,7 +110,7 @@ func TestTwoMachinesNeverClaimOneNode(t *testing.T) {
 	// The Node of the first Machine gets the label of the rival's token.
 	f.PatchIn(t, f.Cluster, n.DeepCopy(), fmt.Sprintf(`{"metadata":{"labels":{%q:%q}}}`, clusterv1alpha1.LabelJoinToken, rival.machine(t).UID))
 
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		s := rival.machine(t).Status
 		if s.NodeRef == nil || s.NodeRef.Name != rival.node || s.ProviderID == owner.Status.ProviderID {
 			return fmt.Sprintf("the rival has the Node %+v and the providerID %q", s.NodeRef, s.ProviderID)
@@ -122,7 +122,7 @@ func TestTwoMachinesNeverClaimOneNode(t *testing.T) {
 		return ""
 	}, f.Describe)
 	was := nodeState(t, f, m.node)
-	kit.Throughout(t, 3*time.Second, func(ctx context.Context) string {
+	f.Throughout(t, func(ctx context.Context) string {
 		if diff := cmp.Diff(was, nodeState(t, f, m.node)); diff != "" {
 			return diff
 		}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -14,6 +13,7 @@ import (
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 // lost is the owner reference of an object that was restored from a backup without its owner, or
@@ -30,7 +30,7 @@ func TestAMachineThatTheGarbageCollectorDeletesIsNotDrained(t *testing.T) {
 	m := running(t, f, "kept")
 	node := m.machine(t).Status.NodeRef.Name
 	f.Patch(t, m.machine(t), lost("MachineSet"))
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		is := &machinev1alpha1.Machine{}
 		if err := f.Client.Get(ctx, client.ObjectKey{Namespace: f.Namespace, Name: m.name}, is); err != nil {
 			return err.Error()
@@ -40,14 +40,14 @@ func TestAMachineThatTheGarbageCollectorDeletesIsNotDrained(t *testing.T) {
 		}
 		return ""
 	}, f.Describe)
-	kit.Throughout(t, 5*time.Second, func(ctx context.Context) string {
+	f.Throughout(t, func(ctx context.Context) string {
 		if vms := m.vms(ctx); len(vms) != 1 {
 			return fmt.Sprintf("VMs %+v", vms)
 		}
 		return inService(ctx, f, node)
 	})
 	f.Patch(t, m.machine(t), confirmed)
-	kit.Eventually(t, kit.Patience, m.gone, f.Describe)
+	patience.Eventually(t, m.gone, f.Describe)
 }
 
 func TestAMachineSetThatTheGarbageCollectorDeletesKeepsItsMachines(t *testing.T) {
@@ -59,7 +59,7 @@ func TestAMachineSetThatTheGarbageCollectorDeletesKeepsItsMachines(t *testing.T)
 	before := uids(t, f)
 	f.Patch(t, set, lost("MachineDeployment"))
 	key := client.ObjectKeyFromObject(set)
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		is := &machinev1alpha1.MachineSet{}
 		if err := f.Client.Get(ctx, key, is); err != nil {
 			return err.Error()
@@ -69,7 +69,7 @@ func TestAMachineSetThatTheGarbageCollectorDeletesKeepsItsMachines(t *testing.T)
 		}
 		return ""
 	}, f.Describe)
-	kit.Throughout(t, 5*time.Second, func(ctx context.Context) string {
+	f.Throughout(t, func(ctx context.Context) string {
 		machines, err := f.Machines(ctx)
 		if err != nil {
 			return err.Error()
@@ -88,7 +88,7 @@ func TestAMachineSetThatTheGarbageCollectorDeletesKeepsItsMachines(t *testing.T)
 		return ""
 	})
 	f.Patch(t, set, confirmed)
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		if err := f.Client.Get(ctx, key, &machinev1alpha1.MachineSet{}); client.IgnoreNotFound(err) != nil || err == nil {
 			return fmt.Sprintf("the MachineSet is there: %v", err)
 		}

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
@@ -23,6 +22,7 @@ import (
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 // configuration of a cluster, as a user writes it.
@@ -56,14 +56,14 @@ func TestATenantCannotUseTheProvidersIdentity(t *testing.T) {
 		m.Spec.ClusterRef = ref
 		f.Create(t, m)
 	}
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		c := reachableOf(ctx, f, shared)
 		if c.Status != corev1.ConditionFalse || string(c.Reason) != clusterv1alpha1.ReasonInjectedIdentityNotAllowed || !strings.Contains(c.Message, "--injected-identity-for") {
 			return fmt.Sprintf("condition %+v", c)
 		}
 		return ""
 	})
-	kit.Throughout(t, 10*time.Second, func(ctx context.Context) string {
+	f.Throughout(t, func(ctx context.Context) string {
 		if s := noTokens(ctx, f); s != "" {
 			return s
 		}
@@ -81,7 +81,7 @@ func TestAMachineNeedsTheAllowanceOfItsNamespace(t *testing.T) {
 	f.Patch(t, pc, `{"spec":{"allowedNamespaces":["of-another-team"]}}`)
 	m := &member{f: f, name: "m"}
 	m.create(t, nil)
-	kit.Eventually(t, kit.Patience, func(context.Context) string {
+	patience.Eventually(t, func(context.Context) string {
 		o := m.machine(t)
 		for _, c := range o.Status.Conditions {
 			if strings.Contains(c.Message, fmt.Sprintf("ClusterProviderConfig %s: Machines of namespace %q may not use it", f.Namespace, f.Namespace)) {
@@ -90,14 +90,14 @@ func TestAMachineNeedsTheAllowanceOfItsNamespace(t *testing.T) {
 		}
 		return fmt.Sprintf("conditions %+v", o.Status.Conditions)
 	}, f.Describe)
-	kit.Throughout(t, 5*time.Second, func(ctx context.Context) string { return noTokens(ctx, f) })
+	f.Throughout(t, func(ctx context.Context) string { return noTokens(ctx, f) })
 	f.Patch(t, pc, fmt.Sprintf(`{"spec":{"allowedNamespaces":[%q]}}`, f.Namespace[:len(f.Namespace)-1]+"*"))
 	m.awaitRunning(t)
 	f.Patch(t, pc, `{"spec":{"allowedNamespaces":null}}`)
 	// Without access to its configuration, the deletion ends at the drain timeout.
 	f.Patch(t, m.machine(t), `{"spec":{"drain":{"timeout":"5s"}}}`)
 	m.delete(t)
-	kit.Eventually(t, kit.Patience, m.gone, f.Describe)
+	patience.Eventually(t, m.gone, f.Describe)
 	nodes, err := f.Nodes(t.Context())
 	if err != nil || len(nodes) != 1 {
 		t.Errorf("%d Nodes, %v: Drover may not touch it", len(nodes), err)
@@ -137,7 +137,7 @@ func TestAKubeconfigLeadsNowhereElse(t *testing.T) {
 		f.Create(t, s)
 		pc := configuration(t, "ProviderConfig", f.Namespace, name, map[string]any{"credentials": map[string]any{"source": "Secret", "secretRef": map[string]any{"name": name}}})
 		f.Create(t, pc)
-		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		patience.Eventually(t, func(ctx context.Context) string {
 			c := reachableOf(ctx, f, pc)
 			if c.Status != corev1.ConditionFalse || string(c.Reason) != tc.reason || !strings.Contains(c.Message, tc.message) || strings.Contains(c.Message, "inner-secret") {
 				return fmt.Sprintf("%s: condition %+v", name, c)

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/patience"
 	"github.com/drover-dev/drover/test/tools"
 )
 
@@ -46,7 +47,7 @@ func TestADashboardShowsThePoolThatRuns(t *testing.T) {
 					t.Fatalf("there is no panel %q", title)
 				}
 				for _, expr := range panels[title] {
-					kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+					patience.Eventually(t, func(ctx context.Context) string {
 						found, err := ask(ctx, server, values.Replace(expr))
 						if err != nil {
 							return err.Error()

@@ -20,6 +20,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/localcloud"
 	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 // A doomed fleet has one Machine in a set of a MachineDeployment.
@@ -65,7 +66,7 @@ func TestNoVMGoesBeforeItsDrainEnded(t *testing.T) {
 				lingering(t, d.Fleet, d.machine.Status.NodeRef.Name)
 				order := watchOrder(t, d.Fleet)
 				del(t, d)
-				kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+				patience.Eventually(t, func(ctx context.Context) string {
 					if err := d.Client.Get(ctx, client.ObjectKeyFromObject(d.machine), &machinev1alpha1.Machine{}); !apierrors.IsNotFound(err) {
 						return fmt.Sprintf("the Machine is still there: %v\n%s", err, d.Describe(ctx))
 					}
@@ -97,7 +98,7 @@ func TestFiftyMachinesDeletedAtOnce(t *testing.T) {
 	f := plane.NewTargetFleet(t)
 	md := f.Deployment("many", fifty, 1, 0)
 	f.Create(t, md)
-	f.AwaitDeploymentFor(t, md.Name, 2*kit.Patience)
+	f.AwaitDeployment(t, md.Name)
 	nodes, err := f.Nodes(t.Context())
 	must(t, err)
 	for _, n := range nodes {
@@ -171,7 +172,7 @@ func TestANodeThatComesBackDuringTheDeletionHoldsNothing(t *testing.T) {
 	must(t, f.Cluster.Client.Create(t.Context(), back))
 	t.Cleanup(func() { _ = f.Cluster.Client.Delete(context.Background(), back) })
 	m.unannotate(t, machinev1alpha1.HookPreTerminate+"test")
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		if s := m.gone(ctx); s != "" {
 			return s
 		}
@@ -202,7 +203,7 @@ func TestATargetClusterThatIsGoneForGoodHoldsNoMachine(t *testing.T) {
 	f.SetKubeconfig(t, dead)
 	awaitCondition(t, f, clusterv1alpha1.ConditionReachable, corev1.ConditionFalse)
 	step(t, "ItsMachinesAreNotTakenForThoseOfDeletedNodes", func(t *testing.T) {
-		kit.Throughout(t, 3*time.Second, func(ctx context.Context) string {
+		f.Throughout(t, func(ctx context.Context) string {
 			for _, m := range []*member{patient, hasty} {
 				if m.is(ctx, machinev1alpha1.MachineFailed) == "" {
 					return "Machine " + m.name + " is Failed"
@@ -214,7 +215,7 @@ func TestATargetClusterThatIsGoneForGoodHoldsNoMachine(t *testing.T) {
 	step(t, "TheyGoByTheTimeoutOfTheDrain", func(t *testing.T) {
 		began := time.Now()
 		patient.delete(t)
-		kit.Eventually(t, kit.Patience, patient.gone)
+		patience.Eventually(t, patient.gone)
 		if took := time.Since(began); took < 14*time.Second {
 			t.Errorf("it took %s", took)
 		}
@@ -223,7 +224,7 @@ func TestATargetClusterThatIsGoneForGoodHoldsNoMachine(t *testing.T) {
 	step(t, "OrAtOnceWithoutADrain", func(t *testing.T) {
 		hasty.delete(t)
 		hasty.annotate(t, machinev1alpha1.AnnotationSkipDrain)
-		kit.Eventually(t, kit.Patience, hasty.gone)
+		patience.Eventually(t, hasty.gone)
 	})
 	for _, m := range []*member{patient, hasty} {
 		if vms := m.vms(t.Context()); len(vms) > 0 {
@@ -243,7 +244,7 @@ func TestAMachineWhoseNodeIsDeletedByHandIsReplaced(t *testing.T) {
 	f.AwaitDeployment(t, md.Name)
 	m := onlyMachine(t, f)
 	must(t, f.Cluster.Client.Delete(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: m.Status.NodeRef.Name}}))
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		machines, err := f.Machines(ctx)
 		if err != nil || len(machines) != 1 || machines[0].UID == m.UID || machines[0].Status.Phase != machinev1alpha1.MachineRunning {
 			return fmt.Sprintf("%d Machines, %v\n%s", len(machines), err, f.Describe(ctx))
@@ -269,7 +270,7 @@ func TestAMachineRunsOnlyWithoutStartupTaints(t *testing.T) {
 	f.Create(t, o)
 	n := &corev1.Node{}
 	step(t, "ItWaits", func(t *testing.T) {
-		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		patience.Eventually(t, func(ctx context.Context) string {
 			if err := f.Client.Get(ctx, m.key(), o); err != nil {
 				return err.Error()
 			}
@@ -302,7 +303,7 @@ func TestAMachineRunsOnlyWithoutStartupTaints(t *testing.T) {
 		m.awaitNode(t, func(n *corev1.Node) bool { return n.Labels["example.org/pool"] == "b" && len(n.Spec.Taints) == 1 })
 		f.Patch(t, o, `{"spec":{"metadata":{"annotations":null,"labels":null},"taints":null}}`)
 		m.awaitNode(t, func(n *corev1.Node) bool { return n.Labels["example.org/pool"] == "" })
-		kit.Throughout(t, 2*time.Second, func(ctx context.Context) string {
+		f.Throughout(t, func(ctx context.Context) string {
 			if err := f.Cluster.Client.Get(ctx, client.ObjectKey{Name: m.node}, n); err != nil {
 				return err.Error()
 			}
@@ -319,7 +320,7 @@ func TestAMachineRunsOnlyWithoutStartupTaints(t *testing.T) {
 
 func (m *member) awaitNode(t *testing.T, ok func(*corev1.Node) bool) {
 	t.Helper()
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		n := &corev1.Node{}
 		if err := m.f.Cluster.Client.Get(ctx, client.ObjectKey{Name: m.node}, n); err != nil {
 			return err.Error()
@@ -406,7 +407,7 @@ func (o *order) look(vms []localcloud.VM, nodes []corev1.Node, running map[strin
 // done checks that no violation was seen, once the expected number of VMs was.
 func (o *order) done(t *testing.T, vms int) {
 	t.Helper()
-	kit.Eventually(t, kit.Patience, func(context.Context) string {
+	patience.Eventually(t, func(context.Context) string {
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		if len(o.going) < vms {

@@ -25,6 +25,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/localcloud"
 	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 // TestDrains has one Machine per case, all in the target cluster.
@@ -119,7 +120,7 @@ func budgetThatLetsGo(t *testing.T, m *member) {
 	m.delete(t)
 	m.awaitBlocked(t, "PodDisruptionBudget")
 	step(t, "NothingGoesWhileTheBudgetHolds", func(t *testing.T) {
-		kit.Throughout(t, 6*time.Second, func(ctx context.Context) string {
+		m.f.Throughout(t, func(ctx context.Context) string {
 			if err := m.f.Cluster.Client.Get(ctx, client.ObjectKeyFromObject(pod), pod); err != nil || pod.DeletionTimestamp != nil {
 				return fmt.Sprintf("the pod goes: %v %v", err, pod.DeletionTimestamp)
 			}
@@ -195,7 +196,7 @@ func hooksHold(t *testing.T, m *member) {
 	m.unannotate(t, machinev1alpha1.HookPreDrain+"backup")
 	m.awaitPodGone(t, pod)
 	m.awaitStage(t, machinev1alpha1.DeletionPreTerminateHooks)
-	kit.Throughout(t, 3*time.Second, func(ctx context.Context) string {
+	m.f.Throughout(t, func(ctx context.Context) string {
 		if s := m.vmState(ctx); s != string(localcloud.StateRunning) {
 			return "the VM is " + s
 		}
@@ -222,11 +223,11 @@ func forceDeletion(t *testing.T, m *member) {
 	kubectl(t, m.f, "patch", "virtualmachines.local.drover.dev", vm, "--type=json", "-p", `[{"op":"add","path":"/metadata/finalizers/-","value":"example.org/stuck"}]`)
 	m.delete(t)
 	m.awaitStage(t, machinev1alpha1.DeletionDeletingVM)
-	kit.Throughout(t, 3*time.Second, func(ctx context.Context) string {
+	m.f.Throughout(t, func(ctx context.Context) string {
 		return m.is(ctx, machinev1alpha1.MachineTerminating)
 	})
 	m.annotate(t, machinev1alpha1.AnnotationForceDelete)
-	kit.Eventually(t, kit.Patience, m.gone)
+	patience.Eventually(t, m.gone)
 	m.reported(t, "ForceDeleted")
 	// A forced deletion leaves the VM without an owner.
 	vms := m.vms(t.Context())
@@ -245,7 +246,7 @@ func deadNode(t *testing.T, m *member) {
 	}}}); err != nil {
 		t.Fatal(err)
 	}
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string { return m.is(ctx, machinev1alpha1.MachineUnknown) })
+	patience.Eventually(t, func(ctx context.Context) string { return m.is(ctx, machinev1alpha1.MachineUnknown) })
 	m.delete(t)
 	m.awaitGone(t)
 }
@@ -255,7 +256,7 @@ func drainedInPlace(t *testing.T, m *member) {
 	await := func(drained bool, patch string) {
 		t.Helper()
 		m.f.Patch(t, m.machine(t), patch)
-		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		patience.Eventually(t, func(ctx context.Context) string {
 			n := &corev1.Node{}
 			if err := m.f.Cluster.Client.Get(ctx, client.ObjectKey{Name: m.node}, n); err != nil {
 				return err.Error()
@@ -330,7 +331,7 @@ func (m *member) is(ctx context.Context, phase machinev1alpha1.MachinePhase) str
 
 func (m *member) awaitRunning(t *testing.T) {
 	t.Helper()
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string { return m.is(ctx, machinev1alpha1.MachineRunning) })
+	patience.Eventually(t, func(ctx context.Context) string { return m.is(ctx, machinev1alpha1.MachineRunning) })
 	m.node = m.machine(t).Status.NodeRef.Name
 }
 
@@ -351,7 +352,7 @@ func (m *member) gone(ctx context.Context) string {
 // awaitGone waits until Machine, Node and VM are deleted.
 func (m *member) awaitGone(t *testing.T) {
 	t.Helper()
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		if s := m.gone(ctx); s != "" {
 			return s
 		}
@@ -388,7 +389,7 @@ func (m *member) pod(t *testing.T, name string, change func(*corev1.Pod)) *corev
 		change(p)
 	}
 	m.f.CreateIn(t, m.f.Cluster, p)
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		if err := m.f.Cluster.Client.Get(ctx, client.ObjectKeyFromObject(p), p); err != nil {
 			return err.Error()
 		}
@@ -406,7 +407,7 @@ func (m *member) budget(t *testing.T, name, pod string, spec policyv1.PodDisrupt
 	pdb := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: m.f.Namespace, Name: name}, Spec: spec}
 	pdb.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": m.name + "-" + pod}}
 	m.f.CreateIn(t, m.f.Cluster, pdb)
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		if err := m.f.Cluster.Client.Get(ctx, client.ObjectKeyFromObject(pdb), pdb); err != nil {
 			return err.Error()
 		}
@@ -424,7 +425,7 @@ func (m *member) blocked(t *testing.T, want ...string) {
 	t.Helper()
 	m.pod(t, "held", nil)
 	pdb := m.budget(t, m.name, "held", policyv1.PodDisruptionBudgetSpec{MaxUnavailable: ptr.To(intstr.FromInt32(0))})
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		if err := m.f.Cluster.Client.Get(ctx, client.ObjectKeyFromObject(pdb), pdb); err != nil || pdb.Status.CurrentHealthy != 1 {
 			return fmt.Sprintf("the budget sees %d healthy pods, %v", pdb.Status.CurrentHealthy, err)
 		}
@@ -438,7 +439,7 @@ func (m *member) blocked(t *testing.T, want ...string) {
 // its deletion status.
 func (m *member) awaitBlocked(t *testing.T, want ...string) {
 	t.Helper()
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		o := &machinev1alpha1.Machine{}
 		if err := m.f.Client.Get(ctx, m.key(), o); err != nil {
 			return err.Error()
@@ -464,7 +465,7 @@ func (m *member) awaitBlocked(t *testing.T, want ...string) {
 // awaitPods waits until the drain reports exactly these pods with these reasons.
 func (m *member) awaitPods(t *testing.T, want map[string]string) {
 	t.Helper()
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		d, err := m.drain(ctx)
 		if err != nil {
 			return err.Error()
@@ -484,7 +485,7 @@ func (m *member) awaitPods(t *testing.T, want map[string]string) {
 
 func (m *member) awaitPodGone(t *testing.T, p *corev1.Pod) {
 	t.Helper()
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		if err := m.f.Cluster.Client.Get(ctx, client.ObjectKeyFromObject(p), &corev1.Pod{}); !apierrors.IsNotFound(err) {
 			return fmt.Sprintf("pod %s is still there: %v", p.Name, err)
 		}
@@ -495,7 +496,7 @@ func (m *member) awaitPodGone(t *testing.T, p *corev1.Pod) {
 // stays checks that a pod is not evicted for longer than a drain pass takes.
 func (m *member) stays(t *testing.T, p *corev1.Pod) {
 	t.Helper()
-	kit.Throughout(t, 3*time.Second, func(ctx context.Context) string {
+	m.f.Throughout(t, func(ctx context.Context) string {
 		got := &corev1.Pod{}
 		if err := m.f.Cluster.Client.Get(ctx, client.ObjectKeyFromObject(p), got); err != nil || got.DeletionTimestamp != nil {
 			return fmt.Sprintf("pod %s goes: %v", p.Name, err)
@@ -506,7 +507,7 @@ func (m *member) stays(t *testing.T, p *corev1.Pod) {
 
 func (m *member) awaitStage(t *testing.T, stage machinev1alpha1.DeletionStage) {
 	t.Helper()
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		o := &machinev1alpha1.Machine{}
 		if err := m.f.Client.Get(ctx, m.key(), o); err != nil {
 			return err.Error()
@@ -520,7 +521,7 @@ func (m *member) awaitStage(t *testing.T, stage machinev1alpha1.DeletionStage) {
 
 func (m *member) awaitVolumes(t *testing.T, want string) {
 	t.Helper()
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		d, err := m.drain(ctx)
 		if err != nil {
 			return err.Error()

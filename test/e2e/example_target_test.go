@@ -20,6 +20,7 @@ import (
 
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 // TestTheExampleOfATargetClusterWorks runs the script of examples/target like a user, and once
@@ -72,7 +73,7 @@ func TestTheExampleOfATargetClusterWorks(t *testing.T) {
 		t.Errorf("the token ends after %s, want a day", left)
 	}
 	must(t, plane.Client.Create(t.Context(), pc))
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		if err := plane.Client.Get(ctx, client.ObjectKeyFromObject(pc), pc); err != nil {
 			return err.Error()
 		}

@@ -16,6 +16,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/localcloud"
 	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 // watched is the time for which a test checks that no change happens: many times the duration of
@@ -41,7 +42,7 @@ func TestALabelFreezesAndThaws(t *testing.T) {
 	})
 	step(t, "ScalingDownGoesOn", func(t *testing.T) {
 		kubectl(t, f, "scale", "md", md.Name, "--replicas=1")
-		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		patience.Eventually(t, func(ctx context.Context) string {
 			machines, err := f.Machines(ctx)
 			if err != nil || len(machines) != 1 || machines[0].Status.Phase != machinev1alpha1.MachineRunning {
 				return fmt.Sprintf("%d Machines, %v\n%s", len(machines), err, f.Describe(ctx))
@@ -84,7 +85,7 @@ func TestTooManyMachinesFreeze(t *testing.T) {
 			extra = append(extra, m)
 		}
 		for _, m := range extra {
-			kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+			patience.Eventually(t, func(ctx context.Context) string {
 				if err := f.Client.Get(ctx, client.ObjectKeyFromObject(m), m); err != nil || m.Status.Phase != machinev1alpha1.MachineRunning {
 					return fmt.Sprintf("%s is %s, %v", m.Name, m.Status.Phase, err)
 				}
@@ -190,7 +191,7 @@ func TestNothingHappensWhileTheTargetClusterIsCutOff(t *testing.T) {
 // the reason is "", it waits until the XR is not frozen.
 func awaitFrozen(t *testing.T, f kit.Fleet, xr client.Object, reason string, says ...string) {
 	t.Helper()
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		if err := f.Client.Get(ctx, client.ObjectKeyFromObject(xr), xr); err != nil {
 			return err.Error()
 		}
@@ -213,7 +214,7 @@ func awaitFrozen(t *testing.T, f kit.Fleet, xr client.Object, reason string, say
 // awaitObserved waits until the current version of a MachineDeployment was planned.
 func awaitObserved(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment) {
 	t.Helper()
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		if err := f.Client.Get(ctx, client.ObjectKeyFromObject(md), md); err != nil || md.Status.ObservedGeneration != md.Generation {
 			return fmt.Sprintf("generation %d, observed %d, %v", md.Generation, md.Status.ObservedGeneration, err)
 		}
@@ -233,7 +234,7 @@ func loseOne(t *testing.T, f kit.Fleet, of map[string]bool) string {
 	must(t, f.Cloud.DeleteVM(t.Context(), vms[i].ID))
 	m := &machinev1alpha1.Machine{}
 	m.Namespace, m.Name = f.Namespace, vms[i].Tags[machinev1alpha1.TagMachine]
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		if err := f.Client.Get(ctx, client.ObjectKeyFromObject(m), m); err != nil {
 			return err.Error()
 		}
@@ -248,7 +249,7 @@ func loseOne(t *testing.T, f kit.Fleet, of map[string]bool) string {
 // nothingIsCreated checks for a while that no Machine is added to these, and none is deleted.
 func nothingIsCreated(t *testing.T, f kit.Fleet, before map[string]bool) {
 	t.Helper()
-	kit.Throughout(t, watched, func(ctx context.Context) string {
+	f.Throughout(t, func(ctx context.Context) string {
 		machines, err := f.Machines(ctx)
 		if err != nil {
 			return err.Error()
@@ -270,7 +271,7 @@ func nothingIsCreated(t *testing.T, f kit.Fleet, before map[string]bool) {
 // awaitNodes waits until all Nodes exist, with a status of their condition Ready.
 func awaitNodes(t *testing.T, f kit.Fleet, n int, status corev1.ConditionStatus) {
 	t.Helper()
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		nodes, err := f.Nodes(ctx)
 		if err != nil || len(nodes) != n {
 			return fmt.Sprintf("%d Nodes, %v", len(nodes), err)

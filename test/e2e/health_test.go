@@ -15,6 +15,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/localcloud"
 	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 // impatient returns a deployment whose Machines are Failed soon after their Nodes are lost.
@@ -40,7 +41,7 @@ func strike(t *testing.T, f kit.Fleet, kind localcloud.FaultKind, machines ...st
 
 func awaitPhase(t *testing.T, f kit.Fleet, name string, phase machinev1alpha1.MachinePhase) {
 	t.Helper()
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		m := &machinev1alpha1.Machine{}
 		if err := f.Client.Get(ctx, client.ObjectKey{Namespace: f.Namespace, Name: name}, m); err != nil {
 			return err.Error()
@@ -55,7 +56,7 @@ func awaitPhase(t *testing.T, f kit.Fleet, name string, phase machinev1alpha1.Ma
 // awaitReplaced waits until a Machine is deleted and the deployment is settled without it.
 func awaitReplaced(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment, name string) {
 	t.Helper()
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		err := f.Client.Get(ctx, client.ObjectKey{Namespace: f.Namespace, Name: name}, &machinev1alpha1.Machine{})
 		if client.IgnoreNotFound(err) != nil {
 			return err.Error()
@@ -118,7 +119,7 @@ func TestAMachineThatBreaksIsReplaced(t *testing.T) {
 		f.Patch(t, m, fmt.Sprintf(`{"metadata":{"annotations":{%q:"true"}}}`, machinev1alpha1.AnnotationSkipRemediation))
 		strike(t, f, localcloud.FaultKubeletStops, stopped)
 		awaitPhase(t, f, stopped, machinev1alpha1.MachineUnknown)
-		kit.Throughout(t, 3*md.Spec.Template.Spec.Health.Timeout.Duration, func(ctx context.Context) string {
+		patience.Throughout(t, patience.After(3*md.Spec.Template.Spec.Health.Timeout.Duration), func(ctx context.Context) string {
 			if err := f.Client.Get(ctx, client.ObjectKeyFromObject(m), m); err != nil || m.Status.Phase != machinev1alpha1.MachineUnknown {
 				return fmt.Sprintf("it is %s, %v", m.Status.Phase, err)
 			}
@@ -159,7 +160,7 @@ func TestAMachineThatNeverJoinsIsReplaced(t *testing.T) {
 
 	var late string
 	step(t, "ItsCreationTimesOut", func(t *testing.T) {
-		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		patience.Eventually(t, func(ctx context.Context) string {
 			machines, err := f.Machines(ctx)
 			if err != nil {
 				return err.Error()
@@ -203,7 +204,7 @@ func TestAReplacementThatFailsAndIsPreservedIsMarkedByItsSet(t *testing.T) {
 		})
 		must(t, err)
 		strike(t, f, localcloud.FaultKubeletStops, broken)
-		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		patience.Eventually(t, func(ctx context.Context) string {
 			machines, err := f.Machines(ctx)
 			if err != nil {
 				return err.Error()
@@ -220,7 +221,7 @@ func TestAReplacementThatFailsAndIsPreservedIsMarkedByItsSet(t *testing.T) {
 		awaitPhase(t, f, replacement.Name, machinev1alpha1.MachineFailed)
 	})
 	step(t, "ItIsSetAsideWithTheMarkOfItsSet", func(t *testing.T) {
-		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		patience.Eventually(t, func(ctx context.Context) string {
 			if err := f.Client.Get(ctx, client.ObjectKeyFromObject(replacement), replacement); err != nil {
 				return err.Error()
 			}
@@ -234,7 +235,7 @@ func TestAReplacementThatFailsAndIsPreservedIsMarkedByItsSet(t *testing.T) {
 		}, f.Describe)
 	})
 	step(t, "AnotherOneReplacesTheBrokenOne", func(t *testing.T) {
-		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		patience.Eventually(t, func(ctx context.Context) string {
 			if err := f.Client.Get(ctx, client.ObjectKeyFromObject(md), md); err != nil {
 				return err.Error()
 			}
@@ -265,7 +266,7 @@ func TestHalfOfAFleetThatIsNotReadyIsNotReplacedAtOnce(t *testing.T) {
 	md.Spec.Remediation.MaxUnhealthy = ptr.To(intstr.FromString("40%"))
 	md.Spec.Remediation.MaxInFlight = ptr.To(intstr.FromInt32(2))
 	f.Create(t, md)
-	f.AwaitDeploymentFor(t, md.Name, 2*kit.Patience)
+	f.AwaitDeployment(t, md.Name)
 	before := machineNames(t, f)
 
 	var half []string
@@ -316,7 +317,7 @@ func TestVMsThatAreConfirmedAsLostAreReplacedHoweverMany(t *testing.T) {
 		strike(t, f, localcloud.FaultVanish, lost[i].Name)
 	}
 	confirmed := map[string]bool{}
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		for i := range lost {
 			m := &machinev1alpha1.Machine{}
 			switch err := f.Client.Get(ctx, client.ObjectKeyFromObject(&lost[i]), m); {

@@ -15,6 +15,7 @@ import (
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 func TestAnUpdateInPlaceKeepsTheMachines(t *testing.T) {
@@ -48,7 +49,7 @@ func TestAnUpdateInPlaceKeepsTheMachines(t *testing.T) {
 		if n := agent(); n != 4 {
 			t.Errorf("the agent was asked for %d updates, want 4: one for each Machine, and one again", n)
 		}
-		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		patience.Eventually(t, func(ctx context.Context) string {
 			nodes, err := f.Nodes(ctx)
 			if err != nil {
 				return err.Error()
@@ -97,7 +98,7 @@ func TestAManualUpdateInPlaceAwaitsItsSelection(t *testing.T) {
 
 	roll(t, f, md, kit.NewVersion)
 	var candidates []corev1.Node
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		candidates = nil
 		nodes, err := f.Nodes(ctx)
 		if err != nil {
@@ -178,7 +179,7 @@ func startAgent(t *testing.T, f kit.Fleet, failing int) func() int {
 func awaitFailedUpdate(t *testing.T, f kit.Fleet) string {
 	t.Helper()
 	name := ""
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		machines, err := f.Machines(ctx)
 		if err != nil {
 			return err.Error()

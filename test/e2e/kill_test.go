@@ -21,6 +21,7 @@ import (
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 var (
@@ -51,10 +52,10 @@ const (
 func TestKillsLoseNothing(t *testing.T) {
 	kit.OnlyInLong(t, "TestARolloutSurvivesTheRestartOfEverything")
 	n := int32(*killMachines)
-	surge, patience := max(1, n/5), kit.Patience
+	surge := max(1, n/5)
 	limit := randomKills
 	if n >= manyMachines {
-		limit, patience = -1, 6*kit.Patience
+		limit = -1
 	}
 	f := plane.NewTargetFleet(t)
 	k := newKiller(t)
@@ -67,7 +68,7 @@ func TestKillsLoseNothing(t *testing.T) {
 	md := f.Deployment("killed", n, int(surge), 0)
 	k.during(t, "creation", creationAims, limit, func() {
 		f.Create(t, md)
-		f.AwaitDeploymentFor(t, md.Name, patience)
+		f.AwaitDeployment(t, md.Name)
 	})
 	noTokenIsLeft(t, f)
 
@@ -76,7 +77,7 @@ func TestKillsLoseNothing(t *testing.T) {
 	guard := f.Guard(t, kit.Bounds{MaxMachines: int(n+surge) + 1, MinAvailable: int(n) + 1})
 	k.during(t, "rollout", slices.Concat(creationAims, deletionAims), limit, func() {
 		f.Patch(t, md, fmt.Sprintf(`{"spec":{"template":{"spec":{"version":%q}}}}`, kit.NewVersion))
-		f.AwaitDeploymentFor(t, md.Name, patience)
+		f.AwaitDeployment(t, md.Name)
 	})
 	guard.Done(t, int(4*n))
 	noTokenIsLeft(t, f)
@@ -84,7 +85,7 @@ func TestKillsLoseNothing(t *testing.T) {
 
 	k.during(t, "deletion", deletionAims, limit, func() {
 		must(t, f.Client.Delete(t.Context(), md))
-		kit.Eventually(t, patience, func(ctx context.Context) string {
+		patience.Eventually(t, func(ctx context.Context) string {
 			machines, err := f.Machines(ctx)
 			if err != nil || len(machines) != 1 {
 				return fmt.Sprintf("%d Machines are left, 1 shall be: %v", len(machines), err)
@@ -128,7 +129,7 @@ func judge(t *testing.T, f kit.Fleet, k *killer, seen *register, evictions int) 
 
 func noTokenIsLeft(t *testing.T, f kit.Fleet) {
 	t.Helper()
-	kit.Eventually(t, kit.TokenGrace, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		left, err := f.BootstrapTokens(ctx)
 		if err != nil || len(left) > 0 {
 			return fmt.Sprintf("all Nodes have joined, and %v are left: %v", left, err)
@@ -139,7 +140,7 @@ func noTokenIsLeft(t *testing.T, f kit.Fleet) {
 
 func podsAreReady(t *testing.T, f kit.Fleet, n int32) {
 	t.Helper()
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string { return f.WorkloadUnready(ctx, pods, n) })
+	patience.Eventually(t, func(ctx context.Context) string { return f.WorkloadUnready(ctx, pods, n) })
 }
 
 // A register has all Machines that ever existed.
@@ -365,7 +366,7 @@ func restarted(ctx context.Context) (int, <-chan struct{}, error) {
 		// If the process is killed before it is ready, the next start reports the error.
 		_ = plane.Launcher(ctx, "start", victim)
 	}()
-	for end := time.Now().Add(kit.Patience); ; {
+	for end := time.Now().Add(patience.Limit()); ; {
 		pid, err := plane.PID(ctx, victim)
 		if err == nil || time.Now().After(end) {
 			return pid, ready, err

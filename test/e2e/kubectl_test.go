@@ -32,6 +32,7 @@ import (
 	"github.com/drover-dev/drover/internal/localcloud"
 	"github.com/drover-dev/drover/internal/names"
 	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 var recordViews = flag.String("record-views", "", "a folder in which the views of the faults are saved, as internal/kubectl/diagnosis/testdata/views")
@@ -143,7 +144,7 @@ var faults = map[string]diagnosis{
 		cause: func(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment) string {
 			neverBoots(t, f)
 			f.Create(t, md)
-			kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+			patience.Eventually(t, func(ctx context.Context) string {
 				machines, err := f.Machines(ctx)
 				if err != nil || len(machines) == 0 || machines[0].Status.FailureReason != machinev1alpha1.FailureJoinTimeout || machines[0].Status.Preservation == nil {
 					return fmt.Sprintf("no Machine failed and is preserved, %v", err)
@@ -164,7 +165,7 @@ var faults = map[string]diagnosis{
 			n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: names.OfMachine(m.Name, m.UID)}}
 			must(t, f.Cluster.Client.Create(t.Context(), n))
 			t.Cleanup(func() { _ = f.Cluster.Client.Delete(context.Background(), n) })
-			kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+			patience.Eventually(t, func(ctx context.Context) string {
 				return answered(ctx, f, &machinev1alpha1.MachineList{}, "NodeIdentified", []string{"NodeUnproven"})
 			}, f.Describe)
 			return "ma/" + m.Name
@@ -194,7 +195,7 @@ var faults = map[string]diagnosis{
 			f.AwaitDeployment(t, md.Name)
 			m := onlyMachine(t, f)
 			cuts[f.Namespace].Cut()
-			kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+			patience.Eventually(t, func(ctx context.Context) string {
 				return answered(ctx, f, &clusterv1alpha1.ProviderConfigList{}, "Reachable", []string{"Unreachable"})
 			})
 			f.Patch(t, md, `{"spec":{"replicas":2}}`)
@@ -245,7 +246,7 @@ func (d diagnosis) isReported(t *testing.T, f kit.Fleet, machine string) {
 		asked = append(asked, []string{"why", machine})
 	}
 	for _, args := range asked {
-		kit.Eventually(t, time.Minute, func(ctx context.Context) string {
+		patience.Eventually(t, func(ctx context.Context) string {
 			out, code := runPlugin(ctx, f, args...)
 			for _, text := range d.texts {
 				if !strings.Contains(strings.Join(strings.Fields(out), " "), text) {
@@ -309,7 +310,7 @@ func endFault(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment) 
 		_ = f.Client.Patch(t.Context(), &machines[i], client.RawPatch("application/merge-patch+json",
 			fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"true"}}}`, machinev1alpha1.AnnotationForceDrain)))
 	}
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		l := &machinev1alpha1.MachineDeploymentList{}
 		if err := f.Client.List(ctx, l, client.InNamespace(f.Namespace)); err != nil || len(l.Items) > 0 {
 			return fmt.Sprintf("%d MachineDeployments are left: %v", len(l.Items), err)
@@ -326,7 +327,7 @@ func blockedMember(t *testing.T, f kit.Fleet) *member {
 	m := &member{f: f, name: machine.Name, node: machine.Status.NodeRef.Name}
 	m.pod(t, "held", nil)
 	pdb := m.budget(t, "web", "held", policyv1.PodDisruptionBudgetSpec{MaxUnavailable: ptr.To(intstr.FromInt32(0))})
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		if err := f.Cluster.Client.Get(ctx, client.ObjectKeyFromObject(pdb), pdb); err != nil || pdb.Status.CurrentHealthy != 1 {
 			return fmt.Sprintf("the budget sees %d healthy pods, %v", pdb.Status.CurrentHealthy, err)
 		}
@@ -345,7 +346,7 @@ func neverBoots(t *testing.T, f kit.Fleet) {
 
 func awaitOnlyMachine(t *testing.T, f kit.Fleet) machinev1alpha1.Machine {
 	t.Helper()
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		machines, err := f.Machines(ctx)
 		if err != nil || len(machines) != 1 {
 			return fmt.Sprintf("%d Machines, %v", len(machines), err)
@@ -449,7 +450,7 @@ func TestKubectlDroverChangesWhatItIsAskedTo(t *testing.T) {
 	first := onlyMachine(t, f).Name
 	step(t, "ARestartReplacesTheMachine", func(t *testing.T) {
 		done(t, "restarted", "rollout", "restart", "md/workers")
-		done(t, "successfully rolled out", "rollout", "status", "md/workers", "--timeout="+kit.Patience.String())
+		done(t, "successfully rolled out", "rollout", "status", "md/workers", "--timeout="+patience.Limit().String())
 		f.AwaitDeployment(t, md.Name)
 		if m := onlyMachine(t, f); m.Name == first {
 			t.Errorf("Machine %s was not replaced", first)
@@ -459,7 +460,7 @@ func TestKubectlDroverChangesWhatItIsAskedTo(t *testing.T) {
 		roll(t, f, md, kit.NewVersion)
 		f.AwaitDeployment(t, md.Name)
 		done(t, "rolled back to revision 2", "rollout", "undo", "md/workers")
-		done(t, "successfully rolled out", "rollout", "status", "md/workers", "--timeout="+kit.Patience.String())
+		done(t, "successfully rolled out", "rollout", "status", "md/workers", "--timeout="+patience.Limit().String())
 		f.AwaitDeployment(t, md.Name)
 		if m := onlyMachine(t, f); m.Spec.Version != kit.OldVersion {
 			t.Errorf("Machine %s is of version %s", m.Name, m.Spec.Version)
@@ -477,7 +478,7 @@ func TestKubectlDroverChangesWhatItIsAskedTo(t *testing.T) {
 	step(t, "AMachineIsPreservedAndReplaced", func(t *testing.T) {
 		name := slices.Sorted(maps.Keys(machineNames(t, f)))[0]
 		done(t, "preserved", "preserve", "ma/"+name)
-		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		patience.Eventually(t, func(ctx context.Context) string {
 			m := &machinev1alpha1.Machine{}
 			if err := f.Client.Get(ctx, client.ObjectKey{Namespace: f.Namespace, Name: name}, m); err != nil || m.Status.Preservation == nil {
 				return fmt.Sprintf("it is not preserved, %v", err)

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 // TestTwoInstancesOfTheProvider runs a second provider-drover. The leader is frozen in the middle
@@ -47,7 +48,7 @@ func TestTwoInstancesOfTheProvider(t *testing.T) {
 	other := leaderBut(t, f, holder)
 	updated(t, f, md.Name, 3)
 	must(t, syscall.Kill(first, syscall.SIGCONT))
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		if pid, err := f.PID(ctx, "provider-drover"); err != nil || pid == first {
 			return fmt.Sprintf("the instance that lost its lease is there: %d, %v", pid, err)
 		}
@@ -74,7 +75,7 @@ func elect(t *testing.T, f kit.Fleet) {
 	if err != nil {
 		t.Fatal(out)
 	}
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		if pid, err := f.PID(ctx, "provider-drover"); err != nil || pid == before {
 			return fmt.Sprintf("PID %d, before %d: %v", pid, before, err)
 		}
@@ -86,7 +87,7 @@ func elect(t *testing.T, f kit.Fleet) {
 func updated(t *testing.T, f kit.Fleet, name string, n int32) {
 	t.Helper()
 	md := f.Deployment(name, 0, 1, 0)
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		if err := f.Client.Get(ctx, client.ObjectKeyFromObject(md), md); err != nil {
 			return err.Error()
 		}
@@ -102,7 +103,7 @@ func updated(t *testing.T, f kit.Fleet, name string, n int32) {
 func leaderBut(t *testing.T, f kit.Fleet, before string) string {
 	t.Helper()
 	now := ""
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		lease := &coordinationv1.Lease{}
 		err := f.Client.Get(ctx, client.ObjectKey{Namespace: "crossplane-system", Name: "crossplane-leader-election-provider-drover"}, lease)
 		if now = ptr.Deref(lease.Spec.HolderIdentity, ""); err != nil || now == before || now == "" {

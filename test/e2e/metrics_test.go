@@ -9,6 +9,7 @@ import (
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 // TestMetricsShowHowAFleetIs follows a MachineDeployment by the metrics of provider-drover, until
@@ -50,7 +51,7 @@ func TestMetricsShowHowAFleetIs(t *testing.T) {
 		c := &machinev1alpha1.OrphanCollector{}
 		c.Name = f.Namespace
 		f.Create(t, c)
-		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		patience.Eventually(t, func(ctx context.Context) string {
 			families, err := f.Metrics(ctx, "provider-drover")
 			if err != nil {
 				return err.Error()
@@ -66,7 +67,7 @@ func TestMetricsShowHowAFleetIs(t *testing.T) {
 	})
 	step(t, "NothingIsLeftOfADeletedDeployment", func(t *testing.T) {
 		f.DeleteDeployment(t, md.Name)
-		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		patience.Eventually(t, func(ctx context.Context) string {
 			families, err := f.Metrics(ctx, "provider-drover")
 			if err != nil {
 				return err.Error()
@@ -88,7 +89,7 @@ func TestMetricsShowHowAFleetIs(t *testing.T) {
 // series.
 func awaitMetric(t *testing.T, f kit.Fleet, name string, want float64, labels map[string]string) {
 	t.Helper()
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		families, err := f.Metrics(ctx, "provider-drover")
 		if err != nil {
 			return err.Error()

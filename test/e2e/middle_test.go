@@ -14,6 +14,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/localcloud"
 	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 const newerVersion = "v1.35.5"
@@ -71,7 +72,7 @@ func isAtRest(s machinev1alpha1.MachineDeploymentStatus) bool {
 
 func nodesOfOldTemplatesAreMarked(t *testing.T, f kit.Fleet) {
 	t.Helper()
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		machines, err := f.Machines(ctx)
 		if err != nil {
 			return err.Error()

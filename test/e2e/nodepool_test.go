@@ -19,6 +19,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/localcloud"
 	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 // offerZones offers two classes in three zones.
@@ -50,7 +51,7 @@ func sellOut(t *testing.T, f kit.Fleet, pool, zone string) (giveRoom func()) {
 // tryAgain ends the time for which zones count as exhausted.
 func tryAgain(t *testing.T, f kit.Fleet) {
 	t.Helper()
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		sets := &machinev1alpha1.MachineSetList{}
 		if err := f.Client.List(ctx, sets, client.InNamespace(f.Namespace)); err != nil {
 			return err.Error()
@@ -122,7 +123,7 @@ func TestANodePool(t *testing.T) {
 			`{"failureDomains":["zone-z"]}`: `spec.failureDomains[0]: "zone-z" is not offered: must be one of zone-a, zone-b, zone-c`,
 		} {
 			patch(t, spec)
-			kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+			patience.Eventually(t, func(ctx context.Context) string {
 				if err := f.Client.Get(ctx, client.ObjectKeyFromObject(pool), pool); err != nil {
 					return err.Error()
 				}
@@ -143,7 +144,7 @@ func TestANodePool(t *testing.T) {
 	})
 	step(t, "AnotherClassReplacesTheMachines", func(t *testing.T) {
 		// The pool is scaled before the Machines that it no longer needs are gone.
-		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		patience.Eventually(t, func(ctx context.Context) string {
 			machines, err := f.Machines(ctx)
 			if err != nil || len(machines) != 3 {
 				return fmt.Sprintf("%d Machines, want 3; error %v", len(machines), err)
@@ -167,7 +168,7 @@ func TestANodePool(t *testing.T) {
 		patch(t, `{"failureDomains":["zone-b","zone-c"]}`)
 		f.AwaitPool(t, pool, zones(map[string]int{"zone-b": 2, "zone-c": 1}))
 		bounds.Done(t, 2)
-		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		patience.Eventually(t, func(ctx context.Context) string {
 			mds := &machinev1alpha1.MachineDeploymentList{}
 			if err := f.Client.List(ctx, mds, client.InNamespace(f.Namespace)); err != nil || len(mds.Items) != 2 {
 				return fmt.Sprintf("%d MachineDeployments, want 2: %v", len(mds.Items), err)
@@ -200,7 +201,7 @@ func TestANodePoolWithAutoscaling(t *testing.T) {
 			return nil, err
 		}
 		for _, md := range mds.Items {
-			g := group{NodeGroup: &kit.NodeGroup{Fleet: f, Name: md.Name, ProvisionTime: kit.Patience}, size: md.Spec.Replicas}
+			g := group{NodeGroup: &kit.NodeGroup{Fleet: f, Name: md.Name, ProvisionTime: patience.Limit()}, size: md.Spec.Replicas}
 			// If the group is empty, the autoscaler reads the capacity of the object that the
 			// template references.
 			of := &machinev1alpha1.NodeTemplate{}
@@ -221,7 +222,7 @@ func TestANodePoolWithAutoscaling(t *testing.T) {
 	})
 	// The autoscaler requests the maximum of the pool. Each loop deletes Failed Machines.
 	last, backsOff := time.Time{}, false
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		all, err := groups(ctx)
 		if err != nil {
 			return err.Error()
@@ -355,7 +356,7 @@ func TestAClaimOfANodePool(t *testing.T) {
 			o.SetNamespace(f.Namespace)
 		}
 		// The API server serves the claim's kind after Crossplane has created its CRD.
-		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		patience.Eventually(t, func(ctx context.Context) string {
 			if err := f.Client.Create(ctx, o.DeepCopy()); err != nil {
 				return err.Error()
 			}
@@ -364,7 +365,7 @@ func TestAClaimOfANodePool(t *testing.T) {
 		t.Cleanup(func() { _ = f.Client.Delete(context.Background(), o.DeepCopy()) })
 	}
 	claim := f.Example(t, "claims/claim.yaml")
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		if err := f.Client.Get(ctx, client.ObjectKey{Namespace: f.Namespace, Name: "web"}, claim); err != nil {
 			return err.Error()
 		}

@@ -19,6 +19,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/localcloud"
 	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 // TestOrphans has one collector, because there is one installation. It covers all VMs that the
@@ -36,7 +37,7 @@ func TestOrphans(t *testing.T) {
 	t.Run("OneThatAForceRemovedFinalizerLeftIsReported", func(t *testing.T) {
 		orphan := c.tearOut(t, "reported")
 		c.awaitReported(t, orphan)
-		kit.Throughout(t, 3*time.Second, func(ctx context.Context) string { return c.hasVMs(ctx, orphan, foreign) })
+		f.Throughout(t, func(ctx context.Context) string { return c.hasVMs(ctx, orphan, foreign) })
 		reportsInOrderIn(t, f, metav1.NamespaceDefault, "OrphanCollector/"+c.name, "OrphanFound: ")
 	})
 	t.Run("WhileListsFailNothingIsDeleted", func(t *testing.T) {
@@ -65,19 +66,19 @@ func TestOrphans(t *testing.T) {
 		m := &member{f: f, name: "lone"}
 		c.fault(t, localcloud.Fault{Kind: localcloud.FaultCreateAnswerLost, Match: localcloud.FaultMatch{Tags: map[string]string{machinev1alpha1.TagMachine: m.name}}})
 		m.create(t, nil)
-		kit.Eventually(t, kit.Patience, func(ctx context.Context) string { return m.is(ctx, machinev1alpha1.MachineFailed) }, f.Describe)
+		patience.Eventually(t, func(ctx context.Context) string { return m.is(ctx, machinev1alpha1.MachineFailed) }, f.Describe)
 		if got := m.machine(t).Status.FailureReason; got != machinev1alpha1.FailureCreateUnknown {
 			t.Errorf("it failed for %s", got)
 		}
 		// As long as the Machine exists, the collector must not delete its VM.
-		kit.Throughout(t, 3*time.Second, func(ctx context.Context) string {
+		f.Throughout(t, func(ctx context.Context) string {
 			if vms := m.vms(ctx); len(vms) != 1 {
 				return fmt.Sprintf("VMs %+v", vms)
 			}
 			return ""
 		})
 		m.delete(t)
-		kit.Eventually(t, kit.Patience, m.gone, f.Describe)
+		patience.Eventually(t, m.gone, f.Describe)
 		c.awaitNone(t)
 	})
 	t.Run("ARestartOfAllInTheMiddleChangesNothing", func(t *testing.T) {
@@ -95,7 +96,7 @@ func TestOrphans(t *testing.T) {
 	t.Run("OfMoreThanMayBeDeletedOnlyConfirmedOnesAre", func(t *testing.T) {
 		c.set(t, `{"spec":{"policy":"Report"}}`)
 		orphans := []string{c.tearOut(t, "many-a"), c.tearOut(t, "many-b")}
-		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		patience.Eventually(t, func(ctx context.Context) string {
 			if o, err := c.get(ctx); err != nil || o.Status.Orphans != 2 {
 				return fmt.Sprintf("want two orphans: %+v, error %v", o.Status, err)
 			}
@@ -104,7 +105,7 @@ func TestOrphans(t *testing.T) {
 		// Other tests have VMs too, so a fifth of all VMs may be more than these two.
 		c.set(t, `{"spec":{"policy":"Delete","maxOrphans":1}}`)
 		c.awaitCondition(t, "True", "TooManyOrphans")
-		kit.Throughout(t, 3*time.Second, func(ctx context.Context) string { return c.hasVMs(ctx, orphans...) })
+		f.Throughout(t, func(ctx context.Context) string { return c.hasVMs(ctx, orphans...) })
 		c.set(t, fmt.Sprintf(`{"spec":{"confirmedOrphans":[%q]}}`, orphans[0]))
 		c.awaitNone(t)
 		c.set(t, `{"spec":{"maxOrphans":null}}`)
@@ -114,9 +115,9 @@ func TestOrphans(t *testing.T) {
 		vm := c.vmOf(t, former)
 		c.set(t, fmt.Sprintf(`{"spec":{"formerInstallations":[%q]}}`, former))
 		c.awaitCondition(t, "True", "InstallationNotGone")
-		kit.Throughout(t, 3*time.Second, func(ctx context.Context) string { return c.hasVMs(ctx, vm) })
+		f.Throughout(t, func(ctx context.Context) string { return c.hasVMs(ctx, vm) })
 		record := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: machinev1alpha1.NamespaceOfInstallations, Name: machinev1alpha1.ConfigMapOfInstallations}}
-		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		patience.Eventually(t, func(ctx context.Context) string {
 			o, err := c.get(ctx)
 			must(t, err)
 			if err := f.Client.Get(ctx, client.ObjectKeyFromObject(record), record); err != nil || !strings.HasPrefix(record.Data[o.Status.Installation], "Current since ") {
@@ -135,7 +136,7 @@ func TestOrphans(t *testing.T) {
 		vm, node := c.tearOutWithItsNode(t, "in-use")
 		c.set(t, fmt.Sprintf(`{"spec":{"policy":"Delete","confirmedOrphans":[%q]}}`, vm))
 		// The status does not name the Node until the collector has looked for it.
-		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		patience.Eventually(t, func(ctx context.Context) string {
 			o, err := c.get(ctx)
 			if err != nil {
 				return err.Error()
@@ -146,13 +147,13 @@ func TestOrphans(t *testing.T) {
 			return ""
 		}, c.describe)
 		c.awaitCondition(t, "True", "OrphansInUse")
-		kit.Throughout(t, 5*time.Second, func(ctx context.Context) string { return c.hasVMs(ctx, vm) })
+		f.Throughout(t, func(ctx context.Context) string { return c.hasVMs(ctx, vm) })
 		must(t, f.Cluster.Client.Delete(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}}))
 		c.awaitNone(t)
 	})
 
 	t.Run("NodesOfVMsThatJoinedTooLateAreSwept", func(t *testing.T) {
-		kit.Eventually(t, 2*kit.Patience, func(ctx context.Context) string {
+		patience.Eventually(t, func(ctx context.Context) string {
 			machines, err := f.Machines(ctx)
 			if err != nil {
 				return err.Error()
@@ -231,7 +232,7 @@ func (c *collector) fault(t *testing.T, f localcloud.Fault) string {
 
 func (c *collector) awaitCondition(t *testing.T, status, reason string) {
 	t.Helper()
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		o, err := c.get(ctx)
 		if err != nil {
 			return err.Error()
@@ -257,7 +258,7 @@ func (c *collector) awaitReported(t *testing.T, orphan string) {
 // orphan.
 func (c *collector) awaitNone(t *testing.T) {
 	t.Helper()
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		machines, err := c.f.Machines(ctx)
 		if err != nil {
 			return err.Error()
@@ -349,14 +350,14 @@ func (c *collector) tearOut(t *testing.T, name string) string {
 	m.awaitStage(t, machinev1alpha1.DeletionDeletingVM)
 	// The stage is reported before it begins. If the VM resource is not being deleted yet, its
 	// provider would add its finalizer again, and delete the VM.
-	kit.Eventually(t, kit.Patience, func(context.Context) string {
+	patience.Eventually(t, func(context.Context) string {
 		if at := kubectl(t, c.f, "get", "virtualmachines.local.drover.dev", resource, "-o", "jsonpath={.metadata.deletionTimestamp}"); at == "" {
 			return "the VM resource is not being deleted"
 		}
 		return ""
 	})
 	kubectl(t, c.f, "patch", "virtualmachines.local.drover.dev", resource, "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
-	kit.Eventually(t, kit.Patience, m.gone, c.f.Describe)
+	patience.Eventually(t, m.gone, c.f.Describe)
 	return vms[0].ID
 }
 
@@ -374,7 +375,7 @@ func (c *collector) tearOutWithItsNode(t *testing.T, name string) (vm, node stri
 	c.f.Patch(t, m.machine(t), `{"metadata":{"annotations":{"crossplane.io/paused":"true"}}}`)
 	m.delete(t)
 	c.f.Patch(t, m.machine(t), `{"metadata":{"finalizers":null}}`)
-	kit.Eventually(t, kit.Patience, m.gone, c.f.Describe)
+	patience.Eventually(t, m.gone, c.f.Describe)
 	return vms[0].ID, node
 }
 
@@ -395,7 +396,7 @@ func (c *collector) withoutLists(t *testing.T, kind localcloud.FaultKind) {
 	fault := c.fault(t, localcloud.Fault{Kind: kind, Count: 10000, Match: localcloud.FaultMatch{Tags: map[string]string{machinev1alpha1.TagInstallation: o.Status.Installation}}})
 	c.awaitCondition(t, "Unknown", "InventoryUnavailable")
 	c.set(t, `{"spec":{"policy":"Delete"}}`)
-	kit.Throughout(t, 5*time.Second, func(ctx context.Context) string {
+	c.f.Throughout(t, func(ctx context.Context) string {
 		if adopted, err := c.adopted(ctx); err != nil || len(adopted) > 0 {
 			return fmt.Sprintf("the collector has %v, error %v", adopted, err)
 		}
@@ -411,7 +412,7 @@ func (c *collector) delete(t *testing.T) {
 	o, err := c.get(t.Context())
 	must(t, err)
 	must(t, c.f.Client.Delete(t.Context(), o))
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		if _, err := c.get(ctx); client.IgnoreNotFound(err) != nil || err == nil {
 			return fmt.Sprintf("the collector is there: %v", err)
 		}

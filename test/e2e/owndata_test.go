@@ -16,6 +16,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/localcloud"
 	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 // userDataOfMCM is user data in the form of Gardener's machine-controller-manager: the kubelet
@@ -71,7 +72,7 @@ func TestAMachineJoinsByUserDataOfItsClass(t *testing.T) {
 		return m, f.Client.Get(ctx, client.ObjectKey{Namespace: f.Namespace, Name: "w"}, m)
 	}
 
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		m, err := read(ctx)
 		if err != nil {
 			return err.Error()
@@ -101,7 +102,7 @@ func TestAMachineJoinsByUserDataOfItsClass(t *testing.T) {
 	}
 	// A changed Secret only applies to new VMs.
 	f.Patch(t, secret, `{"stringData":{"userData":"#!/bin/sh\n"}}`)
-	kit.Throughout(t, 3*time.Second, func(ctx context.Context) string {
+	f.Throughout(t, func(ctx context.Context) string {
 		m, err := read(ctx)
 		if err != nil || m.Status.Phase != machinev1alpha1.MachineRunning || *m.Status.UserData != *own {
 			return fmt.Sprintf("%+v, %v", m.Status, err)
@@ -129,7 +130,7 @@ func TestAMachineThatNeverJoinsSaysHowFarItCame(t *testing.T) {
 		}
 		return m.Status
 	}
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		s := read(ctx)
 		if s.Join.At(machinev1alpha1.JoinVMRunning) == nil {
 			return fmt.Sprintf("phase %s, join %+v", s.Phase, s.Join)
@@ -139,7 +140,7 @@ func TestAMachineThatNeverJoinsSaysHowFarItCame(t *testing.T) {
 	if s := read(t.Context()); len(s.Join.Milestones) != 1 {
 		t.Errorf("join %+v", s.Join)
 	}
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		s := read(ctx)
 		if want := "last milestone: VMRunning; missing: CertificateRequested, "; s.FailureReason != machinev1alpha1.FailureJoinTimeout || !strings.Contains(s.FailureMessage, want) {
 			return fmt.Sprintf("failure %s: %s", s.FailureReason, s.FailureMessage)
@@ -164,13 +165,13 @@ func TestAMachineThatFailedKeepsTheConsoleOfItsVM(t *testing.T) {
 	m.Spec.ClassRef.Name, m.Spec.CreationTimeout.Duration = class.Name, 100*time.Second
 	f.Create(t, m)
 	awaitPhase(t, f, "w", machinev1alpha1.MachineJoining)
-	vm := realVM(t, f)
+	vm := onlyVM(t, f)
 	read := func(ctx context.Context) machinev1alpha1.MachineStatus {
 		m := &machinev1alpha1.Machine{}
 		must(t, f.Client.Get(ctx, client.ObjectKey{Namespace: f.Namespace, Name: "w"}, m))
 		return m.Status
 	}
-	kit.Eventually(t, 4*time.Minute, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		if s := read(ctx); s.FailureReason != machinev1alpha1.FailureJoinTimeout {
 			return fmt.Sprintf("phase %s, %s: %+v", s.Phase, s.FailureReason, s.Join)
 		}
@@ -181,10 +182,21 @@ func TestAMachineThatFailedKeepsTheConsoleOfItsVM(t *testing.T) {
 		t.Errorf("failure %q, console %q", s.FailureMessage, s.Join.Console)
 	}
 	must(t, f.Cloud.DeleteVM(t.Context(), vm.ID))
-	kit.Throughout(t, 5*time.Second, func(ctx context.Context) string {
+	f.Throughout(t, func(ctx context.Context) string {
 		if now := read(ctx); now.Join.Console != s.Join.Console {
 			return fmt.Sprintf("the console is %q", now.Join.Console)
 		}
 		return ""
 	})
+}
+
+// onlyVM returns the only VM of a fleet.
+func onlyVM(t *testing.T, f kit.Fleet) localcloud.VM {
+	t.Helper()
+	vms, err := f.VMs(t.Context())
+	must(t, err)
+	if len(vms) != 1 {
+		t.Fatalf("%d VMs: %+v", len(vms), vms)
+	}
+	return vms[0]
 }

@@ -19,6 +19,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/controller/packageguard"
 	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 // TestAUsersOwnStepChangesVMs installs a second function, whose step is between infrastructure
@@ -131,7 +132,7 @@ func TestAPinnedRevision(t *testing.T) {
 	must(t, f.Client.Get(t.Context(), client.ObjectKeyFromObject(c), c))
 	tagged("zone-b")
 	must(t, f.Client.Update(t.Context(), c))
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		m := &machinev1alpha1.Machine{}
 		if err := f.Client.Get(ctx, following.key(), m); err != nil {
 			return err.Error()
@@ -195,7 +196,7 @@ func TestTheProviderIsKeptWhileThereAreMachines(t *testing.T) {
 	usage.SetGroupVersionKind(schema.GroupVersionKind{Group: "protection.crossplane.io", Version: "v1beta1", Kind: "ClusterUsage"})
 	usage.SetName("drover-machines")
 
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		// Use a dry run first, so that the provider is not deleted if the deletion is not refused.
 		err := f.Client.Delete(ctx, provider, client.DryRunAll)
 		if err == nil {
@@ -220,7 +221,7 @@ func TestTheProviderIsKeptWhileThereAreMachines(t *testing.T) {
 
 	m.delete(t)
 	m.awaitGone(t)
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		if err := f.Client.Get(ctx, client.ObjectKeyFromObject(usage), usage); !kerrors.IsNotFound(err) {
 			return fmt.Sprintf("the ClusterUsage is there: %v", err)
 		}

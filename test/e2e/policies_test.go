@@ -21,6 +21,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/localplane"
 	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 // TestATenantWithTheGeneratedRoleCannotWriteWhatIsNotItsOwn has an account with exactly the role
@@ -32,7 +33,7 @@ func TestATenantWithTheGeneratedRoleCannotWriteWhatIsNotItsOwn(t *testing.T) {
 	victim := running(t, f, "victim")
 	vm := victim.vmResource(t)
 	as := tenant(t, f, "crossplane-edit")
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		if err := as.Create(ctx, f.Deployment("pool", 0, 1, 0)); client.IgnoreAlreadyExists(err) != nil {
 			return err.Error()
 		}
@@ -137,7 +138,7 @@ func TestATenantWithTheGeneratedRoleCannotWriteWhatIsNotItsOwn(t *testing.T) {
 	})
 	t.Run("AnEditorOfTheWholeClusterIsRefusedWhatIsForOperators", func(t *testing.T) {
 		editor, operators := everywhere(t, f, "crossplane-edit"), everywhere(t, f, "drover:operator")
-		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		patience.Eventually(t, func(ctx context.Context) string {
 			err := editor.Create(ctx, collector.DeepCopy())
 			if err == nil || !strings.Contains(err.Error(), "'drover-operator-kinds'") {
 				return fmt.Sprintf("error %v, want one of the policy", err)
@@ -174,7 +175,7 @@ func TestATenantWithTheGeneratedRoleCannotWriteWhatIsNotItsOwn(t *testing.T) {
 		must(t, as.Patch(t.Context(), pool, patch(`{"spec":{"replicas":1}}`)))
 		f.AwaitDeployment(t, "pool")
 		must(t, as.Delete(t.Context(), victim.machine(t)))
-		kit.Eventually(t, kit.Patience, victim.gone, f.Describe)
+		patience.Eventually(t, victim.gone, f.Describe)
 		must(t, as.Delete(t.Context(), pool))
 		f.AwaitNothing(t)
 	})

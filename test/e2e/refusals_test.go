@@ -14,6 +14,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/localcloud"
 	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 // A refusal is a MachineDeployment whose VMs the cloud refuses with an error code.
@@ -46,7 +47,7 @@ func TestWhatTheCloudRefusesWaitsAndRecovers(t *testing.T) {
 	step(t, "NothingMovesOverARestart", func(t *testing.T) {
 		restart(t, "crossplane")
 		restart(t, "provider-drover")
-		kit.Throughout(t, max(5*time.Second, time.Until(began.Add(creationTimeout+5*time.Second))), func(ctx context.Context) string {
+		patience.Throughout(t, patience.After(max(5*time.Second, time.Until(began.Add(creationTimeout+5*time.Second)))), func(ctx context.Context) string {
 			for code, r := range all {
 				if s := r.moved(ctx); s != "" {
 					return code + ": " + s
@@ -129,7 +130,7 @@ func (r *refusal) isReported(t *testing.T, code string) {
 // waits for it, the set creates the others, and they are refused as well.
 func (r *refusal) oneTries(t *testing.T) {
 	t.Helper()
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		machines, err := r.Machines(ctx)
 		if err != nil {
 			return err.Error()
@@ -178,7 +179,7 @@ func (r *refusal) moved(ctx context.Context) string {
 }
 
 func (r *refusal) recovers(t *testing.T) {
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		machines, err := r.Machines(ctx)
 		if err != nil {
 			return err.Error()
@@ -216,7 +217,7 @@ func TestVMsThatFailAfterTheyWereAcceptedAreNotReplacedInAStorm(t *testing.T) {
 	r.fault = r.refuseVMs(t, localcloud.CodeInvalidRequest, 100*time.Millisecond)
 	s := machineSet(r.Fleet, "storm", 5)
 	r.Create(t, s)
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		if err := r.Client.Get(ctx, client.ObjectKeyFromObject(s), s); err != nil {
 			return err.Error()
 		}
@@ -229,7 +230,7 @@ func TestVMsThatFailAfterTheyWereAcceptedAreNotReplacedInAStorm(t *testing.T) {
 	if created > 5 {
 		t.Errorf("%d Machines were created for 5 replicas\n%s", created, r.Describe(t.Context()))
 	}
-	kit.Throughout(t, 5*time.Second, func(ctx context.Context) string {
+	r.Throughout(t, func(ctx context.Context) string {
 		if err := r.Client.Get(ctx, client.ObjectKeyFromObject(s), s); err != nil {
 			return err.Error()
 		}

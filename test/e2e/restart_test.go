@@ -13,6 +13,7 @@ import (
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 // TestARolloutSurvivesTheRestartOfEverything restarts each process in the middle of a rollout,
@@ -27,7 +28,7 @@ func TestARolloutSurvivesTheRestartOfEverything(t *testing.T) {
 	guard := f.Guard(t, kit.Bounds{MaxMachines: 8, MinAvailable: 5})
 	f.Patch(t, md, fmt.Sprintf(`{"spec":{"template":{"spec":{"version":%q}}}}`, kit.NewVersion))
 	for i, component := range []string{"crossplane", "function-drover", "provider-drover", "provider-local", "local-cloud"} {
-		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		patience.Eventually(t, func(ctx context.Context) string {
 			if err := f.Client.Get(ctx, client.ObjectKeyFromObject(md), md); err != nil {
 				return err.Error()
 			}
@@ -63,7 +64,7 @@ func TestATokenIsDeletedThoughNoProcessSawItsNodeJoin(t *testing.T) {
 	if err := f.Client.Get(t.Context(), client.ObjectKeyFromObject(m), m); err != nil {
 		t.Fatal(err)
 	}
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		if vms, err := f.VMs(ctx); err != nil || len(vms) != 1 {
 			return fmt.Sprintf("%d VMs, %v", len(vms), err)
 		}
@@ -74,7 +75,7 @@ func TestATokenIsDeletedThoughNoProcessSawItsNodeJoin(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGCONT) }) // The test may fail before the process ends.
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		nodes := &corev1.NodeList{}
 		if err := f.Cluster.Client.List(ctx, nodes, client.MatchingLabels{clusterv1alpha1.LabelJoinToken: string(m.UID)}); err != nil || len(nodes.Items) != 1 {
 			return fmt.Sprintf("%d Nodes, %v", len(nodes.Items), err)

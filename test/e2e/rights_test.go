@@ -17,6 +17,7 @@ import (
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	"github.com/drover-dev/drover/internal/rightstest"
 	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 var update = flag.Bool("update", false, "write testdata/rights.txt")
@@ -52,7 +53,7 @@ func TestWhatEachComponentMayDo(t *testing.T) {
 // in.
 func TestTheRightsOfItsOwnAreEnough(t *testing.T) {
 	t.Parallel()
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		pc := &clusterv1alpha1.ClusterProviderConfig{}
 		if err := plane.Client.Get(ctx, client.ObjectKey{Name: "default"}, pc); err != nil {
 			return err.Error()

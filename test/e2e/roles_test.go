@@ -17,6 +17,7 @@ import (
 
 	"github.com/drover-dev/drover/internal/rightstest"
 	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 // TestUsersOfTheShippedRoles asks the API server for the rights of users who are bound, in their
@@ -61,7 +62,7 @@ func TestUsersOfTheShippedRoles(t *testing.T) {
 			resource, group, _ := strings.Cut(r.resource, ".")
 			resource, sub, _ := strings.Cut(resource, "/")
 			want := slices.Contains(r.roles, role)
-			kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+			patience.Eventually(t, func(ctx context.Context) string {
 				may, err := userMay(ctx, user, authorizationv1.ResourceAttributes{
 					Namespace: f.Namespace, Verb: r.verb, Group: group, Resource: resource, Subresource: sub,
 				})
@@ -147,7 +148,7 @@ func everywhere(t *testing.T, f kit.Fleet, role string) client.Client {
 // authorizer learns of bindings by a watch.
 func awaitBinding(t *testing.T, user, namespace string) {
 	t.Helper()
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		may, err := userMay(ctx, user, authorizationv1.ResourceAttributes{
 			Namespace: namespace, Verb: "get", Group: "machine.drover.dev", Resource: "machines",
 		})

@@ -12,6 +12,7 @@ import (
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 func machineSet(f kit.Fleet, name string, replicas int32) *machinev1alpha1.MachineSet {
@@ -28,7 +29,7 @@ func machineSet(f kit.Fleet, name string, replicas int32) *machinev1alpha1.Machi
 // awaitSet waits until a set's Machines are available.
 func awaitSet(t *testing.T, f kit.Fleet, s *machinev1alpha1.MachineSet) {
 	t.Helper()
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		if err := f.Client.Get(ctx, client.ObjectKeyFromObject(s), s); err != nil {
 			return err.Error()
 		}
@@ -54,7 +55,7 @@ func TestAStandaloneSetAdoptsALoneMachine(t *testing.T) {
 	lone.Namespace, lone.Name, lone.Spec = f.Namespace, "lone", f.MachineSpec(kit.NewVersion)
 	lone.Labels = map[string]string{"pool": "lone"}
 	f.Create(t, lone)
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		if err := f.Client.Get(ctx, client.ObjectKeyFromObject(lone), lone); err != nil {
 			return err.Error()
 		}
@@ -79,13 +80,13 @@ func TestAStandaloneSetAdoptsALoneMachine(t *testing.T) {
 		if s.Status.UpdatedReplicas != 1 {
 			t.Errorf("%d are of the template, want 1", s.Status.UpdatedReplicas)
 		}
-		kubectl(t, f, "wait", "machineset", s.Name, "--for=condition=Reconciling=false", "--timeout="+kit.Patience.String())
+		kubectl(t, f, "wait", "machineset", s.Name, "--for=condition=Reconciling=false", "--timeout="+patience.Limit().String())
 	})
 	step(t, "ASetThatNeedsSomebodysHelpIsStalled", func(t *testing.T) {
 		helpless := machineSet(f, "helpless", 1)
 		helpless.Spec.Template.Spec.ClassRef.Name = "nowhere"
 		f.Create(t, helpless)
-		kubectl(t, f, "wait", "machineset", helpless.Name, "--for=condition=Stalled", "--timeout="+kit.Patience.String())
+		kubectl(t, f, "wait", "machineset", helpless.Name, "--for=condition=Stalled", "--timeout="+patience.Limit().String())
 		if err := f.Client.Get(t.Context(), client.ObjectKeyFromObject(helpless), helpless); err != nil {
 			t.Fatal(err)
 		}
@@ -97,7 +98,7 @@ func TestAStandaloneSetAdoptsALoneMachine(t *testing.T) {
 	step(t, "AnotherSetLeavesTheMachinesAloneAndSaysSo", func(t *testing.T) {
 		other := machineSet(f, "other", 0)
 		f.Create(t, other)
-		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		patience.Eventually(t, func(ctx context.Context) string {
 			if err := f.Client.Get(ctx, client.ObjectKeyFromObject(other), other); err != nil {
 				return err.Error()
 			}
@@ -142,7 +143,7 @@ func TestAFailedMachineIsKeptForAnalysis(t *testing.T) {
 		if err := f.Cluster.Client.Patch(t.Context(), node, client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
 			t.Fatal(err)
 		}
-		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		patience.Eventually(t, func(ctx context.Context) string {
 			if err := f.Client.Get(ctx, client.ObjectKeyFromObject(m), m); err != nil {
 				return err.Error()
 			}
@@ -158,7 +159,7 @@ func TestAFailedMachineIsKeptForAnalysis(t *testing.T) {
 		if err := f.Cloud.DeleteVM(t.Context(), vms[0].ID); err != nil {
 			t.Fatal(err)
 		}
-		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		patience.Eventually(t, func(ctx context.Context) string {
 			if err := f.Client.Get(ctx, client.ObjectKeyFromObject(m), m); err != nil {
 				return err.Error()
 			}
@@ -175,7 +176,7 @@ func TestAFailedMachineIsKeptForAnalysis(t *testing.T) {
 		})
 	})
 	step(t, "ItsNodeIsTaintedAndEmptied", func(t *testing.T) {
-		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		patience.Eventually(t, func(ctx context.Context) string {
 			n := &corev1.Node{}
 			if err := f.Cluster.Client.Get(ctx, client.ObjectKey{Name: m.Status.NodeRef.Name}, n); err != nil {
 				return err.Error()

@@ -12,6 +12,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/localplane"
 	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 var skewEach = flag.Bool("skew-each", false, "upgrade each package alone as well, and let whole rollouts run beside packages of the other version")
@@ -118,7 +119,7 @@ func (s *skew) roll(t *testing.T, version string, packages ...drover) {
 	to := []string{kit.OldVersion, kit.NewVersion}[s.rolls%2]
 	s.Patch(t, s.pool, fmt.Sprintf(`{"spec":{"template":{"spec":{"version":%q}}}}`, to))
 	for i, pkg := range packages {
-		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		patience.Eventually(t, func(ctx context.Context) string {
 			if err := s.Client.Get(ctx, client.ObjectKeyFromObject(s.pool), s.pool); err != nil {
 				return err.Error()
 			}
@@ -135,7 +136,7 @@ func (s *skew) roll(t *testing.T, version string, packages ...drover) {
 func (s *skew) install(t *testing.T, pkg drover, version string) {
 	t.Helper()
 	if pkg.kind != "configuration" || !s.skips {
-		ctx, cancel := context.WithTimeout(t.Context(), kit.Patience)
+		ctx, cancel := patience.Context(t)
 		defer cancel()
 		must(t, s.InstallVersion(ctx, pkg.kind, pkg.name, version))
 		return
@@ -143,7 +144,7 @@ func (s *skew) install(t *testing.T, pkg drover, version string) {
 	// A package that resolves no dependencies is not in the Lock that the installer reads.
 	source := localplane.Registry + "/" + pkg.name + ":" + version
 	s.kubectl(t, "patch", pkg.resource(), pkg.object(), "--type=merge", "-p", fmt.Sprintf(`{"spec":{"package":%q}}`, source))
-	kit.Eventually(t, kit.Patience, func(context.Context) string {
+	patience.Eventually(t, func(context.Context) string {
 		revision, _ := s.Kubectl(t, "get", pkg.resource(), pkg.object(), "-o", "jsonpath={.status.currentRevision}")
 		is, _ := s.Kubectl(t, "get", pkg.resource(), pkg.object(), "-o", "jsonpath={.status.currentIdentifier}")
 		controls, _ := s.Kubectl(t, "get", "composition", "machine-local", "-o", "jsonpath={.metadata.ownerReferences[?(@.controller==true)].name}")

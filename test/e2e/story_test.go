@@ -11,6 +11,7 @@ import (
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 // TestMachineDeploymentFromNothingToNothing is the main use case of Drover, in the order of a
@@ -48,7 +49,7 @@ func TestMachineDeploymentFromNothingToNothing(t *testing.T) {
 	step(t, "LabelsAndTaintsReachNodesWithoutARollout", func(t *testing.T) {
 		before := machineNames(t, f)
 		f.Patch(t, md, `{"spec":{"template":{"spec":{"metadata":{"labels":{"example.org/pool":null,"example.org/tier":"gold"}},"taints":[]}}}}`)
-		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		patience.Eventually(t, func(ctx context.Context) string {
 			nodes, err := f.Nodes(ctx)
 			if err != nil {
 				return err.Error()
@@ -75,7 +76,7 @@ func TestMachineDeploymentFromNothingToNothing(t *testing.T) {
 	step(t, "ScaleDownKeepsTwo", func(t *testing.T) {
 		kubectl(t, f, "scale", "md", md.Name, "--replicas=2")
 		f.AwaitDeployment(t, md.Name)
-		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		patience.Eventually(t, func(ctx context.Context) string {
 			vms, err := f.VMs(ctx)
 			if err != nil {
 				return err.Error()
@@ -88,7 +89,7 @@ func TestMachineDeploymentFromNothingToNothing(t *testing.T) {
 		everyMachineHasItsNode(t, f, 2)
 	})
 	step(t, "NoTokenOutlivesTheJoin", func(t *testing.T) {
-		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		patience.Eventually(t, func(ctx context.Context) string {
 			tokens, err := f.BootstrapTokens(ctx)
 			if err != nil {
 				return err.Error()
@@ -115,7 +116,7 @@ func theTokensAreRefused(t *testing.T, f kit.Fleet, atLeast int) {
 		t.Errorf("%d tokens were seen, want %d or more", len(tokens), atLeast)
 	}
 	for _, token := range tokens {
-		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		patience.Eventually(t, func(ctx context.Context) string {
 			who := &authv1.SelfSubjectReview{}
 			if err := f.Cluster.WithToken(t, token).Create(ctx, who); !apierrors.IsUnauthorized(err) {
 				return fmt.Sprintf("a token whose Machine has joined authenticates as %q, %v", who.Status.UserInfo.Username, err)
@@ -131,7 +132,7 @@ func TestALoneMachineWorks(t *testing.T) {
 	m := &machinev1alpha1.Machine{}
 	m.Namespace, m.Name, m.Spec = f.Namespace, "lone", f.MachineSpec(kit.NewVersion)
 	f.Create(t, m)
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		if err := f.Client.Get(ctx, client.ObjectKeyFromObject(m), m); err != nil {
 			return err.Error()
 		}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -13,6 +12,7 @@ import (
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 func TestARollingUpdateKeepsItsBoundsAndHasItsStory(t *testing.T) {
@@ -23,12 +23,12 @@ func TestARollingUpdateKeepsItsBoundsAndHasItsStory(t *testing.T) {
 
 		guard := f.Guard(t, kit.Bounds{MaxMachines: 4, MinAvailable: 2})
 		roll(t, f, md, kit.NewVersion)
-		kubectl(t, f, "wait", "--for=condition=Progressing", "md/rolling", "--timeout="+kit.Patience.String())
+		kubectl(t, f, "wait", "--for=condition=Progressing", "md/rolling", "--timeout="+patience.Limit().String())
 		f.AwaitDeployment(t, md.Name)
 		guard.Done(t, 10)
 		everyMachineHasItsNode(t, f, 3)
-		kubectl(t, f, "wait", "--for=condition=Available", "md/rolling", "--timeout="+kit.Patience.String())
-		kubectl(t, f, "wait", "--for=condition=Reconciling=false", "md/rolling", "--timeout="+kit.Patience.String())
+		kubectl(t, f, "wait", "--for=condition=Available", "md/rolling", "--timeout="+patience.Limit().String())
+		kubectl(t, f, "wait", "--for=condition=Reconciling=false", "md/rolling", "--timeout="+patience.Limit().String())
 		reportsInOrder(t, f, "MachineDeployment/rolling",
 			"for revision 1", "from 0 to 3", "Revision 1 is rolled out", "for revision 2", "Scaled up", "Scaled down", "Revision 2 is rolled out")
 		f.DeleteDeployment(t, md.Name)
@@ -70,7 +70,7 @@ func TestARecreationThatIsTakenBackMakesNoMachineBesideThoseThatGo(t *testing.T)
 		return s.Revision == 3 && s.TerminatingReplicas == 3 && len(s.MachineSets) == 1 && s.MachineSets[0].Replicas == 0
 	}
 	awaitStatus(t, f, md, "only the first set to be left", waits)
-	kit.Throughout(t, 3*time.Second, func(ctx context.Context) string {
+	f.Throughout(t, func(ctx context.Context) string {
 		if err := f.Client.Get(ctx, client.ObjectKeyFromObject(md), md); err != nil {
 			return err.Error()
 		}
@@ -123,7 +123,7 @@ func roll(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment, vers
 // awaitStatus waits for a status of a MachineDeployment that was observed after its last change.
 func awaitStatus(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment, what string, ok func(machinev1alpha1.MachineDeploymentStatus) bool) {
 	t.Helper()
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		if err := f.Client.Get(ctx, client.ObjectKeyFromObject(md), md); err != nil {
 			return err.Error()
 		}
@@ -147,7 +147,7 @@ func awaitReason(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeploymen
 // no other Machines except terminating ones.
 func awaitVersions(t *testing.T, f kit.Fleet, want map[string]int) {
 	t.Helper()
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		machines, err := f.Machines(ctx)
 		if err != nil {
 			return err.Error()
@@ -189,7 +189,7 @@ func reportsInOrder(t *testing.T, f kit.Fleet, object string, texts ...string) {
 func reportsInOrderIn(t *testing.T, f kit.Fleet, namespace, object string, texts ...string) {
 	t.Helper()
 	kind, name, _ := strings.Cut(object, "/")
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		l := &corev1.EventList{}
 		if err := f.Client.List(ctx, l, client.InNamespace(namespace)); err != nil {
 			return err.Error()

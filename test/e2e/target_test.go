@@ -17,6 +17,7 @@ import (
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	"github.com/drover-dev/drover/internal/localcloud"
 	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 // TestMachinesJoinAnotherCluster has Machines in the control cluster and their Nodes in the
@@ -75,7 +76,7 @@ func TestMachinesJoinAnotherCluster(t *testing.T) {
 	step(t, "TheKubeconfigIsRotatedInTheMiddleOfAScaleUp", func(t *testing.T) {
 		since := reachable(t, f).LastTransitionTime
 		kubectl(t, f, "scale", "md", md.Name, "--replicas=4")
-		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		patience.Eventually(t, func(ctx context.Context) string {
 			machines, err := f.Machines(ctx)
 			if err != nil || len(machines) < 3 {
 				return fmt.Sprintf("%d Machines, %v", len(machines), err)
@@ -104,7 +105,7 @@ func TestMachinesJoinAnotherCluster(t *testing.T) {
 		f.SetKubeconfig(t, plane.Target.Credentials(t).Kubeconfig)
 		awaitCondition(t, f, clusterv1alpha1.ConditionReachable, corev1.ConditionTrue)
 		f.Patch(t, md, `{"spec":{"template":{"spec":{"metadata":{"labels":{"example.org/after":"rotation"}}}}}}`)
-		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		patience.Eventually(t, func(ctx context.Context) string {
 			nodes, err := f.Nodes(ctx)
 			if err != nil || len(nodes) != 4 {
 				return fmt.Sprintf("%d Nodes, %v", len(nodes), err)
@@ -138,7 +139,7 @@ func TestMachinesJoinAnotherCluster(t *testing.T) {
 		}
 	})
 	step(t, "TokensThatWereLeftOverAreSwept", func(t *testing.T) {
-		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		patience.Eventually(t, func(ctx context.Context) string {
 			if err := f.Cluster.Client.Get(ctx, client.ObjectKeyFromObject(leftOver), leftOver); !apierrors.IsNotFound(err) {
 				return fmt.Sprintf("it is still there: %v", err)
 			}
@@ -184,7 +185,7 @@ func reachable(t *testing.T, f kit.Fleet) xpv2.Condition {
 
 func awaitCondition(t *testing.T, f kit.Fleet, typ xpv2.ConditionType, status corev1.ConditionStatus) {
 	t.Helper()
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		pc, err := f.Config(ctx)
 		if err != nil {
 			return err.Error()

@@ -17,6 +17,7 @@ import (
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 // TestATenantCannotClaimAForeignNode forges the status of Machines without VMs: the Node of
@@ -34,7 +35,7 @@ func TestATenantCannotClaimAForeignNode(t *testing.T) {
 		Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
 	}
 	f.CreateIn(t, f.Cluster, etcd)
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string { return noTokens(ctx, f) })
+	patience.Eventually(t, func(ctx context.Context) string { return noTokens(ctx, f) })
 
 	untouched := func(ctx context.Context) string {
 		if s := node.changed(t); s != "" {
@@ -69,18 +70,18 @@ func TestATenantCannotClaimAForeignNode(t *testing.T) {
 				"resourceRefs":[{"role":"vm","apiVersion":"local.drover.dev/v1alpha1","kind":"VirtualMachine","name":%q}]}}`,
 				node.Spec.ProviderID, node.Name, node.UID, vm)
 			f.PatchStatusIn(t, f.Control, m.machine(t), forged)
-			kit.Throughout(t, 4*time.Second, untouched)
+			f.Throughout(t, untouched)
 			// The controller ignores changes of a status alone: another change triggers a reconcile.
 			f.PatchStatusIn(t, f.Control, m.machine(t), forged)
 			m.annotate(t, "example.org/another-reconcile")
-			kit.Throughout(t, 2*time.Second, untouched)
+			f.Throughout(t, untouched)
 			f.PatchIn(t, f.Control, m.machine(t), `{"metadata":{"finalizers":["example.org/forging"]}}`)
 			m.delete(t)
 			f.PatchStatusIn(t, f.Control, m.machine(t), forged)
-			kit.Throughout(t, 2*time.Second, untouched)
+			f.Throughout(t, untouched)
 			f.PatchIn(t, f.Control, m.machine(t), `{"metadata":{"finalizers":null}}`)
-			kit.Eventually(t, kit.Patience, m.gone, f.Describe)
-			kit.Throughout(t, 2*time.Second, untouched)
+			patience.Eventually(t, m.gone, f.Describe)
+			f.Throughout(t, untouched)
 		})
 	}
 	victim.delete(t)

@@ -21,6 +21,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/localcloud"
 	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 // A reader checks every version of a MachineDeployment, like a client of kstatus.
@@ -137,7 +138,7 @@ func TestADeletedDeploymentReportsWhatHoldsItUntilItIsGone(t *testing.T) {
 	m := &member{f: f, name: machine.Name, node: machine.Status.NodeRef.Name}
 	m.pod(t, "held", nil)
 	pdb := m.budget(t, "web", "held", policyv1.PodDisruptionBudgetSpec{MaxUnavailable: ptr.To(intstr.FromInt32(0))})
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		if err := f.Cluster.Client.Get(ctx, client.ObjectKeyFromObject(pdb), pdb); err != nil || pdb.Status.CurrentHealthy != 1 {
 			return fmt.Sprintf("the budget sees %d healthy pods, %v", pdb.Status.CurrentHealthy, err)
 		}
@@ -146,7 +147,7 @@ func TestADeletedDeploymentReportsWhatHoldsItUntilItIsGone(t *testing.T) {
 
 	must(t, f.Client.Delete(t.Context(), md, client.PropagationPolicy(metav1.DeletePropagationBackground)))
 	texts := []string{machine.Name + "-held", "web", "the drain is forced at ", machinev1alpha1.AnnotationForceDrain}
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		if err := f.Client.Get(ctx, client.ObjectKeyFromObject(md), md); err != nil {
 			return err.Error()
 		}
@@ -185,7 +186,7 @@ func TestAFailedMachineThatMayNotBeReplacedStallsItsDeploymentWithTheRemedy(t *t
 	strike(t, f, localcloud.FaultVanish, failed)
 	await := func(status metav1.ConditionStatus, reason string, texts ...string) {
 		t.Helper()
-		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		patience.Eventually(t, func(ctx context.Context) string {
 			if err := f.Client.Get(ctx, client.ObjectKeyFromObject(md), md); err != nil {
 				return err.Error()
 			}

@@ -19,6 +19,7 @@ import (
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 // A drover package of a local control plane.
@@ -98,7 +99,7 @@ func (u *uninstallation) eachIsRefused(t *testing.T) {
 
 func (u *uninstallation) refused(t *testing.T, because string, args ...string) {
 	t.Helper()
-	kit.Eventually(t, 30*time.Second, func(context.Context) string {
+	patience.Eventually(t, func(context.Context) string {
 		out, err := u.Kubectl(t, append([]string{"delete", "--dry-run=server"}, args...)...)
 		if err == nil || !strings.Contains(out, because) {
 			return fmt.Sprintf("kubectl delete %v: %v\n%s", args, err, out)
@@ -152,7 +153,7 @@ func (u *uninstallation) uninstall(t *testing.T) {
 	u.DeleteWorkload(t, "workload")
 	u.kubectl(t, "delete", "machinedeployments,machinesets,machines", "--all", "-A", "--timeout=3m")
 	u.AwaitNothing(t)
-	kit.Eventually(t, kit.Patience, func(context.Context) string {
+	patience.Eventually(t, func(context.Context) string {
 		out, _ := u.Kubectl(t, "get", "clusterusages", "-o", "name")
 		if strings.Contains(out, "drover") {
 			return out
@@ -177,7 +178,7 @@ func (u *uninstallation) uninstall(t *testing.T) {
 			}
 		}
 	}
-	kit.Eventually(t, kit.Patience, func(context.Context) string {
+	patience.Eventually(t, func(context.Context) string {
 		for _, kind := range []string{"xrd", "crd"} {
 			if out := u.kubectl(t, "get", kind, "-o", "name"); strings.Contains(out, "drover.dev") {
 				return out
@@ -231,22 +232,18 @@ func (u *uninstallation) reinstall(t *testing.T, deleted, installed []drover) {
 // is reinstalled.
 func (u *uninstallation) gone(t *testing.T, pkg drover) {
 	t.Helper()
-	const moment = 6 * time.Second
-	if pkg.kind == "configuration" {
-		time.Sleep(moment)
-		return
-	}
-	_ = kit.Within(t, moment, func(ctx context.Context) string {
-		if pid, err := u.PID(ctx, pkg.name); err == nil {
-			return fmt.Sprintf("%s runs as %d", pkg.name, pid)
+	moment := patience.After(6 * time.Second)
+	patience.Eventually(t, func(ctx context.Context) string {
+		if _, err := u.PID(ctx, pkg.name); err != nil && pkg.kind != "configuration" {
+			return ""
 		}
-		return ""
+		return moment(ctx)
 	})
 }
 
 func (u *uninstallation) install(t *testing.T, packages ...drover) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := patience.Context(t)
 	defer cancel()
 	for _, pkg := range packages {
 		if err := u.InstallPackage(ctx, pkg.kind, pkg.name); err != nil {
@@ -315,7 +312,7 @@ type serviceWatch struct {
 
 func (u *uninstallation) watch(t *testing.T) *serviceWatch {
 	t.Helper()
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string { return u.WorkloadUnready(ctx, "workload", units) })
+	patience.Eventually(t, func(ctx context.Context) string { return u.WorkloadUnready(ctx, "workload", units) })
 	ctx, cancel := context.WithCancel(t.Context())
 	w := &serviceWatch{uninstallation: u, stop: cancel, ended: make(chan struct{})}
 	var err error

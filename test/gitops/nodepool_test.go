@@ -12,6 +12,7 @@ import (
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 // TestVerdictsOnANodePool judges every version of every object in the life of a NodePool. It also
@@ -44,7 +45,7 @@ func TestVerdictsOnANodePool(t *testing.T) {
 	}
 	awaitStalled := func(message string) {
 		t.Helper()
-		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		patience.Eventually(t, func(ctx context.Context) string {
 			if err := f.Client.Get(ctx, client.ObjectKeyFromObject(pool), pool); err != nil {
 				return err.Error()
 			}

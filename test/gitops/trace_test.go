@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 func inNamespace(args []string, namespace string) []string {
@@ -46,7 +47,7 @@ func TestTraceShowsAllBelowAMachineDeployment(t *testing.T) {
 func wantTraceOfAll(t *testing.T, f kit.Fleet, of string) {
 	t.Helper()
 	row := regexp.MustCompile(`([A-Za-z]+)/([a-z0-9-]+) `)
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		out, err := crossplane(t, f.Kubeconfig, inNamespace(command(t, "resource trace "+of+".machine.drover.dev"), f.Namespace)...)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, out)

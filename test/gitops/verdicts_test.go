@@ -19,6 +19,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/plan"
 	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 var update = flag.Bool("update", false, "write the tables of testdata anew")
@@ -47,7 +48,7 @@ func TestVerdictsOfArgoCDAndFlux(t *testing.T) {
 	}
 	await := func(what string, ok func(s machinev1alpha1.MachineDeploymentStatus) bool) {
 		t.Helper()
-		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		patience.Eventually(t, func(ctx context.Context) string {
 			if err := f.Client.Get(ctx, client.ObjectKeyFromObject(md), md); err != nil {
 				return err.Error()
 			}

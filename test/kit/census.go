@@ -8,6 +8,7 @@ import (
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/localcloud"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 // A Census counts the VMs that a fleet has from a moment on, including deleted VMs.
@@ -36,7 +37,7 @@ func (c *Census) Done(t testing.TB, machines int) {
 	t.Helper()
 	var changes []localcloud.Change
 	// The local cloud may be restarting.
-	Eventually(t, Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		var err error
 		if changes, err = c.fleet.History(ctx); err != nil {
 			return err.Error()

@@ -22,6 +22,7 @@ import (
 	inventoryv1alpha1 "github.com/drover-dev/drover/apis/inventory/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/localcloud"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 // Versions of the kubelet that tests roll between. They need not exist: the local cloud does not
@@ -221,7 +222,7 @@ func (f Fleet) Patch(t testing.TB, o client.Object, patch string) {
 // may still lack objects such as its service account.
 func (f Fleet) CreateIn(t testing.TB, c *Cluster, o client.Object) {
 	t.Helper()
-	Eventually(t, Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		if err := c.Client.Create(ctx, o); err != nil {
 			return fmt.Sprintf("%s: %v", o.GetName(), err)
 		}
@@ -275,13 +276,7 @@ func (f Fleet) VMs(ctx context.Context) ([]localcloud.VM, error) {
 // VMs as replicas, all of the template's version and Ready.
 func (f Fleet) AwaitDeployment(t testing.TB, name string) {
 	t.Helper()
-	f.AwaitDeploymentFor(t, name, Patience)
-}
-
-// AwaitDeploymentFor is AwaitDeployment with another timeout, for large deployments.
-func (f Fleet) AwaitDeploymentFor(t testing.TB, name string, patience time.Duration) {
-	t.Helper()
-	Eventually(t, patience, func(ctx context.Context) string { return f.Unsettled(ctx, name) }, f.Describe)
+	patience.Eventually(t, func(ctx context.Context) string { return f.Unsettled(ctx, name) }, f.Describe)
 }
 
 // Unsettled returns the state that AwaitDeployment still waits for, "" if the deployment is
@@ -318,13 +313,7 @@ func (f Fleet) Unsettled(ctx context.Context, name string) string {
 // AwaitNothing waits until the fleet has no object in any cluster and no VM, except its class.
 func (f Fleet) AwaitNothing(t testing.TB) {
 	t.Helper()
-	f.AwaitNothingFor(t, Patience)
-}
-
-// AwaitNothingFor is AwaitNothing with another timeout, for real machines.
-func (f Fleet) AwaitNothingFor(t testing.TB, patience time.Duration) {
-	t.Helper()
-	Eventually(t, patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		left := f.Left(ctx)
 		if len(left) == 0 {
 			return ""
@@ -384,15 +373,9 @@ func (f Fleet) BootstrapTokens(ctx context.Context) ([]string, error) {
 // DeleteDeployment deletes a MachineDeployment and waits until the fleet is empty.
 func (f Fleet) DeleteDeployment(t testing.TB, name string) {
 	t.Helper()
-	f.DeleteDeploymentFor(t, name, Patience)
-}
-
-// DeleteDeploymentFor is DeleteDeployment with another timeout, for real machines.
-func (f Fleet) DeleteDeploymentFor(t testing.TB, name string, patience time.Duration) {
-	t.Helper()
 	md := f.Deployment(name, 0, 1, 0)
 	if err := f.Client.Delete(t.Context(), md); err != nil {
 		t.Fatal(err)
 	}
-	f.AwaitNothingFor(t, patience)
+	f.AwaitNothing(t)
 }

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/drover-dev/drover/test/patience"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,7 +39,7 @@ func (c *Cluster) NodeIdentity(t testing.TB, node string) client.Client {
 	if err := c.As(t, "system:node:"+node, "system:nodes").Create(t.Context(), csr); err != nil {
 		t.Fatal(err)
 	}
-	Eventually(t, Patience, func(ctx context.Context) string { return c.certify(ctx, csr) })
+	patience.Eventually(t, func(ctx context.Context) string { return c.certify(ctx, csr) })
 	pemKey, err := keyutil.MarshalPrivateKeyToPEM(key)
 	if err != nil {
 		t.Fatal(err)

@@ -6,8 +6,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"testing"
-	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -18,10 +18,6 @@ import (
 	"github.com/drover-dev/drover/internal/localcloud"
 	"github.com/drover-dev/drover/internal/localplane"
 )
-
-// Patience is the time that a test waits for an expected state. It is generous, because a slow
-// computer is no failure, and limited, because a state that never comes is one.
-const Patience = 5 * time.Minute
 
 // Environment variables that the Makefile sets.
 const (
@@ -54,6 +50,11 @@ type Plane struct {
 
 	// Witness of the run, nil without Options.Witness.
 	Witness *Witness
+
+	// laterFleet has the Machines of Throughout. The first call makes it.
+	laterOnce  sync.Once
+	laterFleet Fleet
+	laterErr   error
 
 	bin, packages string
 	// version of Drover that Install installs.

@@ -15,6 +15,7 @@ import (
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/plan"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 // Offer creates a Composition of NodePools with the name of the fleet's namespace. The input is
@@ -70,7 +71,7 @@ func (f Fleet) Pool(t testing.TB, name string, spec map[string]any) *machinev1al
 // until returns "".
 func (f Fleet) AwaitPool(t testing.TB, p *machinev1alpha1.NodePool, until func(context.Context) string) {
 	t.Helper()
-	Eventually(t, Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		if err := f.Client.Get(ctx, client.ObjectKeyFromObject(p), p); err != nil {
 			return err.Error()
 		}

@@ -30,6 +30,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 // auditLevel is the level of the audit log that a Witness reads: with the bodies of requests.
@@ -337,7 +338,7 @@ var canaryResource = schema.GroupResource{Resource: "configmaps"}
 // both are recorded. Watches deliver in order per kind, so all earlier events are recorded by
 // then.
 func (w *Witness) plantCanaries() (map[string]bool, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience.Limit())
 	defer cancel()
 	planted := map[string]bool{}
 	for _, c := range w.clusters {

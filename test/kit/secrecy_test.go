@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/drover-dev/drover/test/patience"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -200,7 +201,7 @@ func TestKindsThatAreServedLaterAreRecordedToo(t *testing.T) {
 		t.Fatal(err)
 	}
 	widgets := schema.GroupResource{Group: "acme.example", Resource: "widgets"}
-	Eventually(t, Patience, func(context.Context) string {
+	patience.Eventually(t, func(context.Context) string {
 		if w.Versions(widgets) == 0 {
 			return "no widget is recorded"
 		}

@@ -24,6 +24,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/localcloud"
 	"github.com/drover-dev/drover/internal/names"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 // volatile resources change even if nothing happens, or are requests and not states.
@@ -81,7 +82,7 @@ func (p *Plane) Snapshot(t testing.TB, but ...string) *Snapshot {
 		t.Fatal(err)
 	}
 	calm := time.Now()
-	Eventually(t, Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		if changes := s.Changes(ctx); len(changes) > 0 {
 			calm = time.Now()
 			return "something changes yet: " + strings.Join(changes, "\n")

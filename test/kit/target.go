@@ -19,6 +19,7 @@ import (
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/localplane"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 // A Cluster is one of the API servers of a Plane, with the access of its human user.
@@ -121,7 +122,7 @@ func (c *Cluster) credentials(ctx context.Context, account client.ObjectKey) (*C
 	if err := c.Client.Create(ctx, s); err != nil {
 		return nil, err
 	}
-	if err := wait.PollUntilContextTimeout(ctx, interval, Patience, true, func(ctx context.Context) (bool, error) {
+	if err := wait.PollUntilContextTimeout(ctx, interval, patience.Limit(), true, func(ctx context.Context) (bool, error) {
 		err := c.Client.Get(ctx, client.ObjectKeyFromObject(s), s)
 		return len(s.Data[corev1.ServiceAccountTokenKey]) > 0, err
 	}); err != nil {

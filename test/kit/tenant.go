@@ -15,6 +15,7 @@ import (
 
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 // tenantAccount is the ServiceAccount of a Tenant in its namespace.
@@ -64,7 +65,7 @@ func (tenant *Tenant) MayUseSecrets(t testing.TB) {
 // await the rights: the API server applies a RoleBinding with a short delay.
 func (tenant *Tenant) await(t testing.TB, lists ...client.ObjectList) {
 	t.Helper()
-	Eventually(t, Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		for _, l := range lists {
 			if err := tenant.As.List(ctx, l, client.InNamespace(tenant.f.Namespace)); err != nil {
 				return err.Error()
@@ -85,7 +86,7 @@ func (f Fleet) bind(role string) *rbacv1.RoleBinding {
 func (f Fleet) editRoles(t testing.TB) []string {
 	t.Helper()
 	var out []string
-	Eventually(t, Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		out = nil
 		l := &rbacv1.ClusterRoleList{}
 		if err := f.Client.List(ctx, l); err != nil {

@@ -3,64 +3,57 @@ package kit
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/rand"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/test/patience"
 )
 
-// interval of polling. Each poll makes a few reads from a local API server.
+// interval between two attempts to change an object.
 const interval = 200 * time.Millisecond
 
-// Eventually polls until check returns "". If the timeout passes before, it fails the test with
-// the last result of check and with the results of describe.
-func Eventually(t testing.TB, timeout time.Duration, check func(ctx context.Context) string, describe ...func(ctx context.Context) string) {
+// Throughout polls check while another Machine is created, joins, and is deleted again. As soon as check returns a text
+// other than "", it fails the test. Whatever the controllers had to do before that Machine existed is done then, regardless of
+// how slow the computer is, so this shows that something does not happen.
+func (p *Plane) Throughout(t testing.TB, check func(ctx context.Context) string) {
 	t.Helper()
-	if missing := Within(t, timeout, check, describe...); missing != "" {
-		t.Fatal(missing)
+	f, err := p.later(t.Context())
+	if err != nil {
+		t.Fatal(err)
 	}
-}
-
-// Within polls like Eventually. It returns "" as soon as check does. If the timeout passes
-// before, it returns the last result of check.
-func Within(t testing.TB, timeout time.Duration, check func(ctx context.Context) string, describe ...func(ctx context.Context) string) string {
-	t.Helper()
-	// The deadline of calls is later than the timeout: an error about a deadline would hide the
-	// result of check.
-	ctx, cancel := context.WithTimeout(t.Context(), timeout+time.Minute)
-	defer cancel()
-	end := time.After(timeout)
-	tick := time.NewTicker(interval)
-	defer tick.Stop()
-	for {
-		missing := check(ctx)
-		if missing == "" {
+	m := &machinev1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: "later-" + rand.String(8)}, Spec: f.MachineSpec(NewVersion)}
+	f.Create(t, m)
+	deleted := false
+	patience.Throughout(t, func(ctx context.Context) string {
+		err := f.Client.Get(ctx, client.ObjectKeyFromObject(m), m)
+		switch {
+		case deleted && client.IgnoreNotFound(err) == nil && err != nil:
 			return ""
-		}
-		select {
-		case <-end:
-			for _, d := range describe {
-				missing += "\n" + d(ctx)
+		case err != nil:
+			return err.Error()
+		case !deleted && m.Status.Phase == machinev1alpha1.MachineRunning:
+			if err := f.Client.Delete(ctx, m); err != nil {
+				return err.Error()
 			}
-			return fmt.Sprintf("not within %s: %s", timeout, missing)
-		case <-tick.C:
+			deleted = true
 		}
-	}
+		return fmt.Sprintf("Machine %s, which was created later, is %s", m.Name, m.Status.Phase)
+	}, check)
 }
 
-// Throughout polls for the whole duration. As soon as check returns a text other than "", it
-// fails the test.
-func Throughout(t testing.TB, d time.Duration, check func(ctx context.Context) string) {
-	t.Helper()
-	end := time.After(d)
-	tick := time.NewTicker(interval)
-	defer tick.Stop()
-	for {
-		if s := check(t.Context()); s != "" {
-			t.Fatal(s)
-		}
-		select {
-		case <-end:
-			return
-		case <-tick.C:
-		}
-	}
+// laterPrefix begins the names of the namespaces with the Machines of Throughout.
+const laterPrefix = "later-"
+
+// later returns the fleet of the Machines of Throughout, which has a namespace of its own.
+func (p *Plane) later(ctx context.Context) (Fleet, error) {
+	p.laterOnce.Do(func() {
+		p.laterFleet, p.laterErr = p.MakeFleetIn(ctx, strings.Replace(NewNamespaceName(), "e2e-", laterPrefix, 1))
+	})
+	return p.laterFleet, p.laterErr
 }

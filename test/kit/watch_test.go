@@ -3,7 +3,6 @@ package kit
 import (
 	"context"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
@@ -12,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 // A Machine is deleted after the guard lists it and before the guard watches, and then the API
@@ -54,7 +54,7 @@ func TestAGuardSeesAllThatHappensAfterItBegins(t *testing.T) {
 			if got != want {
 				t.Fatalf("the guard saw %d Machines, expected %d", got, want)
 			}
-		case <-time.After(30 * time.Second):
+		case <-patience.Over():
 			t.Fatalf("the guard did not see %d Machines", want)
 		}
 	}

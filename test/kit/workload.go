@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/drover-dev/drover/test/patience"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -53,7 +54,7 @@ func (f Fleet) DeleteWorkload(t testing.TB, name string) {
 	if err := f.Cluster.Client.Delete(t.Context(), d, client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
 		t.Fatal(err)
 	}
-	Eventually(t, Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		l := &corev1.PodList{}
 		if err := f.Cluster.Client.List(ctx, l, client.InNamespace(f.Namespace)); err != nil || len(l.Items) > 0 {
 			return fmt.Sprintf("%d pods are left: %v", len(l.Items), err)

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 const (
@@ -103,7 +104,7 @@ func install(t *testing.T, c client.Client, file string) {
 	t.Helper()
 	crd := readCRD(t, file)
 	there := &extv1.CustomResourceDefinition{}
-	err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, patience.Limit(), true, func(ctx context.Context) (bool, error) {
 		err := c.Get(ctx, client.ObjectKeyFromObject(crd), there)
 		if kerrors.IsNotFound(err) {
 			return true, c.Create(ctx, crd)
@@ -123,7 +124,7 @@ func install(t *testing.T, c client.Client, file string) {
 	list := &unstructured.UnstructuredList{}
 	list.SetAPIVersion(crd.Spec.Group + "/" + crd.Spec.Versions[0].Name)
 	list.SetKind(crd.Spec.Names.ListKind)
-	err = wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+	err = wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, patience.Limit(), true, func(ctx context.Context) (bool, error) {
 		return c.List(ctx, list) == nil, nil
 	})
 	if err != nil {

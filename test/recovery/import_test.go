@@ -14,6 +14,7 @@ import (
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 // disown the VM of a Machine, as if Drover had not created it: the Machine and the VM resource
@@ -49,7 +50,7 @@ func TestAVMThatDroverDidNotMakeIsImported(t *testing.T) {
 		}
 		return ""
 	}
-	kit.Eventually(t, kit.Patience, running, f.Describe)
+	patience.Eventually(t, running, f.Describe)
 	v := keepVigil(t, f, 1)
 	vms, err := f.VMs(t.Context())
 	if err != nil || len(vms) != 1 {
@@ -74,7 +75,7 @@ func TestAVMThatDroverDidNotMakeIsImported(t *testing.T) {
 	f.Create(t, vm)
 	m = &machinev1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: "legacy-1"}, Spec: f.MachineSpec(kit.NewVersion)}
 	f.Create(t, m.DeepCopy())
-	kit.Eventually(t, kit.Patience, running, f.Describe)
+	patience.Eventually(t, running, f.Describe)
 	if m.Status.NodeRef.Name != node {
 		t.Errorf("its Node is %s, want %s", m.Status.NodeRef.Name, node)
 	}
@@ -85,7 +86,7 @@ func TestAVMThatDroverDidNotMakeIsImported(t *testing.T) {
 	if err := f.Client.Delete(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		n := &corev1.Node{}
 		got, err := f.VMs(ctx)
 		if err != nil || len(got) > 0 {

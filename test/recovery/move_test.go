@@ -18,6 +18,7 @@ import (
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 var virtualMachine = schema.GroupVersionKind{Group: "local.drover.dev", Version: "v1alpha1", Kind: "VirtualMachine"}
@@ -97,7 +98,7 @@ func itIsAFleetLikeAnyOther(t *testing.T, f kit.Fleet, replicas int32) {
 		t.Errorf("%d VMs, error %v", len(vms), err)
 	}
 	f.DeleteDeployment(t, md.Name)
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		vms, err := f.VMs(ctx)
 		nodes := &corev1.NodeList{}
 		if err == nil {

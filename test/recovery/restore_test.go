@@ -23,6 +23,7 @@ import (
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 var (
@@ -142,7 +143,7 @@ func TestWhatAnEtcdSnapshotLacksIsReportedAndKept(t *testing.T) {
 	if err := f.Client.Delete(t.Context(), &machines[0]); err != nil {
 		t.Fatal(err)
 	}
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		if err := f.Client.Get(ctx, client.ObjectKeyFromObject(&machines[0]), &machinev1alpha1.Machine{}); client.IgnoreNotFound(err) != nil || err == nil {
 			return fmt.Sprintf("the Machine is there: %v", err)
 		}
@@ -156,13 +157,13 @@ func TestWhatAnEtcdSnapshotLacksIsReportedAndKept(t *testing.T) {
 		t.Errorf("%d Machines, error %v", len(got), err)
 	}
 	var orphans []string
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		if orphans, err = unclaimed(ctx, f); err != nil || len(orphans) != 3 {
 			return fmt.Sprintf("VMs without a Machine: %v, error %v", orphans, err)
 		}
 		return reports(ctx, f, collector, orphans)
 	}, f.Describe)
-	kit.Throughout(t, 10*time.Second, func(ctx context.Context) string { return reports(ctx, f, collector, orphans) })
+	f.Throughout(t, func(ctx context.Context) string { return reports(ctx, f, collector, orphans) })
 
 	// The manual step of docs/recovery.md: the set gets the Machines back.
 	sets := &machinev1alpha1.MachineSetList{}
@@ -175,7 +176,7 @@ func TestWhatAnEtcdSnapshotLacksIsReportedAndKept(t *testing.T) {
 	}
 	f.Patch(t, &sets.Items[0], `{"metadata":{"annotations":{"crossplane.io/paused":"true"}}}`)
 	f.Patch(t, md, `{"spec":{"replicas":6}}`)
-	kit.Eventually(t, kit.Patience, func(context.Context) string {
+	patience.Eventually(t, func(context.Context) string {
 		if _, err := kubectlDrover(t, "", bring...); err != nil {
 			return err.Error() // The set does not have its replicas yet.
 		}
@@ -205,7 +206,7 @@ func TestAVMThatIsYoungerThanTheSnapshotIsKept(t *testing.T) {
 	f.Create(t, md)
 	resources := &metav1.PartialObjectMetadataList{}
 	resources.SetGroupVersionKind(virtualMachine.GroupVersion().WithKind(virtualMachine.Kind + "List"))
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		if err := f.Client.List(ctx, resources, client.InNamespace(f.Namespace)); err != nil || len(resources.Items) != 1 {
 			return fmt.Sprintf("%d VM resources, error %v", len(resources.Items), err)
 		}
@@ -227,13 +228,13 @@ func TestAVMThatIsYoungerThanTheSnapshotIsKept(t *testing.T) {
 	}
 
 	restore(t, here, before)
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		if vms, err := f.VMs(ctx); err != nil || len(vms) != 2 {
 			return fmt.Sprintf("%d VMs, error %v", len(vms), err)
 		}
 		return ""
 	}, f.Describe)
-	kit.Throughout(t, time.Minute, func(ctx context.Context) string {
+	patience.Throughout(t, patience.After(time.Minute), func(ctx context.Context) string {
 		is := &corev1.Node{}
 		if err := f.Cluster.Client.Get(ctx, client.ObjectKeyFromObject(&nodes[0]), is); err != nil || !slices.Equal(is.Status.Addresses, nodes[0].Status.Addresses) {
 			return fmt.Sprintf("the Node of the first VM has the addresses %v, and had %v, error %v", is.Status.Addresses, nodes[0].Status.Addresses, err)
@@ -241,7 +242,7 @@ func TestAVMThatIsYoungerThanTheSnapshotIsKept(t *testing.T) {
 		return ""
 	})
 	f.AwaitDeployment(t, md.Name)
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		if left, err := unclaimed(ctx, f); err != nil || !slices.Equal(left, first) {
 			return fmt.Sprintf("VMs without a Machine: %v, want %v, error %v", left, first, err)
 		}
@@ -249,7 +250,7 @@ func TestAVMThatIsYoungerThanTheSnapshotIsKept(t *testing.T) {
 	}, f.Describe)
 	v.done(t)
 	discard(t, f, collector, first)
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		if left, err := unclaimed(ctx, f); err != nil || len(left) > 0 {
 			return fmt.Sprintf("no Machine has %v, error %v", left, err)
 		}
@@ -306,7 +307,7 @@ func TestSnapshotsOfARolloutLoseNothing(t *testing.T) {
 		restore(t, here, before)
 		f.AwaitDeployment(t, md.Name)
 		var orphans []string
-		kit.Eventually(t, kit.Patience, func(ctx context.Context) (waits string) {
+		patience.Eventually(t, func(ctx context.Context) (waits string) {
 			var err error
 			if orphans, err = unclaimed(ctx, f); err != nil {
 				return err.Error()
@@ -315,7 +316,7 @@ func TestSnapshotsOfARolloutLoseNothing(t *testing.T) {
 		}, f.Describe)
 		t.Logf("restore %d left %d VMs to report", i, len(orphans))
 		discard(t, f, collector, orphans)
-		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		patience.Eventually(t, func(ctx context.Context) string {
 			if left, err := unclaimed(ctx, f); err != nil || len(left) > 0 {
 				return fmt.Sprintf("no Machine has %v, error %v", left, err)
 			}
@@ -328,7 +329,7 @@ func TestSnapshotsOfARolloutLoseNothing(t *testing.T) {
 // pass waits for a random time, so that snapshots differ.
 func pass(t *testing.T, random *rand.Rand) {
 	t.Helper()
-	kit.Throughout(t, time.Duration(random.Int64N(int64(15*time.Second))), func(context.Context) string { return "" })
+	patience.Throughout(t, patience.After(time.Duration(random.Int64N(int64(15*time.Second)))), func(context.Context) string { return "" })
 }
 
 // TestProvidersThatAreAwayTouchNothing stops the controllers of Machines and VMs while the fleet
@@ -338,7 +339,7 @@ func TestProvidersThatAreAwayTouchNothing(t *testing.T) {
 	md, v := aFleetInUse(t, f, 3)
 	operate(t, here, "stop", "provider-drover", "provider-local")
 	f.Patch(t, md, `{"spec":{"replicas":4}}`)
-	kit.Throughout(t, *away, func(context.Context) string { return "" })
+	patience.Throughout(t, patience.After(*away), func(context.Context) string { return "" })
 	operate(t, here, "start", "provider-local", "provider-drover")
 	f.AwaitDeployment(t, md.Name)
 	v.done(t)
@@ -418,14 +419,14 @@ func TestAControlClusterThatIsLost(t *testing.T) {
 		}
 		say(t, lost, `"Lost"`)
 		md := &machinev1alpha1.MachineDeployment{}
-		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		patience.Eventually(t, func(ctx context.Context) string {
 			if err := f.Client.Get(ctx, client.ObjectKey{Namespace: f.Namespace, Name: "web"}, md); err != nil || md.Status.AvailableReplicas != 2 {
 				return fmt.Sprintf("status %+v, error %v", md.Status, err)
 			}
 			return ""
 		}, f.Describe)
 		var held []machinev1alpha1.Machine
-		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		patience.Eventually(t, func(ctx context.Context) string {
 			machines, err := f.Machines(ctx)
 			held = slices.DeleteFunc(machines, func(m machinev1alpha1.Machine) bool {
 				return m.Status.Deletion == nil || m.Status.Deletion.Stage != machinev1alpha1.DeletionHeld
@@ -442,7 +443,7 @@ func TestAControlClusterThatIsLost(t *testing.T) {
 		for i := range held {
 			f.Patch(t, &held[i], `{"metadata":{"annotations":{"drover.dev/confirm-deletion":"true"}}}`)
 		}
-		kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+		patience.Eventually(t, func(ctx context.Context) string {
 			if vms, err := f.VMs(ctx); err != nil || len(vms) != 2 {
 				return fmt.Sprintf("%d VMs, error %v", len(vms), err)
 			}
@@ -456,8 +457,8 @@ func TestAControlClusterThatIsLost(t *testing.T) {
 func takenOverOnceItIsSaid(t *testing.T, f kit.Fleet, lost string, v *vigil) {
 	t.Helper()
 	waits := func(ctx context.Context) string { return valid(ctx, f, machinev1alpha1.ReasonVMOfAnotherInstallation) }
-	kit.Eventually(t, kit.Patience, waits, f.Describe)
-	kit.Throughout(t, 10*time.Second, waits)
+	patience.Eventually(t, waits, f.Describe)
+	f.Throughout(t, waits)
 	md := &machinev1alpha1.MachineDeployment{}
 	if err := f.Client.Get(t.Context(), client.ObjectKey{Namespace: f.Namespace, Name: "web"}, md); err != nil {
 		t.Fatal(err)

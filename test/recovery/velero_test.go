@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 // envVelero names the folder of Velero, its plugin and a store of backups, which "make velero"
@@ -107,7 +108,7 @@ func (v *velero) install(t *testing.T, p *kit.Plane) *exec.Cmd {
 	}
 	server := v.start(t, "velero", "server", "--kubeconfig", p.Kubeconfig, "--plugin-dir", filepath.Join(v.dir, "plugins"), order[0],
 		"--metrics-address", freeAddress(t), "--profiler-address", freeAddress(t), "--backup-sync-period", "2s")
-	kit.Eventually(t, kit.Patience, func(context.Context) string { return v.phase(t, p, "backupstoragelocation", "default", "Available") })
+	patience.Eventually(t, func(context.Context) string { return v.phase(t, p, "backupstoragelocation", "default", "Available") })
 	return server
 }
 
@@ -182,7 +183,7 @@ func (v *velero) backUp(t *testing.T, p *kit.Plane, namespace string) {
 func (v *velero) restore(t *testing.T, p *kit.Plane, namespace string) {
 	t.Helper()
 	v.install(t, p)
-	kit.Eventually(t, kit.Patience, func(context.Context) string { return v.phase(t, p, "backup", namespace, "Completed") })
+	patience.Eventually(t, func(context.Context) string { return v.phase(t, p, "backup", namespace, "Completed") })
 	v.follow(t, p, "velero restore create", namespace)
 	if not := v.phase(t, p, "restore", namespace, "Completed"); not != "" {
 		t.Fatalf("%s: %s", not, v.run(t, p, "restore", "describe", namespace, "--details"))

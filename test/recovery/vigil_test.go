@@ -19,6 +19,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/localcloud"
 	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 // A vigil watches the Nodes of a fleet, the pods on them and their VMs all the time: none of them
@@ -51,7 +52,7 @@ func keepVigil(t *testing.T, f kit.Fleet, pods int32) *vigil {
 	if err := f.MakeWorkload(t.Context(), "web", pods, intstr.FromInt32(1)); err != nil {
 		t.Fatal(err)
 	}
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string { return f.WorkloadUnready(ctx, "web", pods) })
+	patience.Eventually(t, func(ctx context.Context) string { return f.WorkloadUnready(ctx, "web", pods) })
 	l := &corev1.PodList{}
 	vms, err := f.VMs(t.Context())
 	if err == nil {

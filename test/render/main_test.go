@@ -16,14 +16,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/drover-dev/drover/test/patience"
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // envBin names the folder of the binaries. The Makefile sets it.
 const envBin = "DROVER_BIN"
-
-// patience with a process that starts.
-const patience = 2 * time.Minute
 
 // Variables for all tests, set by TestMain.
 var (
@@ -97,7 +95,7 @@ func serve() (string, func(), error) {
 		<-ended
 	}
 
-	err = wait.PollUntilContextTimeout(context.Background(), 20*time.Millisecond, patience, true, func(context.Context) (bool, error) {
+	err = wait.PollUntilContextTimeout(context.Background(), 20*time.Millisecond, patience.Limit(), true, func(context.Context) (bool, error) {
 		select {
 		case err := <-ended:
 			ended <- err

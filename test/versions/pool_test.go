@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
@@ -23,6 +22,7 @@ import (
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 // Names of the MachineDeployment of a pool, and of its workload and its budget.
@@ -37,8 +37,6 @@ type pool struct {
 	kit.Fleet
 	name string
 	size int32
-	// patience is how long Machines may take to join or to be drained.
-	patience time.Duration
 }
 
 // start creates the MachineDeployment with a class and a version of the kubelet, and the pods.
@@ -73,7 +71,7 @@ func (p *pool) budget() *policyv1.PodDisruptionBudget {
 // version, the kubelets have their certificates, and the pods run. It returns the names of the Nodes.
 func (p *pool) awaitNodes(t *testing.T, version string) []string {
 	t.Helper()
-	kit.Eventually(t, p.patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		if s := p.Unsettled(ctx, deploymentName); s != "" {
 			return s
 		}
@@ -95,7 +93,7 @@ func (p *pool) awaitNodes(t *testing.T, version string) []string {
 		t.Logf("%s: Node %s is Ready: kubelet %s, %s, %s, kernel %s", p.name, n.Name, n.Status.NodeInfo.KubeletVersion,
 			n.Status.NodeInfo.ContainerRuntimeVersion, n.Status.NodeInfo.OSImage, n.Status.NodeInfo.KernelVersion)
 	}
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string { return p.withoutCertificates(ctx, names) })
+	patience.Eventually(t, func(ctx context.Context) string { return p.withoutCertificates(ctx, names) })
 	return names
 }
 
@@ -157,7 +155,7 @@ func (p *pool) roll(t *testing.T, version string) {
 // created meanwhile.
 func (p *pool) awaitVersionSkew(t *testing.T, server, kubelet string) {
 	t.Helper()
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		md := &machinev1alpha1.MachineDeployment{}
 		if err := p.Client.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: deploymentName}, md); err != nil {
 			return err.Error()
@@ -179,7 +177,7 @@ func (p *pool) awaitVersionSkew(t *testing.T, server, kubelet string) {
 func (p *pool) awaitBlockedDrain(t *testing.T) {
 	t.Helper()
 	var node string
-	kit.Eventually(t, p.patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		machines, err := p.Machines(ctx)
 		if err != nil {
 			return err.Error()
@@ -197,7 +195,7 @@ func (p *pool) awaitBlockedDrain(t *testing.T) {
 		}
 		return "no drain reports the budget"
 	}, p.Describe, p.consoles)
-	kit.Throughout(t, 6*time.Second, func(ctx context.Context) string {
+	p.Throughout(t, func(ctx context.Context) string {
 		n := &corev1.Node{}
 		if err := p.Cluster.Client.Get(ctx, client.ObjectKey{Name: node}, n); err != nil || !n.Spec.Unschedulable || n.DeletionTimestamp != nil {
 			return fmt.Sprintf("Node %s does not stay cordoned: %v", node, err)
@@ -233,7 +231,7 @@ func (p *pool) relax(t *testing.T) {
 // awaitDeleted waits until Nodes are deleted.
 func (p *pool) awaitDeleted(t *testing.T, nodes []string) {
 	t.Helper()
-	kit.Eventually(t, kit.Patience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		for _, name := range nodes {
 			if err := p.Cluster.Client.Get(ctx, client.ObjectKey{Name: name}, &corev1.Node{}); !apierrors.IsNotFound(err) {
 				return fmt.Sprintf("Node %s is not deleted: %v", name, err)

@@ -3,14 +3,10 @@ package versions
 import (
 	"net/http"
 	"testing"
-	"time"
 
 	"github.com/drover-dev/drover/internal/localcloud"
 	"github.com/drover-dev/drover/test/kit"
 )
-
-// realPatience is the patience with real VMs: without KVM a boot takes minutes.
-const realPatience = 20 * time.Minute
 
 // TestNodesFollowTheirTargetClusterToItsNextVersions upgrades one target cluster from each version to the
 // next. Nodes of the version join it. A rollout to the next version waits until the API server is upgraded,
@@ -21,10 +17,10 @@ func TestNodesFollowTheirTargetClusterToItsNextVersions(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(journal.Close)
-	pools := []*pool{{name: "simulated", Fleet: plane.NewTargetFleet(t), size: 3, patience: kit.Patience}}
+	pools := []*pool{{name: "simulated", Fleet: plane.NewTargetFleet(t), size: 3}}
 	pools[0].start(t, "small", versions[0])
 	if kit.HasRealVMs() {
-		p := &pool{name: "real", Fleet: plane.NewRealFleet(t, localcloud.ImageFlatcarLike), size: 1, patience: realPatience}
+		p := &pool{name: "real", Fleet: plane.NewRealFleet(t, localcloud.ImageFlatcarLike), size: 1}
 		// The image has containerd 2, which serves all versions of kubelets.
 		p.Create(t, p.RealClass("real", localcloud.ImageFlatcarLike, "flatcar-v1", map[string]string{"cniURL": "http://" + localcloud.GatewayAddress + "/plugins"}))
 		p.start(t, "real", versions[0])

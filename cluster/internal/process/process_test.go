@@ -31,12 +31,6 @@ func TestNextDelay(t *testing.T) {
 	}
 }
 
-func testContext(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
-	t.Cleanup(cancel)
-	return ctx
-}
-
 func shell(t *testing.T, script string) Spec {
 	return Spec{Name: "test", Path: "/bin/sh", Args: []string{"-c", script}, Log: filepath.Join(t.TempDir(), "log")}
 }
@@ -60,7 +54,7 @@ func TestAProcessThatEndsIsStartedAgain(t *testing.T) {
 			if s.State == Running && s.Restarts == 1 {
 				return
 			}
-		case <-testContext(t).Done():
+		case <-t.Context().Done():
 			t.Fatalf("not running again: %+v", p.Status())
 		}
 	}
@@ -71,7 +65,7 @@ func TestWaitReadyGivesUpOnAProcessThatKeepsEnding(t *testing.T) {
 	p.spec.Ready = func(context.Context) error { return errors.New("never") }
 	p.Start()
 	defer p.Stop()
-	err := p.WaitReady(testContext(t))
+	err := p.WaitReady(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "exit status 7") {
 		t.Fatalf("got %v, want the exit status", err)
 	}
@@ -103,7 +97,7 @@ func TestStopEndsAProcessThatIgnoresSIGTERM(t *testing.T) {
 		return nil
 	}
 	p.Start()
-	if err := p.WaitReady(testContext(t)); err != nil {
+	if err := p.WaitReady(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	pid := p.Status().PID
@@ -120,7 +114,7 @@ func TestAProgramThatIsMissingIsAnError(t *testing.T) {
 	p := New(Spec{Name: "test", Path: "/does/not/exist", Log: filepath.Join(t.TempDir(), "log")}, nil)
 	p.Start()
 	defer p.Stop()
-	if err := p.WaitReady(testContext(t)); err == nil || !strings.Contains(err.Error(), "keeps ending: fork/exec /does/not/exist") {
+	if err := p.WaitReady(t.Context()); err == nil || !strings.Contains(err.Error(), "keeps ending: fork/exec /does/not/exist") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -139,7 +133,7 @@ func TestChildrenDieWithTheirParent(t *testing.T) {
 	if os.Getenv("TEST_PARENT") != "" {
 		p := New(shell(t, "exec sleep 60"), nil)
 		p.Start()
-		if err := p.WaitReady(testContext(t)); err != nil {
+		if err := p.WaitReady(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		os.Stdout.WriteString("child " + itoa(p.Status().PID) + "\n")
@@ -160,7 +154,7 @@ func TestChildrenDieWithTheirParent(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait()
-	for ctx := testContext(t); ; {
+	for ctx := t.Context(); ; {
 		if !alive(child) {
 			return
 		}

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/drover-dev/drover/cluster/internal/layout"
 )
@@ -100,8 +99,6 @@ func TestAClientOfADeadSupervisorSaysThatItIsNotRunning(t *testing.T) {
 func TestFollowersGetAllEventsUntilTheStartEnded(t *testing.T) {
 	p := newProgress()
 	p.add(Event{Step: "one"})
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
 	first := make(chan struct{})
 	go func() {
 		<-first
@@ -110,7 +107,7 @@ func TestFollowersGetAllEventsUntilTheStartEnded(t *testing.T) {
 		p.add(Event{Step: "four"})
 	}()
 	var steps []string
-	err := p.follow(ctx, func(e Event) error {
+	err := p.follow(t.Context(), func(e Event) error {
 		if e.Step == "one" {
 			close(first)
 		}

@@ -299,7 +299,7 @@ func starts(t *testing.T, image v1.Image, root string, a *authority) {
 			return err == nil
 		}
 	}
-	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	environment := append(slices.Clone(config.Config.Env), "KUBECONFIG=/kubeconfig", "SSL_CERT_FILE=/mounted.crt", "POD_NAMESPACE=crossplane-system")
 	var out bytes.Buffer
@@ -320,7 +320,7 @@ func starts(t *testing.T, image v1.Image, root string, a *authority) {
 			if isUp() {
 				return
 			}
-			t.Fatalf("it ended, or did nothing for a minute:\n%s", out.String())
+			t.Fatalf("it ended:\n%s", out.String())
 		case <-time.After(20 * time.Millisecond):
 		}
 	}

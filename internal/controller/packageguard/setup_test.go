@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/controller"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/logging"
@@ -23,13 +22,12 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 // underTest is the kubeconfig of a control plane with Crossplane and without Drover, in which the
 // test may change anything.
 const underTest = "KUBECONFIG_UNDER_TEST"
-
-const patience = time.Minute
 
 // serviceAccount is the account of the controller, with only these rights. Crossplane grants the
 // right on CRDs to every provider with the safe-start capability, and the remaining ones must be in
@@ -211,9 +209,10 @@ func (e *env) must(err error) {
 
 func (e *env) eventually(what string, is func() bool) {
 	e.Helper()
-	for deadline := time.Now().Add(patience); !is(); time.Sleep(100 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			e.Fatalf("not within %s: %s", patience, what)
+	patience.Eventually(e, func(context.Context) string {
+		if !is() {
+			return what
 		}
-	}
+		return ""
+	})
 }

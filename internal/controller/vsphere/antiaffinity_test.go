@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/drover-dev/drover/apis/vsphere/v1alpha1"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 const rule = "drover.ns.workers"
@@ -136,7 +137,7 @@ func requestFor(i int) reconcile.Request {
 // after is called after each reconcile.
 func (w *world) untilGroup(first, last int, after func()) {
 	w.t.Helper()
-	for end := time.Now().Add(patienceOfTests); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(patience.Limit()); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		done := true
 		for i := first; i <= last; i++ {
 			_, err := w.control.reconciler.Reconcile(w.t.Context(), requestFor(i))
@@ -455,7 +456,7 @@ func (w *world) concurrently(vms, processes int) {
 		control := w.start(event.NewNopRecorder(), forgetful{})
 		for worker := range workers {
 			wg.Go(func() {
-				for end := time.Now().Add(patienceOfTests); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+				for end := time.Now().Add(patience.Limit()); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 					done := true
 					for i := 1; i <= vms; i++ {
 						if i%processes != p || i/processes%workers != worker || w.isSettled(i) {

@@ -37,6 +37,7 @@ import (
 	"github.com/drover-dev/drover/apis/vsphere/v1alpha1"
 	"github.com/drover-dev/drover/internal/attempt"
 	fakevcenter "github.com/drover-dev/drover/test/fakes/vcenter"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 const (
@@ -45,9 +46,6 @@ const (
 	vmUID    = "0b0e7d2c-6a52-4a0b-9b53-1f6f6c8c9d11"
 	vmName   = "workers-abcde-1"
 	template = "golden"
-
-	// patienceOfTests is the time limit with the simulator, which takes milliseconds.
-	patienceOfTests = 2 * time.Minute
 )
 
 // A world is a simulated vCenter with a template, and a control plane with one
@@ -265,7 +263,7 @@ func (w *world) reconcile() {
 // until reconciles until the condition holds.
 func (w *world) until(what string, is func(*v1alpha1.VirtualMachine) bool) *v1alpha1.VirtualMachine {
 	w.t.Helper()
-	for end := time.Now().Add(patienceOfTests); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(patience.Limit()); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		w.reconcile()
 		if vm := w.get(); is(vm) {
 			return vm

@@ -8,10 +8,10 @@ import (
 	"path/filepath"
 	"regexp"
 	"testing"
-	"time"
 
 	api "github.com/drover-dev/drover/internal/localcloud"
 	"github.com/drover-dev/drover/internal/terraform/localcloud"
+	"github.com/drover-dev/drover/test/patience"
 	"github.com/drover-dev/drover/test/terraform"
 )
 
@@ -62,8 +62,8 @@ func startCloud(t *testing.T) *api.Client {
 		return c
 	case <-drained:
 		t.Fatal("the local cloud ended before it was ready")
-	case <-time.After(2 * time.Minute):
-		t.Fatal("the local cloud is not ready after 2 min")
+	case <-patience.Over():
+		t.Fatal("the local cloud is never ready")
 	}
 	return nil
 }

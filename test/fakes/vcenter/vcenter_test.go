@@ -2,10 +2,10 @@ package vcenter_test
 
 import (
 	"context"
+	"fmt"
 	"net/url"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/vmware/govmomi"
 	"github.com/vmware/govmomi/fault"
@@ -17,10 +17,8 @@ import (
 
 	"github.com/drover-dev/drover/internal/gzipb64"
 	"github.com/drover-dev/drover/test/fakes/vcenter"
+	"github.com/drover-dev/drover/test/patience"
 )
-
-// patience is the timeout for operations in memory.
-const patience = 2 * time.Minute
 
 func must(t *testing.T, err error) {
 	t.Helper()
@@ -88,7 +86,7 @@ func reported(t *testing.T, by chan vcenter.Booted) vcenter.Booted {
 	select {
 	case b := <-by:
 		return b
-	case <-time.After(patience):
+	case <-patience.Over():
 		t.Fatal("the hook is never called")
 		return vcenter.Booted{}
 	}
@@ -114,12 +112,13 @@ func TestAVMBootsWithItsUserDataAndReportsItsAddressUntilItIsLost(t *testing.T) 
 	}
 	var seen mo.VirtualMachine
 	has := func(nic types.GuestNicInfo) bool { return slices.Contains(nic.IpAddress, "10.0.0.7") }
-	for end := time.Now().Add(patience); !slices.ContainsFunc(netOf(seen), has); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("the guest has the cards %+v", netOf(seen))
+	patience.Eventually(t, func(ctx context.Context) string {
+		must(t, property.DefaultCollector(l.client.Client).RetrieveOne(ctx, vm.Reference(), []string{"guest", "config.uuid"}, &seen))
+		if !slices.ContainsFunc(netOf(seen), has) {
+			return fmt.Sprintf("the guest has the cards %+v", netOf(seen))
 		}
-		must(t, property.DefaultCollector(l.client.Client).RetrieveOne(t.Context(), vm.Reference(), []string{"guest", "config.uuid"}, &seen))
-	}
+		return ""
+	})
 	if seen.Config.Uuid != b.BIOSUUID || seen.Guest.HostName != "workers-1" {
 		t.Errorf("BIOS UUID %s, host name %s", seen.Config.Uuid, seen.Guest.HostName)
 	}

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/drover-dev/drover/internal/localcloud"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 // poll is the interval of polling. The local cloud and the cluster are on the same computer.
@@ -89,7 +90,7 @@ func (h *Host) Boot(ctx context.Context, r Request) (*Guest, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = wait.PollUntilContextTimeout(ctx, poll, time.Minute, true, func(ctx context.Context) (bool, error) {
+	err = wait.PollUntilContextTimeout(ctx, poll, patience.Limit(), true, func(ctx context.Context) (bool, error) {
 		vm, err = h.Cloud.GetVM(ctx, vm.ID)
 		return err == nil && len(vm.Addresses) > 0, err
 	})

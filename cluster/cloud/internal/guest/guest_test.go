@@ -1,15 +1,16 @@
 package guest
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"k8s.io/utils/clock"
 
 	"github.com/drover-dev/drover/cluster/cloud/internal/kubelet"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 // host records the console output of a guest.
@@ -83,11 +84,12 @@ func TestAVMThatCannotJoinKeepsTryingUntilItIsStopped(t *testing.T) {
 	vm := VM{Facts: kubelet.Facts{ID: "vm-1", Name: "a"}, UserData: []byte(userData), FirstBoot: true}
 	g.Start(vm, h)
 	g.Start(vm, h) // It runs already.
-	for end := time.Now().Add(2 * time.Minute); !strings.Contains(h.text(), "TLS bootstrap failed"); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("console:\n%s", h.text())
+	patience.Eventually(t, func(context.Context) string {
+		if text := h.text(); !strings.Contains(text, "TLS bootstrap failed") {
+			return "console:\n" + text
 		}
-	}
+		return ""
+	})
 	g.Stop("vm-1")
 	g.Stop("vm-1")
 	g.all.Wait()

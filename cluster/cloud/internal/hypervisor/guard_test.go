@@ -2,6 +2,7 @@ package hypervisor
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -11,7 +12,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
+
+	"github.com/drover-dev/drover/test/patience"
 )
 
 // daemonCommand makes the test binary a daemon that starts a VM, prints when it runs, and waits to
@@ -62,11 +64,12 @@ func (o *output) String() string {
 
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("not within a minute: ", what)
+	patience.Eventually(t, func(context.Context) string {
+		if !is() {
+			return what
 		}
-	}
+		return ""
+	})
 }
 
 // gone waits until neither the parent nor the child runs.

@@ -1,6 +1,7 @@
 package real
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,10 +14,10 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/drover-dev/drover/cluster/cloud/internal/hypervisor"
 	"github.com/drover-dev/drover/cluster/cloud/internal/network"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 func TestMain(m *testing.M) {
@@ -96,11 +97,12 @@ func (h *host) failures() []string {
 
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("not within a minute: ", what)
+	patience.Eventually(t, func(context.Context) string {
+		if !is() {
+			return what
 		}
-	}
+		return ""
+	})
 }
 
 func machinesWith(t *testing.T, dir string, h ...hypervisor.Hypervisor) *Machines {

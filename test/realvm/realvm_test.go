@@ -1,4 +1,4 @@
-package e2e
+package realvm
 
 import (
 	"context"
@@ -16,18 +16,22 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/localcloud"
 	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/patience"
 )
 
-// realPatience is the time that a real machine may take: 60 s of CPU time without KVM, on a
-// computer that runs other tests. With a load of ten on two processors, that took more than 16 minutes.
-const realPatience = 25 * time.Minute
+// creationTimeout of the machines is longer than any of them takes: 60 s of CPU time without KVM, on a
+// computer that runs other tests.
+const creationTimeout = 2 * time.Hour
 
-// TestARealDebianJoinsAndRunsAPod boots the user data that Drover renders. In all other tests,
-// the local cloud's simulator reads it.
+// TestARealDebianJoinsAndRunsAPod boots the user data that Drover renders. The power of the machine is cut right after
+// cloud-init wrote the files of the user data, which may be empty after that. The drain ends its pod. The short form has only
+// this test of real machines.
 func TestARealDebianJoinsAndRunsAPod(t *testing.T) {
 	t.Parallel()
 	f := plane.NewRealFleet(t, localcloud.ImageDebian12Real)
 	startReal(t, f, f.RealClass("real", localcloud.ImageDebian12Real, "", nil))
+	awaitConsole(t, f, "running 'modules:config'")
+	must(t, f.Cloud.RebootVM(t.Context(), realVM(t, f).ID))
 	node := awaitRealNode(t, f)
 	if info := node.Status.NodeInfo; !strings.HasPrefix(info.ContainerRuntimeVersion, "containerd://1.") || !strings.HasPrefix(info.OSImage, "Debian GNU/Linux 12") {
 		t.Errorf("the Node is not the real Debian: %+v", info)
@@ -72,14 +76,14 @@ const (
 // console. The console shows only the last 64 KiB, which may be less than two boots.
 func awaitIgnition(t *testing.T, f kit.Fleet) {
 	t.Helper()
-	done := 0
-	for deadline := time.Now().Add(realPatience); done < stages; time.Sleep(20 * time.Millisecond) {
+	patience.Eventually(t, func(context.Context) string {
 		text := console(t, f)
 		boot := text[strings.LastIndex(text, powerCut)+1:]
-		if done = strings.Count(boot, stageDone); time.Now().After(deadline) {
-			t.Fatalf("%d of %d stages of Ignition are done since the power was cut", done, stages)
+		if done := strings.Count(boot, stageDone); done < stages {
+			return fmt.Sprintf("%d of %d stages of Ignition are done since the power was cut", done, stages)
 		}
-	}
+		return ""
+	})
 }
 
 // TestAMachineOfAUsersProfileJoinsAfterPowerCutsHalfWay has a profile that is a user's object.
@@ -129,7 +133,7 @@ func TestAMachineJoinsWhoseMirrorIsAwayForAMinute(t *testing.T) {
 	awaitConsole(t, f, "drover-bootstrap: step install-kubelet: failed (exit 22), trying again in 5s")
 	vm := realVM(t, f)
 
-	kit.Throughout(t, time.Minute, func(ctx context.Context) string {
+	patience.Throughout(t, patience.After(time.Minute), func(ctx context.Context) string {
 		if nodes, err := f.Nodes(ctx); err != nil || len(nodes) > 0 {
 			return fmt.Sprintf("without a mirror there are %d Nodes: %v", len(nodes), err)
 		}
@@ -145,9 +149,6 @@ func TestAMachineJoinsWhoseMirrorIsAwayForAMinute(t *testing.T) {
 	runAPod(t, f, node)
 	endReal(t, f)
 }
-
-// explained is the time within which a Machine must report why its VM does not join.
-const explained = 2 * time.Minute
 
 // TestBadUserDataIsExplainedWithinTwoMinutes has a profile with a step that never succeeds. The
 // Machine must report the step and its output within two minutes of the failure.
@@ -169,6 +170,7 @@ func TestBadUserDataIsExplainedWithinTwoMinutes(t *testing.T) {
 // TestUserDataThatCloudInitRefusesIsExplainedWithinTwoMinutes has a user's own user data that is
 // not valid YAML. Its VM runs none of it.
 func TestUserDataThatCloudInitRefusesIsExplainedWithinTwoMinutes(t *testing.T) {
+	kit.OnlyInLong(t, "the tests of consoles in internal/console and internal/plan/machine")
 	t.Parallel()
 	f := plane.NewRealFleet(t, localcloud.ImageDebian12Real)
 	secret := &corev1.Secret{
@@ -213,7 +215,7 @@ func TestUserDataThatIgnitionRefusesIsExplainedWithinTwoMinutes(t *testing.T) {
 	awaitConsole(t, f, "Ignition failed")
 
 	// The image powers off in this case.
-	kit.Eventually(t, explained, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		if err := f.Client.Get(ctx, client.ObjectKeyFromObject(m), m); err != nil {
 			return err.Error()
 		}
@@ -233,7 +235,7 @@ func TestUserDataThatIgnitionRefusesIsExplainedWithinTwoMinutes(t *testing.T) {
 // awaitExplanation waits until the only Machine of a fleet reports why it does not join.
 func awaitExplanation(t *testing.T, f kit.Fleet, reason string, texts ...string) {
 	t.Helper()
-	kit.Eventually(t, explained, func(context.Context) string {
+	patience.Eventually(t, func(context.Context) string {
 		m := realMachine(t, f)
 		c := meta.FindStatusCondition(m.Status.Conditions, machinev1alpha1.ConditionNodeReady)
 		if c == nil || c.Status != metav1.ConditionFalse || c.Reason != reason || slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(c.Message, text) }) {
@@ -261,7 +263,7 @@ func startReal(t *testing.T, f kit.Fleet, class *machinev1alpha1.MachineClass) {
 	md.Spec.Template.Spec.ClassRef.Name = class.Name
 	md.Spec.Template.Spec.Version = kit.NewVersion
 	// A slow machine must not be replaced by another slow one.
-	md.Spec.Template.Spec.CreationTimeout = metav1.Duration{Duration: realPatience}
+	md.Spec.Template.Spec.CreationTimeout = metav1.Duration{Duration: creationTimeout}
 	// The pods of other tests have images that do not exist, so keep them away by a taint.
 	md.Spec.Template.Spec.Taints = append(md.Spec.Template.Spec.Taints, dedicated(f))
 	f.Create(t, md)
@@ -275,7 +277,7 @@ func startReal(t *testing.T, f kit.Fleet, class *machinev1alpha1.MachineClass) {
 // awaitRealNode waits until the machine runs, and returns its Node.
 func awaitRealNode(t *testing.T, f kit.Fleet) corev1.Node {
 	t.Helper()
-	f.AwaitDeploymentFor(t, "real", realPatience)
+	f.AwaitDeployment(t, "real")
 	nodes, err := f.Nodes(t.Context())
 	if err != nil || len(nodes) != 1 {
 		t.Fatalf("%d Nodes: %v", len(nodes), err)
@@ -302,7 +304,7 @@ func awaitPod(t *testing.T, f kit.Fleet, pod *corev1.Pod) {
 	if err := f.Cluster.Client.Create(t.Context(), pod); err != nil {
 		t.Fatal(err)
 	}
-	kit.Eventually(t, realPatience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		if err := f.Cluster.Client.Get(ctx, client.ObjectKeyFromObject(pod), pod); err != nil {
 			return err.Error()
 		}
@@ -319,7 +321,7 @@ func awaitPod(t *testing.T, f kit.Fleet, pod *corev1.Pod) {
 // endReal deletes the machine. The drain evicts its pod, and a real kubelet ends it.
 func endReal(t *testing.T, f kit.Fleet) {
 	t.Helper()
-	f.DeleteDeploymentFor(t, "real", realPatience)
+	f.DeleteDeployment(t, "real")
 }
 
 // realVM returns the only VM of a fleet.
@@ -345,7 +347,7 @@ func console(t *testing.T, f kit.Fleet) string {
 // awaitConsole waits until the only VM of a fleet has written a text to its console.
 func awaitConsole(t *testing.T, f kit.Fleet, text string) {
 	t.Helper()
-	kit.Eventually(t, realPatience, func(ctx context.Context) string {
+	patience.Eventually(t, func(ctx context.Context) string {
 		vms, err := f.VMs(ctx)
 		if err != nil || len(vms) != 1 {
 			return fmt.Sprintf("%d VMs: %v", len(vms), err)

@@ -1,0 +1,17 @@
+##@ Docs site
+
+# Hugo takes minutes to compile, so the site is no part of "make test".
+$(BIN)/hugo: tools/hugo/go.mod
+	@mkdir -p $(BIN)
+	cd tools/hugo && go build -ldflags "-s -w" -o $@ github.com/gohugoio/hugo
+
+SITE := $(CURDIR)/$(WORK)/site
+.PHONY: site
+site: $(BIN)/hugo ##+ Build the docs as a website into .work/site and check its links; no part of "make test" (minutes to compile Hugo, the first time).
+	rm -rf $(SITE)
+	$(BIN)/hugo build --source site --destination $(SITE) --noBuildLock --panicOnWarning --printPathWarnings
+	DROVER_SITE=$(SITE) go test -count=1 ./test/docs/site
+
+.PHONY: site-serve
+site-serve: $(BIN)/hugo ##+ Serve the docs as a website on http://localhost:1313, and reload a page when its file changes.
+	$(BIN)/hugo server --source site --noBuildLock
