@@ -130,7 +130,8 @@ GENERATED := $(CURDIR)/$(WORK)/generated
 .PHONY: generated
 generated: ##+ Check that "make generate" leaves no diff.
 	@rm -rf $(GENERATED); mkdir -p $(GENERATED)/before $(GENERATED)/after
-	@git ls-files -co --exclude-standard -z | xargs -0 ls -d 2>/dev/null | tar -cf - -T - | tee >(tar -xf - -C $(GENERATED)/before) | tar -xf - -C $(GENERATED)/after
+	@git ls-files -co --exclude-standard | while read -r f; do [ ! -e "$$f" ] || echo "$$f"; done | tar -cf - -T - | tar -xf - -C $(GENERATED)/before
+	@cp -a $(GENERATED)/before/. $(GENERATED)/after
 	@$(MAKE) --no-print-directory -C $(GENERATED)/after generate
 	@diff -r $(GENERATED)/before $(GENERATED)/after || { echo "generated files are out of date: run make generate, and commit what it generates" >&2; exit 1; }
 	@rm -rf $(GENERATED)
@@ -215,7 +216,7 @@ test-changed: $(SUITE) ## Run the tests that the changes since SINCE=main can af
 
 # Measured packages are run by the suite. Golangci-lint runs vet, and nobody debugs these binaries: without symbols they
 # are linked in half the time. The limit is for a test that hangs, on a computer that is slower than any.
-TESTED := go test -vet=off -ldflags "-s -w" -timeout 2h $(if $(DROVER_SPENT),-exec "$(SUITE) test")
+TESTED := go test -vet=off -ldflags "-s -w" -timeout 70m $(if $(DROVER_SPENT),-exec "$(SUITE) test")
 # Packages that need a control plane, or have a target of their own.
 ON_A_PLANE := bench conformance docs docs/site e2e gitops load realvm recovery render soak versions
 UNIT_PACKAGES = $$(go list ./... | grep -vE '/test/($(subst $() ,|,$(ON_A_PLANE)))$$|/internal/plan/simulator$$')

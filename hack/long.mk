@@ -43,10 +43,24 @@ PLANNERS ?=
 mutation: ##+ Change operators and statements of the planners, one at a time, and find what no test of the package holds; PLANNERS=internal/plan/freeze.
 	go run ./test/mutation -packages "$(PLANNERS)"
 
-SINCE ?= main
 .PHONY: mutation-changed
 mutation-changed: ##+ The same for the planners that changed since SINCE=main.
 	go run ./test/mutation -packages "$$(git diff --name-only --diff-filter=d $(SINCE) -- 'internal/plan/*.go' ':!internal/plan/simulator' | xargs -rn1 dirname | sort -u | paste -sd,)"
+
+# Parts of "make test", each run N times, and beside STRESS busy processes.
+N ?= 20
+STRESS ?= 0
+FLAKY_PARTS ?= unit
+.PHONY: flakes
+flakes: ##+ Run parts of the tests N=20 times and count what failed how often; FLAKY_PARTS="unit e2e", STRESS=4 beside four busy processes.
+	@mkdir -p $(WORK); rm -f $(WORK)/flakes.log; busy=; trap 'kill $$busy 2>/dev/null' EXIT; \
+	for i in $$(seq $(STRESS)); do while :; do :; done & busy="$$busy $$!"; done; \
+	for i in $$(seq $(N)); do for p in $(FLAKY_PARTS); do \
+		$(MAKE) --no-print-directory $$p GOFLAGS="$(GOFLAGS) -count=1" >>$(WORK)/flakes.log 2>&1 && echo "run $$i: $$p passed" || echo "run $$i: $$p failed"; \
+	done; done; \
+	echo "failures in $(N) runs, beside $(STRESS) busy processes:"; \
+	grep -hoE '^ *--- FAIL: [^ ]+|^panic: .*|^(FAIL|---) .*build failed.*' $(WORK)/flakes.log | sed 's/^ *//' | sort | uniq -c | sort -rn; \
+	! grep -qE '^(FAIL|panic: )' $(WORK)/flakes.log
 
 .PHONY: stories
 stories: ##+ Write the traces of the planners' stories anew. Read the diff: it is the change of behaviour.

@@ -21,11 +21,8 @@ import (
 	"github.com/drover-dev/drover/test/patience"
 )
 
-// interval is the time between two reads. calm is how long a test watches that nothing happens.
-const (
-	interval = 200 * time.Millisecond
-	calm     = 3 * time.Second
-)
+// interval is the time between two reads.
+const interval = 200 * time.Millisecond
 
 // A world is a namespace with a class of a cloud, and an account at the cloud.
 type world struct {

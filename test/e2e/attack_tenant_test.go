@@ -33,10 +33,6 @@ import (
 	"github.com/drover-dev/drover/test/patience"
 )
 
-// quiet is the time for which a test watches after Drover has observed an attack: a successful
-// attack has its effect within a second.
-const quiet = 1500 * time.Millisecond
-
 // bodyMark is in every answer of a server of a test. No object may quote it.
 const bodyMark = "this-body-must-not-be-quoted"
 
@@ -72,18 +68,12 @@ func newStage(t *testing.T, strangers ...string) *stage {
 	t.Cleanup(func() {
 		ctx := context.Background()
 		must(t, client.IgnoreNotFound(f.Client.Delete(ctx, o)))
-		patience.Eventually(background{t}, s.victim.gone)
+		patience.Eventually(t, s.victim.gone)
 		must(t, f.Client.DeleteAllOf(ctx, &clusterv1alpha1.ProviderConfig{}, client.InNamespace(f.Namespace)))
 		must(t, f.Client.Delete(ctx, secret))
 	})
 	return s
 }
-
-// background is a test that may have ended: its cleanup must not be canceled by that.
-type background struct{ testing.TB }
-
-// Context of a cleanup.
-func (background) Context() context.Context { return context.Background() }
 
 // stranger creates a Node without a Machine, with a pod of the cluster on it.
 func (s *stage) stranger(t *testing.T, name string) {
@@ -294,7 +284,7 @@ func (a *attacker) seen(t *testing.T, m *member) {
 func (a *attacker) nothing(t *testing.T, checks ...func(ctx context.Context) string) {
 	t.Helper()
 	defer a.all.Check(t)
-	a.f.Throughout(t, func(ctx context.Context) string {
+	a.f.ThroughoutReport(t, func(ctx context.Context) string {
 		for _, check := range checks {
 			if s := check(ctx); s != "" {
 				return s

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,10 +17,6 @@ import (
 	"github.com/drover-dev/drover/test/kit"
 	"github.com/drover-dev/drover/test/patience"
 )
-
-// watched is the time for which a test checks that no change happens: many times the duration of
-// a creation or a replacement.
-const watched = 10 * time.Second
 
 func TestALabelFreezesAndThaws(t *testing.T) {
 	t.Parallel()

@@ -6,7 +6,7 @@ import (
 )
 
 // envShort requests the short form of the tests that need a control plane, which make test runs. The
-// long form is make e2e LONG=1.
+// long form is make test-long.
 const envShort = "DROVER_SHORT"
 
 // IsShort reports whether the short form runs.
@@ -16,6 +16,6 @@ func IsShort() bool { return os.Getenv(envShort) != "" }
 func OnlyInLong(t *testing.T, instead string) {
 	t.Helper()
 	if IsShort() {
-		t.Skipf("only make e2e LONG=1 runs it; the short form has %s", instead)
+		t.Skipf("only make test-long runs it; the short form has %s", instead)
 	}
 }

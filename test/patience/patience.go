@@ -77,16 +77,20 @@ func await(ctx context.Context, now func() time.Time, pause func(), limit func()
 	}
 }
 
+// contextOf returns the context of a test, or of its cleanup, which must not be canceled with the test.
+func contextOf(t testing.TB) context.Context { return context.WithoutCancel(t.Context()) }
+
 // Eventually polls as Await does. If check does not return "", it fails the test with the last result of check and with the
 // results of describe.
 func Eventually(t testing.TB, check func(ctx context.Context) string, describe ...func(ctx context.Context) string) {
 	t.Helper()
-	missing := Await(t.Context(), check)
+	ctx := contextOf(t)
+	missing := Await(ctx, check)
 	if missing == "" {
 		return
 	}
 	for _, d := range describe {
-		missing += "\n" + d(t.Context())
+		missing += "\n" + d(ctx)
 	}
 	t.Fatalf("not within %s: %s", Limit(), missing)
 }
@@ -96,14 +100,15 @@ func Eventually(t testing.TB, check func(ctx context.Context) string, describe .
 func Throughout(t testing.TB, event, check func(ctx context.Context) string) {
 	t.Helper()
 	failed := ""
-	missing := Await(t.Context(), func(ctx context.Context) string {
+	ctx := contextOf(t)
+	missing := Await(ctx, func(ctx context.Context) string {
 		if failed = check(ctx); failed != "" {
 			return ""
 		}
 		return event(ctx)
 	})
 	if failed == "" && missing == "" {
-		failed = check(t.Context())
+		failed = check(ctx)
 	}
 	if failed != "" {
 		t.Fatal(failed)
