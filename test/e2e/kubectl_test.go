@@ -450,7 +450,7 @@ func TestKubectlDroverChangesWhatItIsAskedTo(t *testing.T) {
 	first := onlyMachine(t, f).Name
 	step(t, "ARestartReplacesTheMachine", func(t *testing.T) {
 		done(t, "restarted", "rollout", "restart", "md/workers")
-		done(t, "successfully rolled out", "rollout", "status", "md/workers", "--timeout="+patience.Limit().String())
+		done(t, "successfully rolled out", "rollout", "status", "md/workers", patience.Flag())
 		f.AwaitDeployment(t, md.Name)
 		if m := onlyMachine(t, f); m.Name == first {
 			t.Errorf("Machine %s was not replaced", first)
@@ -460,7 +460,7 @@ func TestKubectlDroverChangesWhatItIsAskedTo(t *testing.T) {
 		roll(t, f, md, kit.NewVersion)
 		f.AwaitDeployment(t, md.Name)
 		done(t, "rolled back to revision 2", "rollout", "undo", "md/workers")
-		done(t, "successfully rolled out", "rollout", "status", "md/workers", "--timeout="+patience.Limit().String())
+		done(t, "successfully rolled out", "rollout", "status", "md/workers", patience.Flag())
 		f.AwaitDeployment(t, md.Name)
 		if m := onlyMachine(t, f); m.Spec.Version != kit.OldVersion {
 			t.Errorf("Machine %s is of version %s", m.Name, m.Spec.Version)

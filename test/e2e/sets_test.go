@@ -80,13 +80,13 @@ func TestAStandaloneSetAdoptsALoneMachine(t *testing.T) {
 		if s.Status.UpdatedReplicas != 1 {
 			t.Errorf("%d are of the template, want 1", s.Status.UpdatedReplicas)
 		}
-		kubectl(t, f, "wait", "machineset", s.Name, "--for=condition=Reconciling=false", "--timeout="+patience.Limit().String())
+		kubectl(t, f, "wait", "machineset", s.Name, "--for=condition=Reconciling=false", patience.Flag())
 	})
 	step(t, "ASetThatNeedsSomebodysHelpIsStalled", func(t *testing.T) {
 		helpless := machineSet(f, "helpless", 1)
 		helpless.Spec.Template.Spec.ClassRef.Name = "nowhere"
 		f.Create(t, helpless)
-		kubectl(t, f, "wait", "machineset", helpless.Name, "--for=condition=Stalled", "--timeout="+patience.Limit().String())
+		kubectl(t, f, "wait", "machineset", helpless.Name, "--for=condition=Stalled", patience.Flag())
 		if err := f.Client.Get(t.Context(), client.ObjectKeyFromObject(helpless), helpless); err != nil {
 			t.Fatal(err)
 		}

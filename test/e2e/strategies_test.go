@@ -23,12 +23,12 @@ func TestARollingUpdateKeepsItsBoundsAndHasItsStory(t *testing.T) {
 
 		guard := f.Guard(t, kit.Bounds{MaxMachines: 4, MinAvailable: 2})
 		roll(t, f, md, kit.NewVersion)
-		kubectl(t, f, "wait", "--for=condition=Progressing", "md/rolling", "--timeout="+patience.Limit().String())
+		kubectl(t, f, "wait", "--for=condition=Progressing", "md/rolling", patience.Flag())
 		f.AwaitDeployment(t, md.Name)
 		guard.Done(t, 10)
 		everyMachineHasItsNode(t, f, 3)
-		kubectl(t, f, "wait", "--for=condition=Available", "md/rolling", "--timeout="+patience.Limit().String())
-		kubectl(t, f, "wait", "--for=condition=Reconciling=false", "md/rolling", "--timeout="+patience.Limit().String())
+		kubectl(t, f, "wait", "--for=condition=Available", "md/rolling", patience.Flag())
+		kubectl(t, f, "wait", "--for=condition=Reconciling=false", "md/rolling", patience.Flag())
 		reportsInOrder(t, f, "MachineDeployment/rolling",
 			"for revision 1", "from 0 to 3", "Revision 1 is rolled out", "for revision 2", "Scaled up", "Scaled down", "Revision 2 is rolled out")
 		f.DeleteDeployment(t, md.Name)

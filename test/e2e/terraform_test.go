@@ -120,7 +120,7 @@ resource "drover_machine_deployment" "web" {
       }
     }
   }
-  timeouts = { create = "3m", update = "3m", delete = "3m" }
+  timeouts = { create = "1h", update = "1h", delete = "1h" }
 }
 
 data "drover_machine_deployment" "web" {
@@ -261,7 +261,7 @@ resource "drover_node_pool" "web" {
     size       = 3
     crossplane = { compositionRef = { name = %[1]q } }
   }
-  timeouts = { create = "3m", update = "3m", delete = "3m" }
+  timeouts = { create = "1h", update = "1h", delete = "1h" }
 }
 `, f.Namespace)}
 	s.write()

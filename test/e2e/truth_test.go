@@ -116,14 +116,14 @@ func TestNoReaderSeesANewGenerationWithTheConditionsOfBefore(t *testing.T) {
 	r := read(t, f, md.Name)
 	for _, replicas := range []int{3, 1, 2} {
 		kubectl(t, f, "scale", "md", md.Name, fmt.Sprintf("--replicas=%d", replicas))
-		kubectl(t, f, "wait", "--for=condition=Reconciling=false", "md/"+md.Name, "--timeout=120s")
+		kubectl(t, f, "wait", "--for=condition=Reconciling=false", "md/"+md.Name, patience.Flag())
 		must(t, f.Client.Get(t.Context(), client.ObjectKeyFromObject(md), md))
 		if s := md.Status; int(s.AvailableReplicas) != replicas || int(s.Replicas) != replicas {
 			t.Errorf("kubectl wait returned with %d Machines, %d of them available, of %d", s.Replicas, s.AvailableReplicas, replicas)
 		}
 	}
 	roll(t, f, md, kit.NewVersion)
-	kubectl(t, f, "wait", "--for=condition=Reconciling=false", "md/"+md.Name, "--timeout=120s")
+	kubectl(t, f, "wait", "--for=condition=Reconciling=false", "md/"+md.Name, patience.Flag())
 	f.AwaitDeployment(t, md.Name)
 	r.done(t, 4)
 }

@@ -141,7 +141,7 @@ func (u *uninstallation) foregroundIsReinstalled(t *testing.T) {
 			t.Fatalf("patch %s: %v\n%s", o, err, out)
 		}
 	}
-	u.kubectl(t, "wait", "--for=delete", "--timeout=1m", local.resource()+"/"+local.object())
+	u.kubectl(t, "wait", "--for=delete", patience.Flag(), local.resource()+"/"+local.object())
 	u.install(t, local)
 	w.done(t)
 	u.unchanged(t, before)
@@ -151,7 +151,7 @@ func (u *uninstallation) foregroundIsReinstalled(t *testing.T) {
 // uninstall by the steps of docs/install.md.
 func (u *uninstallation) uninstall(t *testing.T) {
 	u.DeleteWorkload(t, "workload")
-	u.kubectl(t, "delete", "machinedeployments,machinesets,machines", "--all", "-A", "--timeout=3m")
+	u.kubectl(t, "delete", "machinedeployments,machinesets,machines", "--all", "-A", patience.Flag())
 	u.AwaitNothing(t)
 	patience.Eventually(t, func(context.Context) string {
 		out, _ := u.Kubectl(t, "get", "clusterusages", "-o", "name")
@@ -162,7 +162,7 @@ func (u *uninstallation) uninstall(t *testing.T) {
 	})
 	u.kubectl(t, "delete", "clusterproviderconfigs.cluster.drover.dev,clusterproviderconfigs.local.drover.dev", "--all")
 	for _, pkg := range packages {
-		u.kubectl(t, "delete", pkg.resource(), pkg.object(), "--timeout=1m")
+		u.kubectl(t, "delete", pkg.resource(), pkg.object(), patience.Flag())
 	}
 	for _, kind := range []string{"xrd", "crd"} {
 		for _, name := range strings.Fields(u.kubectl(t, "get", kind, "-o", "name")) {
@@ -174,7 +174,7 @@ func (u *uninstallation) uninstall(t *testing.T) {
 	for _, kind := range []string{"xrd", "crd"} {
 		for _, name := range strings.Fields(u.kubectl(t, "get", kind, "-o", "name")) {
 			if strings.HasSuffix(name, ".drover.dev") {
-				u.kubectl(t, "delete", name, "--ignore-not-found", "--timeout=1m")
+				u.kubectl(t, "delete", name, "--ignore-not-found", patience.Flag())
 			}
 		}
 	}
@@ -212,7 +212,7 @@ func (u *uninstallation) reinstall(t *testing.T, deleted, installed []drover) {
 	w := u.watch(t)
 	before := u.written(t)
 	for _, pkg := range deleted {
-		out, err := u.Kubectl(t, "delete", pkg.resource(), pkg.object(), "--timeout=1m")
+		out, err := u.Kubectl(t, "delete", pkg.resource(), pkg.object(), patience.Flag())
 		// Crossplane reinstalls a package that another package depends on.
 		if err != nil && !strings.Contains(out, "NotFound") {
 			t.Errorf("kubectl delete: %v\n%s", err, out)

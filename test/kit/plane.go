@@ -17,6 +17,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/localcloud"
 	"github.com/drover-dev/drover/internal/localplane"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 // Environment variables that the Makefile sets.
@@ -183,10 +184,6 @@ func (p *Plane) Down() {
 	_ = os.RemoveAll(p.Dir)
 }
 
-// installTimeout is for a busy computer, on which the conformance suite installs the providers of all
-// clouds at once.
-const installTimeout = "--timeout=10m"
-
 // Install Drover and the local cloud's provider by the steps of the README.
 func (p *Plane) Install(ctx context.Context) error {
 	for _, file := range localplane.Rights {
@@ -198,7 +195,7 @@ func (p *Plane) Install(ctx context.Context) error {
 		return err
 	}
 	for _, pkg := range localplane.PackagesOf(p.version) {
-		if err := localplane.Install(ctx, p.bin, p.Kubeconfig, pkg[0], pkg[1], installTimeout); err != nil {
+		if err := localplane.Install(ctx, p.bin, p.Kubeconfig, pkg[0], pkg[1], patience.Flag()); err != nil {
 			return err
 		}
 	}
@@ -222,7 +219,7 @@ func (p *Plane) InstallPackage(ctx context.Context, kind, name string) error {
 // InstallVersion installs a version of a package like "crossplane xpkg update", and waits until
 // it is healthy.
 func (p *Plane) InstallVersion(ctx context.Context, kind, name, version string) error {
-	return localplane.Install(ctx, p.bin, p.Kubeconfig, kind, localplane.Registry+"/"+name+":"+version, installTimeout)
+	return localplane.Install(ctx, p.bin, p.Kubeconfig, kind, localplane.Registry+"/"+name+":"+version, patience.Flag())
 }
 
 // both returns a new folder with the packages of the given folders.

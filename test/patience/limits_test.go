@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,6 +23,9 @@ var limiting = map[string][]string{
 	"time":    {"After", "AfterFunc", "NewTimer", "Tick"},
 	"wait":    {"PollUntilContextTimeout", "PollImmediate", "PollImmediateUntil", "Poll"},
 }
+
+// flagged matches the argument of a command that waits no longer.
+var flagged = regexp.MustCompile(`--timeout[= ]\d`)
 
 // allowed reads the files that may have limits, with their number and the reason.
 func allowed(t *testing.T) map[string]int {
@@ -106,6 +110,9 @@ func limits(file string) ([]string, error) {
 	}
 	var out []string
 	ast.Inspect(f, func(n ast.Node) bool {
+		if text, ok := n.(*ast.BasicLit); ok && flagged.MatchString(text.Value) {
+			out = append(out, fmt.Sprintf("line %d", set.Position(text.Pos()).Line))
+		}
 		call, ok := n.(*ast.CallExpr)
 		if !ok {
 			return true

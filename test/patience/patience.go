@@ -46,6 +46,9 @@ func Context(t testing.TB) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(t.Context(), Limit())
 }
 
+// Flag returns the flag of kubectl, and of the launcher of a control plane, for a command that waits.
+func Flag() string { return "--timeout=" + Limit().String() }
+
 // Over returns a channel that delivers when a test gives up.
 func Over() <-chan time.Time { return time.After(Limit()) }
 

@@ -91,7 +91,7 @@ func (v *velero) install(t *testing.T, p *kit.Plane) *exec.Cmd {
 	}
 	for _, args := range [][]string{
 		{"apply", "--server-side", "-f", file},
-		{"wait", "--for=condition=Established", "--timeout=60s", "-f", file},
+		{"wait", "--for=condition=Established", patience.Flag(), "-f", file},
 		{"create", "namespace", "velero"},
 		// A restore reads the image of this Deployment.
 		{"-n", "velero", "create", "deployment", "velero", "--image=velero/velero", "--replicas=0"},
