@@ -65,7 +65,7 @@ func TestAMoveThatIsKilledAtEachStepTouchesNoNode(t *testing.T) {
 	f := here.NewTargetFleet(t)
 	there := there.TargetFleetIn(t, f.Namespace)
 	_, v := aFleetInUse(t, f, 3)
-	args := []string{"move", "--namespace", f.Namespace, "--kubeconfig", here.Kubeconfig, "--to-kubeconfig", there.Kubeconfig, "--timeout", "3m"}
+	args := []string{"move", "--namespace", f.Namespace, "--kubeconfig", here.Kubeconfig, "--to-kubeconfig", there.Kubeconfig, patience.Flag()}
 	for _, at := range []string{"pausing Machine ", "copied VirtualMachine", "copied MachineDeployment", "letting go of", "taking on VirtualMachine", "taking on MachineSet"} {
 		killed, err := kubectlDrover(t, at, args...)
 		if !killed {

@@ -405,7 +405,7 @@ func TestAControlClusterThatIsLost(t *testing.T) {
 	})
 	t.Run("WhatWasSavedIsTakenOverOnceSomebodySaysThatItIsLost", func(t *testing.T) {
 		f := there.TargetFleetIn(t, saved.Namespace)
-		if _, err := kubectlDrover(t, "", "move", "--namespace", f.Namespace, "--from-directory", dir, "--to-kubeconfig", there.Kubeconfig, "--timeout", "3m"); err != nil {
+		if _, err := kubectlDrover(t, "", "move", "--namespace", f.Namespace, "--from-directory", dir, "--to-kubeconfig", there.Kubeconfig, patience.Flag()); err != nil {
 			t.Fatal(err)
 		}
 		takenOverOnceItIsSaid(t, f, lost, v)
