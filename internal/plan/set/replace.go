@@ -76,7 +76,7 @@ func (f *fleet) toRetry(m Machine) bool {
 func (p *plan) wanted() int { return max(0, int(p.Set.Spec.Replicas)) + len(p.replacing) }
 
 // resumeReplacing continues the recorded replacements whose Machine is still to be replaced and whose
-// replacement was not deleted. If there are enough Machines without a pair, its Machines are deleted like
+// replacement was not deleted. A set that creates no Machines continues those whose replacement exists. If there are enough Machines without a pair, its Machines are deleted like
 // other excess Machines.
 func (p *plan) resumeReplacing() {
 	for _, r := range p.Set.Status.Replacing {
@@ -84,14 +84,11 @@ func (p *plan) resumeReplacing() {
 			p.released = append(p.released, r)
 		}
 	}
-	if p.createsNone() {
-		return
-	}
 	others := len(p.kept)
 	for _, r := range p.Set.Status.Replacing {
 		m, kept := p.find(r.Machine)
 		_, by := p.find(r.By)
-		if !kept || !p.toReplace(m) || !by && p.exists(r.By) || slices.Contains(p.Gone, r.By) {
+		if !kept || !p.toReplace(m) || !by && (p.exists(r.By) || p.createsNone()) || slices.Contains(p.Gone, r.By) {
 			continue
 		}
 		p.replacing = append(p.replacing, r)

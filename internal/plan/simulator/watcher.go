@@ -51,6 +51,9 @@ type watcher struct {
 	// owed are the Machines that each set must still create by an earlier number.
 	owed map[string]*owed
 
+	// counts of the sets, oldest first.
+	counts map[string][]count
+
 	replacements
 	scaleDowns scaleDowns
 }
@@ -120,7 +123,7 @@ const (
 )
 
 func newWatcher() watcher {
-	return watcher{losses: map[string]*loss{}, marks: map[string]*news{}, causes: map[string]cause{}, unavailable: map[string]bool{}, updates: map[string]*inPlaceUpdate{}, spared: map[string][]string{}, outside: map[string]bool{}, cancelled: map[string]bool{}, rolled: map[string]int{}, places: map[string]int{}, owed: map[string]*owed{}}
+	return watcher{losses: map[string]*loss{}, marks: map[string]*news{}, causes: map[string]cause{}, unavailable: map[string]bool{}, updates: map[string]*inPlaceUpdate{}, spared: map[string][]string{}, outside: map[string]bool{}, cancelled: map[string]bool{}, rolled: map[string]int{}, places: map[string]int{}, owed: map[string]*owed{}, counts: map[string][]count{}}
 }
 
 // wishFor returns the wish that the deployment expresses now.
