@@ -38,7 +38,7 @@ func isConfirmedLost(m Machine) bool {
 	return isFailed(m) && m.Status.LossConfirmed
 }
 
-func (p *plan) unhealthy() int32 { return p.unhealthyOf(p.kept) }
+func (p *plan) unhealthy() int32 { return p.unhealthyOf(p.all()) }
 
 func (f *fleet) unhealthyOf(ms []Machine) int32 {
 	n := int32(0)
@@ -57,12 +57,17 @@ func (p *plan) starting() int {
 	if p.createsNone() && metav1.GetControllerOf(p.Set) == nil {
 		n = len(p.dropping) + len(p.dropped)
 	}
-	for _, m := range p.kept {
-		if m.Status.Phase.IsOnItsWay() || !p.createsNone() && p.toRetry(m) {
+	for _, m := range p.all() {
+		if p.isStarting(m) {
 			n++
 		}
 	}
 	return n
+}
+
+// isStarting reports whether the Machine is starting or still to be created.
+func (p *plan) isStarting(m Machine) bool {
+	return m.Status.Phase.IsOnItsWay() || !p.createsNone() && p.toRetry(m)
 }
 
 // toRetry reports whether the creation of the Machine is to be retried with another Machine. The retry
@@ -79,8 +84,14 @@ func (p *plan) wanted() int { return max(0, int(p.Set.Spec.Replicas)) + len(p.re
 // replacement was not deleted. A set that creates no Machines continues those whose replacement exists. If there are enough Machines without a pair, its Machines are deleted like
 // other excess Machines.
 func (p *plan) resumeReplacing() {
+	unmarked := sets.New[string]()
+	for _, m := range p.setAside {
+		if p.isToBeMarked(m) {
+			unmarked.Insert(m.Name)
+		}
+	}
 	for _, r := range p.Set.Status.Replacing {
-		if slices.ContainsFunc(p.setAside, func(m Machine) bool { return m.Name == r.By && p.isToBeMarked(m) }) {
+		if unmarked.Has(r.By) {
 			p.released = append(p.released, r)
 		}
 	}
@@ -88,7 +99,7 @@ func (p *plan) resumeReplacing() {
 	for _, r := range p.Set.Status.Replacing {
 		m, kept := p.find(r.Machine)
 		_, by := p.find(r.By)
-		if !kept || !p.toReplace(m) || !by && (p.exists(r.By) || p.createsNone()) || slices.Contains(p.Gone, r.By) {
+		if !kept || !p.toReplace(m) || !by && (p.exists(r.By) || p.createsNone()) || p.recorded.gone.Has(r.By) {
 			continue
 		}
 		p.replacing = append(p.replacing, r)
@@ -103,11 +114,8 @@ func (p *plan) resumeReplacing() {
 
 // find returns a kept Machine by its name.
 func (p *plan) find(name string) (Machine, bool) {
-	i := slices.IndexFunc(p.kept, func(m Machine) bool { return m.Name == name })
-	if i < 0 {
-		return Machine{}, false
-	}
-	return p.kept[i], true
+	m, kept := p.byName[name]
+	return m, kept
 }
 
 // exists reports whether the set has a Machine of this name, kept or not.
@@ -133,20 +141,30 @@ func (p *plan) replace() {
 	if !p.mayGiveUp() {
 		return
 	}
-	// Machines that this plan deletes still count as unhealthy.
-	allowed := p.unlimited == nil && p.limits.Allows(p.unhealthy()+p.unhealthyOf(p.dropped))
+	if !p.mayReplace() {
+		return
+	}
+	starting, above := p.starting(), p.aboveReplicas()
+	var drops []Machine
 	for _, m := range p.worstFirst(p.waiting()) {
-		switch {
-		case !p.mayReplace(m, allowed):
-		case p.handsOver(m):
+		if max(starting, above) >= int(p.limits.InFlight) {
+			break
+		}
+		if p.handsOver(m) {
 			r := machinev1alpha1.Replacement{Machine: m.Name, By: p.reserve()}
 			p.paired = append(p.paired, r)
 			p.events = append(p.events, replacingEvent(m, r.By))
-		default:
-			p.drop(m)
-			p.events = append(p.events, replacingEvent(m, ""))
+			starting, above = starting+1, above+1
+			continue
+		}
+		drops = append(drops, m)
+		p.events = append(p.events, replacingEvent(m, ""))
+		// A Machine that is starting takes its part of the budget already.
+		if !p.isStarting(m) {
+			starting++
 		}
 	}
+	p.drop(drops...)
 }
 
 // mayGiveUp reports whether the set may delete a Machine that is to be replaced.
@@ -154,18 +172,20 @@ func (f *fleet) mayGiveUp() bool {
 	return !f.Safety.Frozen && (f.Problem == nil || f.createsNone())
 }
 
-// mayReplace reports whether the budget allows it to replace the Machine now, which had a Node or is
-// replaced by another set. The cause of one failure may make all Machines fail.
-func (p *plan) mayReplace(m Machine, allowed bool) bool {
-	budget := int(p.limits.InFlight)
-	switch {
-	case p.createsNone():
-		return allowed && p.starting() < budget
-	case p.backingOff():
-		return false
+// mayReplace reports whether Machines may be replaced now, within the budget, which had a Node or are
+// replaced by another set. The cause of one failure may make all Machines fail. Machines that this
+// plan deletes still count as unhealthy.
+func (p *plan) mayReplace() bool {
+	return p.unlimited == nil && (p.createsNone() || !p.backingOff()) && p.limits.Allows(p.unhealthy()+p.unhealthyOf(p.dropped))
+}
+
+// aboveReplicas is the number of Machines that wait for their available replacements. They are above
+// replicas all the while.
+func (p *plan) aboveReplicas() int {
+	if p.createsNone() {
+		return 0
 	}
-	// A Machine that waits for its available replacement is above replicas all the while.
-	return allowed && max(p.starting(), len(p.replacing)+len(p.paired)) < budget
+	return len(p.replacing) + len(p.paired)
 }
 
 // pairs returns all pairs of Machines and replacements, including released ones.
@@ -175,11 +195,13 @@ func (p *plan) pairs() []machinev1alpha1.Replacement {
 
 // waiting returns the Machines that are to be replaced and have no replacement under way.
 func (p *plan) waiting() []Machine {
+	paired := sets.New[string]()
+	for _, r := range p.pairs() {
+		paired.Insert(r.Machine, r.By)
+	}
 	var out []Machine
-	pairs := p.pairs()
-	for _, m := range p.kept {
-		is := func(r machinev1alpha1.Replacement) bool { return r.Machine == m.Name || r.By == m.Name }
-		if p.toReplace(m) && !slices.ContainsFunc(pairs, is) {
+	for _, m := range p.all() {
+		if p.toReplace(m) && !paired.Has(m.Name) {
 			out = append(out, m)
 		}
 	}
@@ -201,22 +223,24 @@ func (p *plan) handOver() {
 	if !p.mayGiveUp() {
 		return
 	}
+	var drops []Machine
 	for _, r := range slices.Clone(p.replacing) {
 		by, there := p.find(r.By)
 		m, stays := p.find(r.Machine)
 		switch {
 		case !there || !stays:
 		case p.isAvailable(by):
-			p.drop(m)
+			drops = append(drops, m)
 			p.events = append(p.events, shared.Event{Reason: machinev1alpha1.EventReplacedMachine, Message: fmt.Sprintf("Replaced Machine %s by %s", m.Name, by.Name)})
 		case isFailed(by) && !p.isPreserved(by):
-			p.drop(by)
+			drops = append(drops, by)
 			p.events = append(p.events, replacingEvent(by, ""))
 		case isFailed(by) && len(p.setAside) < int(p.limits.InFlight):
 			p.putAside(by, fmt.Sprintf("it failed before it could replace Machine %s", m.Name))
 			p.released = append(p.released, r)
 		}
 	}
+	p.drop(drops...)
 }
 
 // missingReplacements returns the recorded names of replacements that are not created yet.
