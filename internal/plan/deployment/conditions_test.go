@@ -111,6 +111,10 @@ func TestConditions(t *testing.T) {
 			want:  want{"Progressing": "True NewMachineSetAvailable", "Reconciling": "False NewMachineSetAvailable", "Stalled": "False NotStalled"},
 			event: "RolloutComplete",
 		},
+		"ItIsNotBeforeAllMachinesAreReadyForMinReadySeconds": {
+			d: deployment(3, recorded("v2", 3)), sets: []Set{machineSet("v2", 1, 3, func(s *Set) { s.Status.AvailableReplicas = 2 })},
+			want: want{"Progressing": "True MachineSetUpdated", "Reconciling": "True MachineSetUpdated"},
+		},
 		"ScalingIsReconcilingToo": {
 			d: deployment(5, completed(1), recorded("v2", 5)), sets: []Set{machineSet("v2", 1, 5, available(3))},
 			want: want{"Progressing": "True NewMachineSetAvailable", "Reconciling": "True Scaling"},
@@ -305,6 +309,9 @@ func TestConditions(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			p := Plan(now, Observed{Deployment: tc.d, Sets: tc.sets, ClassFound: true, ClassProblem: tc.problem})
+			if progressing := condition(p, "Progressing"); p.Ready && progressing != "True NewMachineSetAvailable" {
+				t.Errorf("the deployment is Ready, and Progressing is %s", progressing)
+			}
 			got := want{}
 			for typ := range tc.want {
 				got[typ] = condition(p, typ)
