@@ -19,7 +19,9 @@ func mayReplace(n int32) setOption {
 	return func(s *Set) { s.Spec.Remediation.MaxInFlight = ptr.To(intstr.FromInt32(n)) }
 }
 
-func starting(n int32) setOption { return func(s *Set) { s.Status.StartingReplicas = n } }
+func starting(n int32) setOption {
+	return func(s *Set) { s.Status.StartingReplicas, s.Status.BootingReplicas = n, n }
+}
 
 // sick sets the number of unhealthy Machines, and of those among them that wait to be replaced.
 func sick(unhealthy, waiting int32) setOption {

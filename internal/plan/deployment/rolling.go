@@ -62,7 +62,7 @@ func (p *plan) scaleDownOld() {
 }
 
 // costless returns the number of Machines of an old set that the rollout deletes regardless of the
-// bounds, because their deletion makes nothing unavailable: missing ones, ones that start, and ones
+// bounds, because their deletion makes nothing unavailable: missing ones, ones that boot, and ones
 // that wait to be replaced. Machines that ran and are not Ready may be Ready again, and stay within
 // the bounds. While the new template has no available Machine and the old one runs, the old set
 // keeps all of them: they may be the only Machines that ever run.
@@ -70,7 +70,7 @@ func (p *plan) costless(s *set) int32 {
 	if p.isReplacementHeld() || s.isMissing || s.Status.ReadyReplicas > 0 && !p.hasProof() {
 		return 0
 	}
-	n := max(0, s.Status.StartingReplicas)
+	n := max(0, s.Status.BootingReplicas)
 	if p.limitsProblem == nil && p.limits.Allows(p.unhealthy()) {
 		n = add(n, max(0, s.Status.ReplaceableReplicas))
 	} else {

@@ -66,6 +66,9 @@ func updatedFor(version string) setOption {
 	return func(s *Set) { s.Spec.InPlaceUpdate.ID = rollingOf(template(version)).hash() }
 }
 
+// booting is the number of starting Machines whose VMs did not exist before them.
+func booting(n int32) setOption { return func(s *Set) { s.Status.BootingReplicas = n } }
+
 type strategyCase struct {
 	d      *machinev1alpha1.MachineDeployment
 	sets   []Set
@@ -377,6 +380,11 @@ func TestMachinesThatCostNothingGoAtOnce(t *testing.T) {
 			d:       deployment(3, by(machinev1alpha1.OnDelete)),
 			sets:    []Set{machineSet("v1", 1, 1, createsNone, available(0), starting(1)), machineSet("v2", 2, 3, available(1), starting(1))},
 			decided: counts{"v1": 0, "v2": 3},
+		},
+		"MachinesOfARestoreStay": {
+			d:       deployment(12, ints(1, 0)),
+			sets:    []Set{machineSet("v1", 1, 12, available(0), starting(12), booting(0)), machineSet("v2", 2, 0)},
+			decided: counts{"v1": 12, "v2": 1},
 		},
 		"APauseKeepsIt": {
 			d:       deployment(3, ints(1, 0), held),

@@ -3,6 +3,7 @@ package set
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -63,6 +64,50 @@ func (p *plan) starting() int {
 		}
 	}
 	return n
+}
+
+// nodeGrace is the time for which a VM without a Node may still turn out to have one. After a restore, all
+// Machines return to VMs whose Nodes run, and learn of their Nodes after their VMs. In a set with Ready
+// Machines, a Node is worth waiting for as long as joinPatience.
+const nodeGrace = time.Minute
+
+// graceForNodes is the time that a Machine with a VM may take to get a Node until it counts as booting.
+func (p *plan) graceForNodes() time.Duration {
+	if slices.ContainsFunc(p.all(), isReady) {
+		return joinPatience
+	}
+	return nodeGrace
+}
+
+// booting is the number of missing Machines and of those that serve no pods. It is 0 unless a rollout
+// replaces the set: only the rollout reads it.
+func (p *plan) booting() int {
+	if !p.isRolledOut() && !p.createsNone() {
+		return 0
+	}
+	n, grace := p.missing(), p.graceForNodes()
+	for _, m := range p.all() {
+		if left, boots := p.untilBoots(m, grace); boots && left <= 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// untilBoots returns the time until a Machine counts as booting, with the grace for Nodes. It is false for a
+// Machine that has a Node, or may have one.
+func (f *fleet) untilBoots(m Machine, grace time.Duration) (time.Duration, bool) {
+	if !m.Status.Phase.IsOnItsWay() || hadNode(m) || m.Status.Join.At(machinev1alpha1.JoinNodeRegistered) != nil {
+		return 0, false
+	}
+	if !hasVM(m) {
+		return 0, true
+	}
+	ran := m.Status.Join.At(machinev1alpha1.JoinVMRunning)
+	if ran == nil {
+		return 0, false
+	}
+	return grace - f.now.Sub(ran.Time), true
 }
 
 // isStarting reports whether the Machine is starting or still to be created.

@@ -25,6 +25,7 @@ func (p *plan) status() machinev1alpha1.MachineSetStatus {
 		Backoff:             p.backoff,
 		Exhausted:           p.exhausted,
 		StartingReplicas:    int32(p.starting()),
+		BootingReplicas:     int32(p.booting()),
 		UnhealthyReplicas:   p.unhealthy(),
 		ReplaceableReplicas: int32(len(p.waiting())),
 		Replacing:           p.pairs(),
@@ -101,8 +102,12 @@ func (p *plan) callAgain(s machinev1alpha1.MachineSetStatus, ready bool) time.Du
 		again = min(again, e.Until.Sub(p.now))
 	}
 	isMissing, patience := p.missing() > 0, p.patience()
+	isReplaced, grace := p.isRolledOut() || p.createsNone(), p.graceForNodes()
 	for _, m := range p.all() {
 		if left := p.untilHangs(m, patience); isMissing && p.isOnTrial(m) && left > 0 {
+			again = min(again, left)
+		}
+		if left, boots := p.untilBoots(m, grace); isReplaced && boots && left > 0 {
 			again = min(again, left)
 		}
 		if isReady(m) && p.untilAvailable(m) > 0 {
