@@ -303,11 +303,11 @@ type RolloutProgress struct {
 	ReadyReplicas int32 `json:"readyReplicas,omitempty"`
 	// +optional
 	AvailableReplicas int32 `json:"availableReplicas,omitempty"`
-	// OutdatedReplicas is the smallest number of Machines of other templates that there were at a
-	// time, without those that are terminating.
+	// OutdatedReplicas is the smallest number of Machines of other templates that there were to be
+	// at a time.
 	// +optional
 	OutdatedReplicas int32 `json:"outdatedReplicas,omitempty"`
-	// OutdatedTotal is the same with those that are terminating.
+	// OutdatedTotal is the smallest number with those that are terminating.
 	// +optional
 	OutdatedTotal int32 `json:"outdatedTotal,omitempty"`
 }

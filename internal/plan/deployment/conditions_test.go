@@ -166,8 +166,12 @@ func TestConditions(t *testing.T) {
 			want: want{"Progressing": "False ProgressDeadlineExceeded"},
 		},
 		"AnOutdatedMachineLessIsProgress": {
-			d: deployment(3, deadline(600), progressed(700*time.Second, 2, 1, 4, 3)), sets: []Set{machineSet("v1", 1, 3, has(2)), machineSet("v2", 2, 1, available(0))},
+			d: deployment(3, deadline(600), progressed(700*time.Second, 2, 1, 4, 3)), sets: []Set{machineSet("v1", 1, 2), machineSet("v2", 2, 1, available(0))},
 			want: want{"Progressing": "True MachineSetUpdated"},
+		},
+		"AnOutdatedMachineThatItsSetReplacesIsNone": {
+			d: deployment(3, deadline(600), progressed(700*time.Second, 2, 1, 4, 3), was("Progressing", "ProgressDeadlineExceeded")), sets: []Set{machineSet("v1", 1, 3, has(2)), machineSet("v2", 2, 1, available(0))},
+			want: want{"Progressing": "False ProgressDeadlineExceeded"},
 		},
 		"TheEndOfADrainIsProgress": {
 			d: deployment(3, deadline(600), progressed(700*time.Second, 2, 1, 4, 3), stillDrains(2)), sets: []Set{machineSet("v1", 1, 3, terminating(1)), machineSet("v2", 2, 1, available(0))},

@@ -73,20 +73,26 @@ func (p *plan) progressOf(s machinev1alpha1.MachineDeploymentStatus) (*machinev1
 	return &next, p.time()
 }
 
-// stateOfRollout counts the Machines of the current template and of other ones.
+// stateOfRollout counts the Machines of the current template and of other ones. An old set counts with
+// its desired number: a Machine that it loses and replaces is no progress.
 func (p *plan) stateOfRollout(s machinev1alpha1.MachineDeploymentStatus) machinev1alpha1.RolloutProgress {
-	outdated := s.Replicas - s.UpdatedReplicas
-	is := machinev1alpha1.RolloutProgress{UpdatedReplicas: s.UpdatedReplicas, OutdatedReplicas: outdated, OutdatedTotal: outdated + s.TerminatingReplicas}
+	is := machinev1alpha1.RolloutProgress{
+		UpdatedReplicas:  s.UpdatedReplicas,
+		OutdatedReplicas: sum(p.oldSets, (*set).desiredReplicas),
+		OutdatedTotal:    sum(p.oldSets, (*set).total) + sum(p.terminating, (*set).total),
+	}
 	c := p.current
 	switch {
 	case c == nil:
-		return is
 	case c.Spec.InPlaceUpdate == nil:
 		is.ReadyReplicas, is.AvailableReplicas = c.Status.ReadyReplicas, c.Status.AvailableReplicas
-	case s.UpdatedReplicas > 0:
-		is.ReadyReplicas, is.AvailableReplicas = c.Status.UpdatedAvailableReplicas, c.Status.UpdatedAvailableReplicas
+	default:
+		outdated := max(0, c.Status.Replicas-s.UpdatedReplicas)
+		is.OutdatedReplicas += outdated
+		is.OutdatedTotal += outdated
+		is.ReadyReplicas = min(s.UpdatedReplicas, c.Status.UpdatedAvailableReplicas)
+		is.AvailableReplicas = is.ReadyReplicas
 	}
-	is.OutdatedTotal -= c.Status.TerminatingReplicas
 	return is
 }
 

@@ -202,14 +202,14 @@ func (c *Cluster) reconcileAll() {
 }
 
 // TestARestoreDeletesNothingUntilAllIsTakenOver does the same to pools of all shapes.
-func TestARestoreDeletesNothingUntilAllIsTakenOver(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		perSet := rapid.SliceOfN(rapid.IntRange(0, 12), 0, 3).Draw(t, "per set")
-		perSet = append(perSet, rapid.IntRange(1, 12).Draw(t, "of the template"))
-		c := restored(t, perSet...)
-		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
-		if got := recoverAll(c, random, rapid.IntRange(1, 20).Draw(t, "steps")); got != "" {
-			t.Fatalf("%s\n%v", got, c.Events)
-		}
-	})
+func TestARestoreDeletesNothingUntilAllIsTakenOver(t *testing.T) { rapid.Check(t, restores) }
+
+func restores(t *rapid.T) {
+	perSet := rapid.SliceOfN(rapid.IntRange(0, 12), 0, 3).Draw(t, "per set")
+	perSet = append(perSet, rapid.IntRange(1, 12).Draw(t, "of the template"))
+	c := restored(t, perSet...)
+	random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
+	if got := recoverAll(c, random, rapid.IntRange(1, 20).Draw(t, "steps")); got != "" {
+		t.Fatalf("%s\n%v", got, c.Events)
+	}
 }
