@@ -181,6 +181,23 @@ func TestConditions(t *testing.T) {
 			d: deployment(3, deadline(600), progressed(700*time.Second, 2, 1, 4, 3), stillDrains(1), was("Progressing", "ProgressDeadlineExceeded")), sets: []Set{machineSet("v1", 1, 3, terminating(1)), machineSet("v2", 2, 1, available(0))},
 			want: want{"Progressing": "False ProgressDeadlineExceeded"},
 		},
+		"AnUpdateInPlaceIsProgress": {
+			d:    deployment(3, deadline(600), inPlaceBounds(0, 1, machinev1alpha1.OrchestrationAuto), progressed(700*time.Second, 2, 1, 3, 3)),
+			sets: []Set{machineSet("v2", 2, 3, updated(2))},
+			want: want{"Progressing": "True MachineSetUpdated"},
+		},
+		"AMachineThatIsNotUpdatedIsNone": {
+			d: deployment(3, deadline(600), inPlaceBounds(0, 1, machinev1alpha1.OrchestrationAuto), progressed(700*time.Second, 2, 1, 3, 3),
+				was("Progressing", "ProgressDeadlineExceeded")),
+			sets: []Set{machineSet("v2", 2, 3, updated(1))},
+			want: want{"Progressing": "False ProgressDeadlineExceeded"},
+		},
+		"AnUpdatedMachineThatIsAvailableIs": {
+			d: deployment(3, deadline(600), inPlaceBounds(0, 1, machinev1alpha1.OrchestrationAuto), progressed(700*time.Second, 2, 1, 3, 2),
+				was("Progressing", "ProgressDeadlineExceeded")),
+			sets: []Set{machineSet("v2", 2, 3, updated(1))},
+			want: want{"Progressing": "True MachineSetUpdated"},
+		},
 		"AChangeOfReplicasIsNoProgress": {
 			d: deployment(6, deadline(600), progressed(700*time.Second, 2, 1, 4, 3), was("Progressing", "ProgressDeadlineExceeded")), sets: []Set{machineSet("v1", 1, 3, has(3)), machineSet("v2", 2, 1, available(0))},
 			want: want{"Progressing": "False ProgressDeadlineExceeded"},

@@ -157,9 +157,6 @@ func (p *plan) all() []Machine {
 
 // drop Machines. A stage drops all of its Machines at once.
 func (p *plan) drop(ms ...Machine) {
-	if len(ms) == 0 {
-		return
-	}
 	p.dropped = append(p.dropped, ms...)
 	p.leave(sets.New(namesOf(ms)...))
 }

@@ -79,7 +79,7 @@ func TestTheWorkOfAPlanGrowsWithTheNumberOfMachines(t *testing.T) {
 	for name, of := range crowds {
 		t.Run(name, func(t *testing.T) {
 			few, many := passes(of(30)), passes(of(600))
-			if few == 0 || many > few || few > 60 {
+			if few <= 0 || many > few || few > 60 {
 				t.Errorf("%d passes over 30 Machines, and %d over 600", few, many)
 			}
 		})
