@@ -222,8 +222,8 @@ ON_A_PLANE := bench conformance docs docs/site e2e gitops load realvm recovery r
 UNIT_PACKAGES = $$(go list ./... | grep -vE '/test/($(subst $() ,|,$(ON_A_PLANE)))$$|/internal/plan/simulator$$')
 PLANE_ENV = DROVER_SHORT=$(if $(LONG),,1) DROVER_BIN=$(BIN) DROVER_PACKAGES=$(PACKAGES)
 
-# The simulator replays the same histories each time: a new one that fails is found
-# by "make property", and not by who happens to change something else.
+# Each run of the simulator has other histories, besides those of its regressions and stories. SEED=N
+# repeats those of a run.
 #
 # The tests of the Terraform provider run it with the real Terraform and the real
 # local cloud.
@@ -235,7 +235,8 @@ PLANE_ENV = DROVER_SHORT=$(if $(LONG),,1) DROVER_BIN=$(BIN) DROVER_PACKAGES=$(PA
 # More packages run at once than there are processors, because some of them wait.
 .PHONY: unit
 unit: $(if $(BUILT),,binaries) ## Run the tests that need no control plane.
-	$(TESTED) ./internal/plan/simulator -rapid.seed=1 -rapid.checks=100
+	@seed=$${SEED:-$$(od -An -N4 -tu4 /dev/urandom | tr -d " ")}; echo "internal/plan/simulator: SEED=$$seed repeats its histories"; \
+	$(TESTED) ./internal/plan/simulator -rapid.seed=$$seed -rapid.checks=60
 	$(TESTED) -p 4 $(UNIT_PACKAGES)
 	$(TESTED) $$(go list -deps ./cmd/... ./config/... | grep ^github.com/crossplane/upjet/v2/pkg/ | grep -v /controller$$)
 	@for m in cluster cluster/cloud cluster/kubernetes test/monitoring tools/prose; do (cd $$m && DROVER_BIN=$(BIN) $(TESTED) ./...) || exit 1; done

@@ -182,7 +182,9 @@ type MachineDeploymentSpec struct {
 	// ProgressDeadlineSeconds is for how long a rollout may make no progress, in
 	// seconds, until the condition Progressing is False with the reason
 	// ProgressDeadlineExceeded. The rollout continues nevertheless. The default is
-	// longer than a Machine's creationTimeout.
+	// longer than a Machine's creationTimeout. A rollout makes progress when it has more
+	// Machines of the current template, or fewer of other ones, than it ever had: a Machine
+	// that fails and is created again is no progress.
 	// +kubebuilder:default=1800
 	// +kubebuilder:validation:Minimum=1
 	ProgressDeadlineSeconds int32 `json:"progressDeadlineSeconds,omitempty"`
@@ -290,6 +292,26 @@ type MachineSetReplicas struct {
 	MaxInFlight *int32 `json:"maxInFlight,omitempty"`
 }
 
+// RolloutProgress is how far the rollout of a revision ever came. A Machine that is created
+// again, or is Ready again, is no progress.
+type RolloutProgress struct {
+	// UpdatedReplicas, ReadyReplicas and AvailableReplicas are the largest numbers of Machines of
+	// the current template, of Ready ones and of available ones, that there were at a time.
+	// +optional
+	UpdatedReplicas int32 `json:"updatedReplicas,omitempty"`
+	// +optional
+	ReadyReplicas int32 `json:"readyReplicas,omitempty"`
+	// +optional
+	AvailableReplicas int32 `json:"availableReplicas,omitempty"`
+	// OutdatedReplicas is the smallest number of Machines of other templates that there were to be
+	// at a time.
+	// +optional
+	OutdatedReplicas int32 `json:"outdatedReplicas,omitempty"`
+	// OutdatedTotal is the smallest number with those that are terminating.
+	// +optional
+	OutdatedTotal int32 `json:"outdatedTotal,omitempty"`
+}
+
 // MachineDeploymentStatus counts the Machines of a deployment.
 type MachineDeploymentStatus struct {
 	// ObservedGeneration is the generation of the spec that this status is about,
@@ -348,9 +370,16 @@ type MachineDeploymentStatus struct {
 	// +optional
 	Rollback *Rollback `json:"rollback,omitempty"`
 
-	// LastProgressTime is when the rollout last came further.
+	// LastProgressTime is the time at which the rollout last made progress: see progress. It is
+	// also the time at which a revision, or the rollout after a pause, a freeze or invalid input,
+	// began.
 	// +optional
 	LastProgressTime *metav1.Time `json:"lastProgressTime,omitempty"`
+
+	// Progress is how far the rollout of the revision ever came. Only a rollout that comes
+	// further makes progress.
+	// +optional
+	Progress *RolloutProgress `json:"progress,omitempty"`
 
 	// PreservedFailedReplicas is the number of Failed Machines that are kept for
 	// analysis.

@@ -225,6 +225,12 @@ type MachineSetStatus struct {
 	// +optional
 	StartingReplicas int32 `json:"startingReplicas,omitempty"`
 
+	// BootingReplicas is the part of startingReplicas that a rollout replaces at once: missing
+	// Machines, and those that have no VM, or no Node a minute after their VM ran: five minutes if
+	// a Machine of the set is Ready. Only a set that a rollout replaces reports it.
+	// +optional
+	BootingReplicas int32 `json:"bootingReplicas,omitempty"`
+
 	// UnhealthyReplicas is the number of Machines that are Unknown or Failed, or that
 	// cannot be created, without those that are kept for analysis.
 	// +optional

@@ -376,6 +376,8 @@ const (
 	// spec.remediation.maxInFlight.
 	//   - Kinds: MachineSet, MachineDeployment
 	//   - Of: RemediationAllowed=False
+	//   - Do: Find out why a starting Machine takes long. To replace sooner, delete a Machine that
+	//     does not start, or raise maxInFlight.
 	ReasonWaitingForMachines = "WaitingForMachines"
 )
 

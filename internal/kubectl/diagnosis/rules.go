@@ -34,7 +34,7 @@ var setRules = []rule{
 	{condition: machinev1alpha1.ConditionValid, status: metav1.ConditionFalse, needsUser: []string{"*"}},
 	{condition: machinev1alpha1.ConditionFrozen, status: metav1.ConditionTrue, but: []string{machinev1alpha1.ReasonDeploymentFrozen},
 		needsUser: []string{machinev1alpha1.ReasonManualFreeze, machinev1alpha1.ReasonTargetUnreachable, machinev1alpha1.ReasonInjectedIdentityNotAllowed}},
-	{condition: machinev1alpha1.ConditionRemediationAllowed, status: metav1.ConditionFalse, but: []string{machinev1alpha1.ReasonWaitingForMachines}},
+	{condition: machinev1alpha1.ConditionRemediationAllowed, status: metav1.ConditionFalse},
 	{condition: machinev1alpha1.ConditionReplicaFailure, status: metav1.ConditionTrue, but: []string{machinev1alpha1.ReasonMachineDeploymentFailing}},
 	{condition: machinev1alpha1.ConditionCapacityExhausted, status: metav1.ConditionTrue},
 	{condition: machinev1alpha1.ConditionSelectorExclusive, status: metav1.ConditionFalse, needsUser: []string{"*"}},

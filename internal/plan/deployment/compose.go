@@ -59,11 +59,6 @@ func (p *plan) composed(s *set) *machinev1alpha1.MachineSet {
 	// default.
 	t.Spec.ClassRef = t.Spec.ClassRef.Rolling()
 	t.Spec.CapacityTimeout = machinev1alpha1.CapacityTimeoutOf(d, t.Spec)
-	creation := machinev1alpha1.CreationEnabled
-	if d.Spec.Strategy.Type == machinev1alpha1.OnDelete && s != p.newSet && !p.isTemplateHeld() {
-		creation = machinev1alpha1.CreationDisabled
-	}
-
 	return &machinev1alpha1.MachineSet{
 		TypeMeta: metav1.TypeMeta{
 			APIVersion: machinev1alpha1.SchemeGroupVersion.String(),
@@ -84,12 +79,22 @@ func (p *plan) composed(s *set) *machinev1alpha1.MachineSet {
 			NodeMarks:                    p.nodeMarks(s),
 			MinReadySeconds:              d.Spec.MinReadySeconds,
 			Deletion:                     d.Spec.Deletion,
-			Creation:                     creation,
+			Creation:                     p.creationOf(s),
 			InPlaceUpdate:                p.updateOf(s),
 			Remediation:                  p.remediation(s),
 			AutoPreserveFailedMachineMax: p.mayPreserve(s),
 		},
 	}
+}
+
+// creationOf returns whether a set creates Machines. An old set creates none if the new set
+// replaces the Machines that it loses.
+func (p *plan) creationOf(s *set) machinev1alpha1.CreationPolicy {
+	onDelete := p.Deployment.Spec.Strategy.Type == machinev1alpha1.OnDelete && !p.isTemplateHeld()
+	if s != p.newSet && (onDelete || p.hasProof()) {
+		return machinev1alpha1.CreationDisabled
+	}
+	return machinev1alpha1.CreationEnabled
 }
 
 // deploymentReplicas returns the replicas that a set sees. Without a rollout, the set itself

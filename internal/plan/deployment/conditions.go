@@ -111,16 +111,25 @@ func (p *plan) progressing(s machinev1alpha1.MachineDeploymentStatus) shared.Con
 	return c
 }
 
-// replicaFailure returns the failure of the newest set that has one.
+// replicaFailure returns the failure of the newest set that has one. A set that is about to be
+// deleted creates no Machine any more: its failure is over.
 func (p *plan) replicaFailure() shared.Condition {
 	for _, s := range slices.Backward(p.sets) {
-		c := meta.FindStatusCondition(s.Status.Conditions, machinev1alpha1.ConditionReplicaFailure)
-		if c != nil && c.Status == metav1.ConditionTrue {
+		if c := p.failureOf(s); c != nil && (s == p.newSet || p.nextDesired[s] > 0) {
 			return shared.Condition{Type: machinev1alpha1.ConditionReplicaFailure, Status: isTrue, Reason: c.Reason,
 				Message: fmt.Sprintf("MachineSet %s: %s", s.Name, c.Message)}
 		}
 	}
 	return shared.Condition{Type: machinev1alpha1.ConditionReplicaFailure, Status: isFalse, Reason: machinev1alpha1.ReasonNoFailure}
+}
+
+// failureOf a set to create Machines, nil if there is none.
+func (p *plan) failureOf(s *set) *metav1.Condition {
+	c := meta.FindStatusCondition(s.Status.Conditions, machinev1alpha1.ConditionReplicaFailure)
+	if c == nil || c.Status != metav1.ConditionTrue {
+		return nil
+	}
+	return c
 }
 
 // reconciling is True while the deployment differs from its spec and makes progress.
@@ -166,7 +175,9 @@ func (p *plan) stalledBy(s machinev1alpha1.MachineDeploymentStatus, valid, progr
 			return &c
 		}
 	}
-	if failure.Status == isTrue && shared.NeedsUser(failure.Reason) {
+	// A rollout replaces the template of an old set, and with it the cause of its failure.
+	isOfRollout := p.newSet == nil || p.isReplacementHeld() || p.failureOf(p.newSet) != nil
+	if failure.Status == isTrue && isOfRollout && shared.NeedsUser(failure.Reason) {
 		return &failure
 	}
 	because := p.updateFailed()

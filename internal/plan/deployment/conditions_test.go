@@ -17,7 +17,24 @@ func progressed(ago time.Duration, revision int64, updated, total, ready int32) 
 		t := metav1.NewTime(now.Add(-ago))
 		d.Status.LastProgressTime, d.Status.Revision = &t, revision
 		d.Status.Replicas, d.Status.UpdatedReplicas, d.Status.ReadyReplicas, d.Status.AvailableReplicas = total, updated, ready, ready
+		outdated := total - updated
+		d.Status.Progress = &machinev1alpha1.RolloutProgress{
+			UpdatedReplicas: updated, ReadyReplicas: max(0, ready-outdated), AvailableReplicas: max(0, ready-outdated),
+			OutdatedReplicas: outdated, OutdatedTotal: outdated,
+		}
 	}
+}
+
+// counted are the numbers of the last status, after the rollout had come further.
+func counted(updated, total, ready int32) deploymentOption {
+	return func(d *machinev1alpha1.MachineDeployment) {
+		d.Status.Replicas, d.Status.UpdatedReplicas, d.Status.ReadyReplicas, d.Status.AvailableReplicas = total, updated, ready, ready
+	}
+}
+
+// stillDrains means that outdated Machines were being deleted at the last progress.
+func stillDrains(n int32) deploymentOption {
+	return func(d *machinev1alpha1.MachineDeployment) { d.Status.Progress.OutdatedTotal += n }
 }
 
 func deadline(seconds int32) deploymentOption {
@@ -94,6 +111,10 @@ func TestConditions(t *testing.T) {
 			want:  want{"Progressing": "True NewMachineSetAvailable", "Reconciling": "False NewMachineSetAvailable", "Stalled": "False NotStalled"},
 			event: "RolloutComplete",
 		},
+		"ItIsNotBeforeAllMachinesAreReadyForMinReadySeconds": {
+			d: deployment(3, recorded("v2", 3)), sets: []Set{machineSet("v2", 1, 3, func(s *Set) { s.Status.AvailableReplicas = 2 })},
+			want: want{"Progressing": "True MachineSetUpdated", "Reconciling": "True MachineSetUpdated"},
+		},
 		"ScalingIsReconcilingToo": {
 			d: deployment(5, completed(1), recorded("v2", 5)), sets: []Set{machineSet("v2", 1, 5, available(3))},
 			want: want{"Progressing": "True NewMachineSetAvailable", "Reconciling": "True Scaling"},
@@ -132,6 +153,63 @@ func TestConditions(t *testing.T) {
 			d: deployment(3, deadline(600), progressed(700*time.Second, 2, 1, 4, 3), was("Progressing", "ProgressDeadlineExceeded")), sets: middle(),
 			want: want{"Progressing": "True MachineSetUpdated", "Stalled": "False NotStalled"},
 		},
+		"AMachineThatIsCreatedAgainIsNoProgress": {
+			d: deployment(3, deadline(600), progressed(700*time.Second, 2, 1, 4, 3), counted(0, 3, 3), was("Progressing", "ProgressDeadlineExceeded")), sets: middle(available(0)),
+			want: want{"Progressing": "False ProgressDeadlineExceeded", "Stalled": "True ProgressDeadlineExceeded"},
+		},
+		"AMachineThatIsReadyAgainIsNoProgress": {
+			d: deployment(3, deadline(600), progressed(700*time.Second, 2, 1, 4, 4), counted(1, 4, 3), was("Progressing", "ProgressDeadlineExceeded")), sets: middle(),
+			want: want{"Progressing": "False ProgressDeadlineExceeded"},
+		},
+		"AnOutdatedMachineThatIsReadyAgainIsNoProgress": {
+			d: deployment(3, deadline(600), progressed(700*time.Second, 2, 1, 4, 3), counted(1, 4, 1), was("Progressing", "ProgressDeadlineExceeded")), sets: middle(available(0)),
+			want: want{"Progressing": "False ProgressDeadlineExceeded"},
+		},
+		"AnOutdatedMachineLessIsProgress": {
+			d: deployment(3, deadline(600), progressed(700*time.Second, 2, 1, 4, 3)), sets: []Set{machineSet("v1", 1, 2), machineSet("v2", 2, 1, available(0))},
+			want: want{"Progressing": "True MachineSetUpdated"},
+		},
+		"AnOutdatedMachineThatItsSetReplacesIsNone": {
+			d: deployment(3, deadline(600), progressed(700*time.Second, 2, 1, 4, 3), was("Progressing", "ProgressDeadlineExceeded")), sets: []Set{machineSet("v1", 1, 3, has(2)), machineSet("v2", 2, 1, available(0))},
+			want: want{"Progressing": "False ProgressDeadlineExceeded"},
+		},
+		"TheEndOfADrainIsProgress": {
+			d: deployment(3, deadline(600), progressed(700*time.Second, 2, 1, 4, 3), stillDrains(2)), sets: []Set{machineSet("v1", 1, 3, terminating(1)), machineSet("v2", 2, 1, available(0))},
+			want: want{"Progressing": "True MachineSetUpdated"},
+		},
+		"ADrainThatLastsIsNone": {
+			d: deployment(3, deadline(600), progressed(700*time.Second, 2, 1, 4, 3), stillDrains(1), was("Progressing", "ProgressDeadlineExceeded")), sets: []Set{machineSet("v1", 1, 3, terminating(1)), machineSet("v2", 2, 1, available(0))},
+			want: want{"Progressing": "False ProgressDeadlineExceeded"},
+		},
+		"AnUpdateInPlaceIsProgress": {
+			d:    deployment(3, deadline(600), inPlaceBounds(0, 1, machinev1alpha1.OrchestrationAuto), progressed(700*time.Second, 2, 1, 3, 3)),
+			sets: []Set{machineSet("v2", 2, 3, updated(2))},
+			want: want{"Progressing": "True MachineSetUpdated"},
+		},
+		"AMachineThatIsNotUpdatedIsNone": {
+			d: deployment(3, deadline(600), inPlaceBounds(0, 1, machinev1alpha1.OrchestrationAuto), progressed(700*time.Second, 2, 1, 3, 3),
+				was("Progressing", "ProgressDeadlineExceeded")),
+			sets: []Set{machineSet("v2", 2, 3, updated(1))},
+			want: want{"Progressing": "False ProgressDeadlineExceeded"},
+		},
+		"AnUpdatedMachineThatIsAvailableIs": {
+			d: deployment(3, deadline(600), inPlaceBounds(0, 1, machinev1alpha1.OrchestrationAuto), progressed(700*time.Second, 2, 1, 3, 2),
+				was("Progressing", "ProgressDeadlineExceeded")),
+			sets: []Set{machineSet("v2", 2, 3, updated(1))},
+			want: want{"Progressing": "True MachineSetUpdated"},
+		},
+		"AChangeOfReplicasIsNoProgress": {
+			d: deployment(6, deadline(600), progressed(700*time.Second, 2, 1, 4, 3), was("Progressing", "ProgressDeadlineExceeded")), sets: []Set{machineSet("v1", 1, 3, has(3)), machineSet("v2", 2, 1, available(0))},
+			want: want{"Progressing": "False ProgressDeadlineExceeded"},
+		},
+		"TheTimeOfAFreezeDoesNotCount": {
+			d: deployment(3, deadline(600), progressed(700*time.Second, 2, 1, 4, 3), was("Progressing", "Frozen")), sets: middle(available(0)),
+			want: want{"Progressing": "True MachineSetUpdated"},
+		},
+		"NorDoesThatOfBadInput": {
+			d: deployment(3, deadline(600), progressed(700*time.Second, 2, 1, 4, 3), was("Progressing", "ClassNotFound")), sets: middle(available(0)),
+			want: want{"Progressing": "True MachineSetUpdated"},
+		},
 		"ANewTemplateStartsAnew": {
 			d: deployment(3, deadline(600), progressed(700*time.Second, 1, 1, 4, 3)), sets: middle(available(0)),
 			want: want{"Progressing": "True MachineSetUpdated"},
@@ -153,6 +231,19 @@ func TestConditions(t *testing.T) {
 		"AFailureOfTheOldestSetToo": {
 			d: deployment(3), sets: []Set{machineSet("v1", 1, 3, failing), machineSet("v2", 2, 1, available(0))},
 			want: want{"ReplicaFailure": "True QuotaExceeded"},
+		},
+		"AFailureOfASetThatIsAboutToBeDeletedIsNot": {
+			d:    deployment(3),
+			sets: []Set{machineSet("v1", 1, 1, available(0), starting(1), refusing("VersionSkew")), machineSet("v2", 2, 3, available(2), starting(1))},
+			want: want{"ReplicaFailure": "False NoFailure", "Stalled": "False NotStalled", "Reconciling": "True MachineSetUpdated"},
+		},
+		"AFailureOfASupersededTemplateStallsNothing": {
+			d: deployment(3), sets: []Set{machineSet("v1", 1, 3, refusing("VersionSkew")), machineSet("v2", 2, 1, available(0))},
+			want: want{"ReplicaFailure": "True VersionSkew", "Stalled": "False NotStalled"},
+		},
+		"InAPauseItDoes": {
+			d: deployment(3, paused, was("Progressing", "MachineDeploymentPaused")), sets: []Set{machineSet("v1", 1, 3, refusing("VersionSkew")), machineSet("v2", 2, 1, available(0))},
+			want: want{"ReplicaFailure": "True VersionSkew", "Stalled": "True VersionSkew"},
 		},
 		"OfTwoThatOfTheNewest": {
 			d: deployment(3), sets: []Set{machineSet("v1", 1, 3, failing), machineSet("v2", 2, 1, available(0), refusing("Throttled"))},
@@ -239,6 +330,9 @@ func TestConditions(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			p := Plan(now, Observed{Deployment: tc.d, Sets: tc.sets, ClassFound: true, ClassProblem: tc.problem})
+			if progressing := condition(p, "Progressing"); p.Ready && progressing != "True NewMachineSetAvailable" {
+				t.Errorf("the deployment is Ready, and Progressing is %s", progressing)
+			}
 			got := want{}
 			for typ := range tc.want {
 				got[typ] = condition(p, typ)

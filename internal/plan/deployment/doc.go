@@ -29,8 +29,12 @@
 //
 // If replicas grows during a rollout, the new set grows (spread.go): a Machine of an old template
 // would be replaced as soon as it runs. But the additional capacity must not wait for a template
-// that may be bad. So all sets grow in proportion to their sizes in these cases: the new set
-// has Machines and none is available, one of them is unhealthy, one that was Ready is not Ready
-// any more, or the rollout is held. A scale-down deletes Machines of old templates first, and is
-// spread in proportion in the same cases.
+// that may be bad. So the growth is on trial as long as no Machine of the new template is available.
+// If the trial fails, or if the rollout is held, all sets grow in proportion to their sizes. A
+// scale-down deletes Machines of old templates first. It is spread in proportion if the new template
+// is not proven, or the rollout is held.
+//
+// Once a Machine of the new template is available, old sets create no Machine (compose.go): the new
+// set replaces the ones that they lose. Machines whose deletion makes nothing unavailable do not
+// wait for the bounds (costless, in rolling.go).
 package deployment

@@ -195,6 +195,13 @@ func (f *fleet) isPaused() bool {
 	return f.Deployment.Spec.Paused || annotated
 }
 
+// hasProof reports whether the rollout continues and the new template has an available Machine.
+// From then on, no Machine of an old template is created: the new set replaces the Machines that
+// the old sets lose.
+func (f *fleet) hasProof() bool {
+	return f.current != nil && f.newSet == f.current && f.problem == nil && !f.isHeld() && f.newSet.available() > 0
+}
+
 // updatesInPlace reports whether Machines are updated instead of replaced.
 func (f *fleet) updatesInPlace() bool {
 	return f.Deployment.Spec.Strategy.Type == machinev1alpha1.InPlaceUpdate

@@ -2,9 +2,6 @@ package deployment
 
 import (
 	"slices"
-	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
@@ -13,7 +10,7 @@ import (
 // API client or expire. The history stays with the revision, limited by spec.revisionHistoryLimit.
 func (p *plan) history(s machinev1alpha1.MachineDeploymentStatus) []machinev1alpha1.Revision {
 	out := slices.Clone(p.revisions)
-	now := metav1.NewTime(p.now.UTC().Truncate(time.Second))
+	now := p.time()
 	for i := range out {
 		r := &out[i]
 		for _, before := range p.Deployment.Status.Revisions {
@@ -27,17 +24,17 @@ func (p *plan) history(s machinev1alpha1.MachineDeploymentStatus) []machinev1alp
 				r.Outcome = machinev1alpha1.RevisionSuperseded
 			}
 			if r.StartTime != nil && r.CompletionTime == nil {
-				r.CompletionTime = &now
+				r.CompletionTime = now
 			}
 		case p.current == nil || r.Outcome == machinev1alpha1.RevisionComplete:
 		default:
 			if r.StartTime == nil {
-				r.StartTime = &now
+				r.StartTime = now
 			}
 			r.Outcome = machinev1alpha1.RevisionInProgress
 			switch {
 			case p.isComplete():
-				r.Outcome, r.CompletionTime = machinev1alpha1.RevisionComplete, &now
+				r.Outcome, r.CompletionTime = machinev1alpha1.RevisionComplete, now
 			case p.progressing(s).Reason == machinev1alpha1.ReasonProgressDeadlineExceeded:
 				r.Outcome = machinev1alpha1.RevisionDeadlineExceeded
 			}

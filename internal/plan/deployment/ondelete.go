@@ -12,7 +12,7 @@ func (p *plan) onDelete() {
 	}
 	for _, s := range p.oldSets {
 		if !p.isHeld() && s.createsNone() {
-			p.setDesired(s, max(0, min(s.desired, s.Status.Replicas)))
+			p.setDesired(s, max(0, min(s.desired-p.costless(s), s.Status.Replicas)))
 		}
 	}
 	tooMuch := max(0, sum(p.sets, p.nextReplicas)-p.bounds.replicas)

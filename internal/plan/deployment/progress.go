@@ -52,21 +52,68 @@ func (p *plan) isDone() bool { return p.isComplete() || p.wasComplete() && p.isA
 // rollsOn reports whether a rollout is in progress and may continue.
 func (p *plan) rollsOn() bool { return !p.isDone() && !p.isHeld() && p.problem == nil }
 
-// lastProgress returns the present time if the rollout made progress since the last status. The
-// time changes only together with the counts that show the progress.
-func (p *plan) lastProgress(now machinev1alpha1.MachineDeploymentStatus) *metav1.Time {
-	before := p.Deployment.Status
-	resumed := false
-	if c := p.condition(machinev1alpha1.ConditionProgressing); c != nil {
-		resumed = c.Reason == machinev1alpha1.ReasonMachineDeploymentPaused && !p.isPaused()
+// progressOf the rollout: how far it ever came, and when it last came further. Both change only
+// together with the counts that show the progress. A change of replicas is no progress.
+func (p *plan) progressOf(s machinev1alpha1.MachineDeploymentStatus) (*machinev1alpha1.RolloutProgress, *metav1.Time) {
+	before, is := p.Deployment.Status, p.stateOfRollout(s)
+	furthest := before.Progress
+	if before.LastProgressTime == nil || furthest == nil || s.Revision != before.Revision || p.startsAnew() {
+		return &is, p.time()
 	}
-	old := func(s machinev1alpha1.MachineDeploymentStatus) int32 { return s.Replicas - s.UpdatedReplicas }
-	if before.LastProgressTime == nil || resumed || now.Revision != before.Revision || now.UpdatedReplicas > before.UpdatedReplicas ||
-		old(now) < old(before) || now.ReadyReplicas > before.ReadyReplicas || now.AvailableReplicas > before.AvailableReplicas {
-		t := metav1.NewTime(p.now.UTC().Truncate(time.Second))
-		return &t
+	next := machinev1alpha1.RolloutProgress{
+		UpdatedReplicas:   max(is.UpdatedReplicas, furthest.UpdatedReplicas),
+		ReadyReplicas:     max(is.ReadyReplicas, furthest.ReadyReplicas),
+		AvailableReplicas: max(is.AvailableReplicas, furthest.AvailableReplicas),
+		OutdatedReplicas:  min(is.OutdatedReplicas, furthest.OutdatedReplicas),
+		OutdatedTotal:     min(is.OutdatedTotal, furthest.OutdatedTotal),
 	}
-	return before.LastProgressTime
+	if next == *furthest {
+		return furthest, before.LastProgressTime
+	}
+	return &next, p.time()
+}
+
+// stateOfRollout counts the Machines of the current template and of other ones. An old set counts with
+// its desired number: a Machine that it loses and replaces is no progress.
+func (p *plan) stateOfRollout(s machinev1alpha1.MachineDeploymentStatus) machinev1alpha1.RolloutProgress {
+	is := machinev1alpha1.RolloutProgress{
+		UpdatedReplicas:  s.UpdatedReplicas,
+		OutdatedReplicas: sum(p.oldSets, (*set).desiredReplicas),
+		OutdatedTotal:    sum(p.oldSets, (*set).total) + sum(p.terminating, (*set).total),
+	}
+	c := p.current
+	switch {
+	case c == nil:
+	case c.Spec.InPlaceUpdate == nil:
+		is.ReadyReplicas, is.AvailableReplicas = c.Status.ReadyReplicas, c.Status.AvailableReplicas
+	default:
+		outdated := max(0, c.Status.Replicas-s.UpdatedReplicas)
+		is.OutdatedReplicas += outdated
+		is.OutdatedTotal += outdated
+		is.ReadyReplicas = min(s.UpdatedReplicas, c.Status.UpdatedAvailableReplicas)
+		is.AvailableReplicas = is.ReadyReplicas
+	}
+	return is
+}
+
+// startsAnew reports whether the rollout continues after it was held, or begins after the
+// deployment was complete. The time before does not count.
+func (p *plan) startsAnew() bool {
+	c := p.condition(machinev1alpha1.ConditionProgressing)
+	if c == nil || !p.rollsOn() {
+		return false
+	}
+	switch c.Reason {
+	case machinev1alpha1.ReasonMachineSetCreated, machinev1alpha1.ReasonMachineSetUpdated, machinev1alpha1.ReasonProgressDeadlineExceeded:
+		return false
+	}
+	return true
+}
+
+// time is the present time as a status has it.
+func (p *plan) time() *metav1.Time {
+	t := metav1.NewTime(p.now.UTC().Truncate(time.Second))
+	return &t
 }
 
 // untilDeadline returns the time that the rollout may still go without progress. It is 0 or less if

@@ -19,7 +19,9 @@ func mayReplace(n int32) setOption {
 	return func(s *Set) { s.Spec.Remediation.MaxInFlight = ptr.To(intstr.FromInt32(n)) }
 }
 
-func starting(n int32) setOption { return func(s *Set) { s.Status.StartingReplicas = n } }
+func starting(n int32) setOption {
+	return func(s *Set) { s.Status.StartingReplicas, s.Status.BootingReplicas = n, n }
+}
 
 // sick sets the number of unhealthy Machines, and of those among them that wait to be replaced.
 func sick(unhealthy, waiting int32) setOption {
@@ -89,7 +91,7 @@ func TestTheBudgetOfReplacements(t *testing.T) {
 			deployment: both(allotted("v1", 0), allotted("v2", 0)),
 			sets:       []Set{machineSet("v1", 1, 3, mayReplace(0), unsettled, starting(1)), machineSet("v2", 2, 3, mayReplace(0), sick(1, 1))},
 			decided:    map[string]int32{"v1": 0, "v2": 0}, now: map[string]int32{"v1": 0, "v2": 0},
-			allowed: "False WaitingForMachines: 1 wait to be replaced, 1 come up, and the next is replaced when fewer than 1 do",
+			allowed: "False WaitingForMachines: 1 wait to be replaced, 1 are starting, and the next is replaced when fewer than 1 are; to replace it sooner, delete a Machine that does not start, or raise spec.remediation.maxInFlight",
 		},
 		"ThenItIsGivenToTheOther": {
 			deployment: both(allotted("v1", 0), allotted("v2", 0)),
@@ -186,7 +188,7 @@ func TestTheBudgetOfReplacements(t *testing.T) {
 			deployment: deployment(4, recorded("v2", 4), allotted("v2", 1)),
 			sets:       []Set{machineSet("v2", 1, 4, sick(2, 2), starting(1), available(1))},
 			decided:    map[string]int32{"v2": 1}, now: map[string]int32{"v2": 1},
-			allowed: "False WaitingForMachines: 2 wait to be replaced, 1 come up, and the next is replaced when fewer than 1 do",
+			allowed: "False WaitingForMachines: 2 wait to be replaced, 1 are starting, and the next is replaced when fewer than 1 are; to replace it sooner, delete a Machine that does not start, or raise spec.remediation.maxInFlight",
 		},
 	}
 	for name, tc := range cases {

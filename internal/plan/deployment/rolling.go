@@ -45,7 +45,7 @@ func (p *plan) scaleDownOld() {
 
 	reduced := int32(0)
 	for _, s := range p.oldSets {
-		n := min(s.unavailable(), max(0, unmissed-reduced))
+		n := max(p.costless(s), min(s.unavailable(), max(0, unmissed-reduced)))
 		if p.reduceDesired(s, n) {
 			reduced += n
 		}
@@ -59,4 +59,23 @@ func (p *plan) scaleDownOld() {
 			spare -= n
 		}
 	}
+}
+
+// costless returns the number of Machines of an old set that the rollout deletes regardless of the
+// bounds, because their deletion makes nothing unavailable: missing ones, ones that boot, and ones
+// that wait to be replaced. Machines that ran and are not Ready may be Ready again, and stay within
+// the bounds. While the new template has no available Machine and the old one runs, the old set
+// keeps all of them: they may be the only Machines that ever run.
+func (p *plan) costless(s *set) int32 {
+	if p.isReplacementHeld() || s.isMissing || s.Status.ReadyReplicas > 0 && !p.hasProof() {
+		return 0
+	}
+	n := max(0, s.Status.BootingReplicas)
+	if p.limitsProblem == nil && p.limits.Allows(p.unhealthy()) {
+		n = add(n, max(0, s.Status.ReplaceableReplicas))
+	} else {
+		// The set would delete unhealthy Machines first.
+		n = max(0, n-s.Status.UnhealthyReplicas)
+	}
+	return min(n, s.unavailable())
 }

@@ -40,7 +40,7 @@ func (p *plan) status() machinev1alpha1.MachineDeploymentStatus {
 		s.Rollback = r
 	}
 	s.UnavailableReplicas = max(0, p.bounds.replicas-s.AvailableReplicas)
-	s.LastProgressTime = p.lastProgress(s)
+	s.Progress, s.LastProgressTime = p.progressOf(s)
 	s.Revisions = p.history(s)
 	return s
 }

@@ -2,6 +2,7 @@ package deployment
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -64,6 +65,9 @@ func updated(n int32) setOption {
 func updatedFor(version string) setOption {
 	return func(s *Set) { s.Spec.InPlaceUpdate.ID = rollingOf(template(version)).hash() }
 }
+
+// booting is the number of starting Machines whose VMs did not exist before them.
+func booting(n int32) setOption { return func(s *Set) { s.Status.BootingReplicas = n } }
 
 type strategyCase struct {
 	d      *machinev1alpha1.MachineDeployment
@@ -287,6 +291,126 @@ func TestWithOnDeleteOldSetsCreateNothing(t *testing.T) {
 			p := Plan(now, Observed{
 				Deployment: deployment(3, by(machinev1alpha1.OnDelete), tc.with), ClassFound: true, Safety: shared.Safety{Frozen: tc.frozen},
 				Sets: []Set{machineSet("v1", 1, 3), machineSet("v2", 2, 0)},
+			})
+			if old, current := p.Sets[0].Spec.Creation, p.Sets[1].Spec.Creation; old != tc.want || current != machinev1alpha1.CreationEnabled {
+				t.Errorf("creation of the old set is %s and of the new one %s, want %s and Enabled", old, current, tc.want)
+			}
+		})
+	}
+}
+
+// TestAScaleUpOnTrialIsNotFinal: the sets stay scaled for the previous replicas until a Machine of
+// the new template is available, or the trial is over.
+func TestAScaleUpOnTrialIsNotFinal(t *testing.T) {
+	fresh, late := progressed(time.Minute, 2, 2, 7, 5), progressed(time.Hour, 2, 2, 7, 5)
+	for name, tc := range map[string]struct {
+		progress deploymentOption
+		newSet   Set
+		want     int32
+	}{
+		"OnTrial":                        {fresh, machineSet("v2", 2, 2, available(0), starting(2)), 6},
+		"WithoutRoomForMoreMachines":     {fresh, machineSet("v2", 2, 9, available(0), starting(9)), 6},
+		"ThatFoundAnAvailableMachine":    {fresh, machineSet("v2", 2, 9, available(1), starting(8)), 12},
+		"ThatIsOver":                     {late, machineSet("v2", 2, 2, available(0), starting(2)), 12},
+		"ThatIsOverAndReturnsItsGrowth":  {late, machineSet("v2", 2, 9, available(0), starting(9)), 6},
+		"ThatIsOverAndFreesItsPlacesYet": {late, machineSet("v2", 2, 3, available(0), starting(3), terminating(6)), 6},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := deployment(12, ints(2, 0), scaledFor(6), tc.progress)
+			sets := []Set{machineSet("v1", 1, 5, countedFor(12)), tc.newSet}
+			sets[1].Spec.DeploymentReplicas = &d.Spec.Replicas
+			if got := *Plan(now, Observed{Deployment: d, Sets: sets, ClassFound: true}).Status.DesiredReplicas; got != tc.want {
+				t.Errorf("scaled for %d replicas, want %d", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestMachinesThatCostNothingGoAtOnce in a rollout, without regard to the bounds.
+func TestMachinesThatCostNothingGoAtOnce(t *testing.T) {
+	held := func(d *machinev1alpha1.MachineDeployment) { paused(d); scaledFor(d.Spec.Replicas)(d) }
+	testStrategy(t, map[string]strategyCase{
+		"ThoseOfAPoolOfWhichNothingRuns": {
+			d: deployment(12, ints(1, 0)), sets: []Set{machineSet("v1", 1, 12, available(0), starting(12)), machineSet("v2", 2, 0)},
+			decided: counts{"v1": 0, "v2": 1},
+		},
+		"AndMissingOnes": {
+			d: deployment(12, ints(1, 0)), sets: []Set{machineSet("v1", 1, 12, has(1), available(0), starting(12)), machineSet("v2", 2, 0)},
+			decided: counts{"v1": 0, "v2": 1},
+		},
+		"ThoseThatStartBesideMachinesThatRunStayUntilTheNewTemplateRuns": {
+			d: deployment(12, ints(1, 0)), sets: []Set{machineSet("v1", 1, 12, available(3), starting(9)), machineSet("v2", 2, 1, available(0), starting(1))},
+			decided: counts{"v1": 12, "v2": 1},
+		},
+		"ThenTheyGo": {
+			d: deployment(12, ints(1, 0)), sets: []Set{machineSet("v1", 1, 12, available(3), starting(9)), machineSet("v2", 2, 1)},
+			decided: counts{"v1": 3, "v2": 1},
+		},
+		"LostMachinesGoWhenTheNewTemplateRuns": {
+			d:       deployment(20, ints(2, 0), remediate("1", "100%")),
+			sets:    []Set{machineSet("v1", 1, 12, available(7), sick(0, 5)), machineSet("v2", 2, 10, available(8), starting(2))},
+			decided: counts{"v1": 7, "v2": 10},
+		},
+		"NotBeforeThat": {
+			d:       deployment(20, ints(2, 0), remediate("1", "100%")),
+			sets:    []Set{machineSet("v1", 1, 20, available(15), sick(0, 5)), machineSet("v2", 2, 2, available(0), starting(2))},
+			decided: counts{"v1": 20, "v2": 2},
+		},
+		"NorWhileTooManyAreUnhealthy": {
+			d:       deployment(20, ints(2, 0), remediate("1", "4")),
+			sets:    []Set{machineSet("v1", 1, 12, available(7), sick(5, 5)), machineSet("v2", 2, 10, available(8), starting(2))},
+			decided: counts{"v1": 12, "v2": 10},
+		},
+		"WhenNoStartingMachineIsTakenForAnUnhealthyOne": {
+			d:       deployment(20, ints(2, 0), remediate("1", "4")),
+			sets:    []Set{machineSet("v1", 1, 12, available(4), starting(3), sick(5, 5)), machineSet("v2", 2, 10, available(8), starting(2))},
+			decided: counts{"v1": 12, "v2": 10},
+		},
+		"MachinesThatAreNotReadyAnyMoreStayWithinTheBounds": {
+			d:       deployment(20, ints(2, 0)),
+			sets:    []Set{machineSet("v1", 1, 12, available(7)), machineSet("v2", 2, 10, available(8), starting(2))},
+			decided: counts{"v1": 12, "v2": 10},
+		},
+		"ALeftoverOfARevertedTemplateGoes": {
+			d:       deployment(3, ints(1, 0)),
+			sets:    []Set{machineSet("v1", 1, 1, available(0), starting(1)), machineSet("v2", 2, 3, available(1), starting(1), sick(1, 1))},
+			decided: counts{"v1": 0, "v2": 3},
+		},
+		"WithOnDeleteToo": {
+			d:       deployment(3, by(machinev1alpha1.OnDelete)),
+			sets:    []Set{machineSet("v1", 1, 1, createsNone, available(0), starting(1)), machineSet("v2", 2, 3, available(1), starting(1))},
+			decided: counts{"v1": 0, "v2": 3},
+		},
+		"MachinesOfARestoreStay": {
+			d:       deployment(12, ints(1, 0)),
+			sets:    []Set{machineSet("v1", 1, 12, available(0), starting(12), booting(0)), machineSet("v2", 2, 0)},
+			decided: counts{"v1": 12, "v2": 1},
+		},
+		"APauseKeepsIt": {
+			d:       deployment(3, ints(1, 0), held),
+			sets:    []Set{machineSet("v1", 1, 1, available(0), starting(1)), machineSet("v2", 2, 3, available(1), starting(1))},
+			decided: counts{"v1": 1, "v2": 3},
+		},
+	})
+}
+
+// TestOldSetsCreateNothingOnceTheNewTemplateRuns: the new set replaces the Machines that they lose.
+func TestOldSetsCreateNothingOnceTheNewTemplateRuns(t *testing.T) {
+	for name, tc := range map[string]struct {
+		with      deploymentOption
+		available int32
+		problem   *shared.Problem
+		want      machinev1alpha1.CreationPolicy
+	}{
+		"Once":                  {ints(1, 0), 1, nil, machinev1alpha1.CreationDisabled},
+		"NotBefore":             {ints(1, 0), 0, nil, machinev1alpha1.CreationEnabled},
+		"NotInAPause":           {paused, 1, nil, machinev1alpha1.CreationEnabled},
+		"NotWithoutAUsualClass": {ints(1, 0), 1, &shared.Problem{Reason: "Unusable"}, machinev1alpha1.CreationEnabled},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := Plan(now, Observed{
+				Deployment: deployment(3, tc.with), ClassFound: true, ClassProblem: tc.problem,
+				Sets: []Set{machineSet("v1", 1, 3), machineSet("v2", 2, 1, available(tc.available))},
 			})
 			if old, current := p.Sets[0].Spec.Creation, p.Sets[1].Spec.Creation; old != tc.want || current != machinev1alpha1.CreationEnabled {
 				t.Errorf("creation of the old set is %s and of the new one %s, want %s and Enabled", old, current, tc.want)
@@ -543,25 +667,60 @@ func TestScalingInARollout(t *testing.T) {
 			sets:    []Set{machineSet("v1", 1, 5, terminating(3)), machineSet("v2", 2, 2)},
 			decided: counts{"v1": 5, "v2": 6},
 		},
-		"UpIsSharedByTheSizesOfTheSetsWhenNoneOfTheNewOneIsAvailable": {
+		"UpIsTheNewSetsWhileOneOfItIsAvailableAndAnotherDoesNotStart": {
 			d:       deployment(12, ints(2, 0), scaledFor(6)),
+			sets:    []Set{machineSet("v1", 1, 5), machineSet("v2", 2, 2, available(1))},
+			decided: counts{"v1": 5, "v2": 9},
+		},
+		"UpIsTheNewSetsWhileOneOfItIsAvailableAndAnotherIsUnhealthy": {
+			d:       deployment(12, ints(2, 0), scaledFor(6)),
+			sets:    []Set{machineSet("v1", 1, 5), machineSet("v2", 2, 3, available(1), starting(1), sick(1, 0))},
+			decided: counts{"v1": 5, "v2": 9},
+		},
+		"UpIsTheNewSetsDuringItsTrial": {
+			d:       deployment(12, ints(2, 0), scaledFor(6), progressed(299*time.Second, 2, 2, 7, 5)),
+			sets:    []Set{machineSet("v1", 1, 5), machineSet("v2", 2, 2, available(0), starting(2))},
+			decided: counts{"v1": 5, "v2": 9},
+		},
+		"UpIsSharedByTheSizesOfTheSetsWhenTheTrialIsOver": {
+			d:       deployment(12, ints(2, 0), scaledFor(6), progressed(300*time.Second, 2, 2, 7, 5)),
 			sets:    []Set{machineSet("v1", 1, 5), machineSet("v2", 2, 2, available(0), starting(2))},
 			decided: counts{"v1": 10, "v2": 4},
 		},
-		"UpIsSharedWhenOneOfTheNewSetIsNotAvailableAndDoesNotStart": {
+		"ANewRevisionHasATrialOfItsOwn": {
+			d:       deployment(12, ints(2, 0), scaledFor(6), progressed(300*time.Second, 1, 2, 7, 5)),
+			sets:    []Set{machineSet("v1", 1, 5), machineSet("v2", 2, 2, available(0), starting(2))},
+			decided: counts{"v1": 5, "v2": 9},
+		},
+		"UpIsSharedWhenOneOfTheNewSetIsUnhealthyAndNoneAvailable": {
 			d:       deployment(12, ints(2, 0), scaledFor(6)),
-			sets:    []Set{machineSet("v1", 1, 5), machineSet("v2", 2, 2, available(1))},
+			sets:    []Set{machineSet("v1", 1, 5), machineSet("v2", 2, 2, available(0), starting(1), sick(1, 0))},
 			decided: counts{"v1": 10, "v2": 4},
 		},
-		"UpIsSharedWhenOneOfTheNewSetIsUnhealthy": {
+		"UpIsSharedWhenTheNewSetCannotCreateMachines": {
 			d:       deployment(12, ints(2, 0), scaledFor(6)),
-			sets:    []Set{machineSet("v1", 1, 5), machineSet("v2", 2, 2, available(1), starting(1), sick(1, 0))},
+			sets:    []Set{machineSet("v1", 1, 5), machineSet("v2", 2, 2, available(0), starting(2), failing)},
 			decided: counts{"v1": 10, "v2": 4},
 		},
 		"SharedUpNeverExceedsTheSurge": {
-			d:       deployment(12, ints(2, 0), scaledFor(6)),
-			sets:    []Set{machineSet("v1", 1, 5, terminating(3)), machineSet("v2", 2, 2, available(1))},
+			d:       deployment(12, ints(2, 0), scaledFor(6), progressed(time.Hour, 2, 2, 7, 5)),
+			sets:    []Set{machineSet("v1", 1, 5, terminating(3)), machineSet("v2", 2, 2, available(0))},
 			decided: counts{"v1": 8, "v2": 3},
+		},
+		"WhatTheNewSetGotOnTrialIsReturnedFirst": {
+			d:       deployment(12, ints(2, 0), scaledFor(6), progressed(time.Hour, 2, 2, 7, 5)),
+			sets:    []Set{machineSet("v1", 1, 5), machineSet("v2", 2, 9, available(0), starting(9))},
+			decided: counts{"v1": 5, "v2": 3},
+		},
+		"AndThePlacesAwaitedUntilTheirVMsAreGone": {
+			d:       deployment(12, ints(2, 0), scaledFor(6), progressed(time.Hour, 2, 2, 7, 5)),
+			sets:    []Set{machineSet("v1", 1, 5), machineSet("v2", 2, 3, available(0), starting(3), terminating(6))},
+			decided: counts{"v1": 5, "v2": 3},
+		},
+		"ThenUpIsShared": {
+			d:       deployment(12, ints(2, 0), scaledFor(6), progressed(time.Hour, 2, 2, 7, 5)),
+			sets:    []Set{machineSet("v1", 1, 5), machineSet("v2", 2, 3, available(0), starting(3))},
+			decided: counts{"v1": 9, "v2": 5},
 		},
 		"DownTakesMachinesOfOldTemplatesFirst": {
 			d:       deployment(6, ints(2, 2), scaledFor(12)),

@@ -123,6 +123,17 @@ func TestWhatIsLeftOverStaysWhereItIs(t *testing.T) {
 	}
 }
 
+// TestAnExhaustedFailureDomainIsScaledDownLikeTheOthers: it keeps the Machines that it has, but not
+// more than its share of a smaller pool.
+func TestAnExhaustedFailureDomainIsScaledDownLikeTheOthers(t *testing.T) {
+	w := resized(t, func(p *machinev1alpha1.NodePool) { p.Spec.Size = ptr.To(int32(3)) })
+	w.deployment("a").Status.Exhausted = []machinev1alpha1.Exhaustion{{FailureDomain: "a", Code: "CapacityExhausted"}}
+	w.last = Plan(now, w.Observed)
+	if got, want := numbers(w.last), "a=1 b=1 c=1"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
 func TestWhereAllFailureDomainsAreExhaustedAnUnevenNumberStays(t *testing.T) {
 	w := resized(t, func(p *machinev1alpha1.NodePool) { p.Spec.Size = ptr.To(int32(6)) })
 	for i, n := range []int32{4, 1, 1} {

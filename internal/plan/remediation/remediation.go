@@ -78,7 +78,7 @@ func Condition(l Limits, problem *plan.Problem, s State, before []metav1.Conditi
 		c.Reason, c.Message = machinev1alpha1.ReasonNoBudget, fmt.Sprintf("maxInFlight is 0: %d wait to be replaced, and none is", s.Waiting)
 	case s.Waiting > 0 && s.Starting >= l.InFlight:
 		c.Reason = machinev1alpha1.ReasonWaitingForMachines
-		c.Message = fmt.Sprintf("%d wait to be replaced, %d come up, and the next is replaced when fewer than %d do", s.Waiting, s.Starting, l.InFlight)
+		c.Message = fmt.Sprintf("%d wait to be replaced, %d are starting, and the next is replaced when fewer than %d are; to replace it sooner, delete a Machine that does not start, or raise spec.remediation.maxInFlight", s.Waiting, s.Starting, l.InFlight)
 	case c.IsKnown(before):
 		c.Status, c.Reason = "True", machinev1alpha1.ReasonRemediationAllowed
 	default:

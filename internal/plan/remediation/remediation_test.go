@@ -70,7 +70,7 @@ func TestTheConditionAndItsEventsSayWhyNothingIsReplaced(t *testing.T) {
 			"4 of 5 Machines are unhealthy: none is replaced while more than 2 are", nil},
 		"AndWhenItIsOver": {one, State{Machines: 5, Unhealthy: 2}, machinev1alpha1.ReasonTooManyUnhealthy, machinev1alpha1.ReasonRemediationAllowed, "", []string{machinev1alpha1.ReasonRemediationAllowed}},
 		"OneWaitsForAnother": {one, State{Machines: 5, Starting: 1, Unhealthy: 2, Waiting: 2}, "", machinev1alpha1.ReasonWaitingForMachines,
-			"2 wait to be replaced, 1 come up, and the next is replaced when fewer than 1 do", nil},
+			"2 wait to be replaced, 1 are starting, and the next is replaced when fewer than 1 are; to replace it sooner, delete a Machine that does not start, or raise spec.remediation.maxInFlight", nil},
 		"WhichEndsWithoutAWord": {one, State{Machines: 5}, machinev1alpha1.ReasonWaitingForMachines, machinev1alpha1.ReasonRemediationAllowed, "", nil},
 		"ThereIsNoBudget": {Limits{}, State{Machines: 5, Waiting: 2}, "", machinev1alpha1.ReasonNoBudget,
 			"maxInFlight is 0: 2 wait to be replaced, and none is", nil},

@@ -1,8 +1,6 @@
 package set
 
 import (
-	"slices"
-
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	shared "github.com/drover-dev/drover/internal/plan"
 )
@@ -12,7 +10,7 @@ import (
 func (p *plan) adopt() {
 	for _, m := range p.Orphans {
 		p.adopting = append(p.adopting, m.Name)
-		if !slices.Contains(p.Set.Status.Adopting, m.Name) {
+		if !p.recorded.adopting.Has(m.Name) {
 			p.takesOn = append(p.takesOn, m.Name)
 		}
 	}

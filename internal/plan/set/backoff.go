@@ -46,11 +46,11 @@ func (p *plan) recover() {
 // that failed, or the set needs no more Machines.
 func (p *plan) worksAgain(b *machinev1alpha1.Backoff) bool {
 	failedAt := b.Until.Add(-delay(*b))
-	if slices.ContainsFunc(p.kept, func(m Machine) bool { return !m.CreationTimestamp.Time.Before(failedAt) && p.proves(m, b.Reason) }) {
+	if slices.ContainsFunc(p.all(), func(m Machine) bool { return !m.CreationTimestamp.Time.Before(failedAt) && p.proves(m, b.Reason) }) {
 		return true
 	}
 	unsure := func(m Machine) bool { return m.Status.Phase.IsOnItsWay() || isFailed(m) && !p.isPreserved(m) }
-	return p.missing() == 0 && !slices.ContainsFunc(p.kept, unsure) && !p.now.Before(b.Until.Time)
+	return p.missing() == 0 && !slices.ContainsFunc(p.all(), unsure) && !p.now.Before(b.Until.Time)
 }
 
 // backOff starts or prolongs the backoff if Machines failed because of the template. All Machines of one
@@ -58,8 +58,13 @@ func (p *plan) worksAgain(b *machinev1alpha1.Backoff) bool {
 // backoff, so the Machines created before its end belong to the attempt before it.
 func (p *plan) backOff() {
 	var failures []Machine
-	for _, m := range p.kept {
-		if p.isFailureOfTemplate(m) && !p.failedBefore(m) {
+	last := map[machinev1alpha1.FailureReason]time.Time{}
+	for _, m := range p.all() {
+		reason := m.Status.FailureReason
+		if _, known := last[reason]; !known && isFailed(m) {
+			last[reason] = p.lastSuccess(reason)
+		}
+		if p.isFailureOfTemplate(m, last[reason]) && !p.failedBefore(m) {
 			failures = append(failures, m)
 		}
 	}
@@ -79,10 +84,9 @@ func (p *plan) backOff() {
 }
 
 // isFailureOfTemplate reports whether the creation of the Machine is to be retried, and no younger Machine
-// got further.
-func (p *plan) isFailureOfTemplate(m Machine) bool {
-	return p.toRetry(m) && m.Status.FailureReason != "" && !p.isOutdated(m) &&
-		!m.CreationTimestamp.Time.Before(p.lastSuccess(m.Status.FailureReason))
+// got further: lastSuccess is the creation time of the youngest one that did.
+func (p *plan) isFailureOfTemplate(m Machine, lastSuccess time.Time) bool {
+	return p.toRetry(m) && m.Status.FailureReason != "" && !p.isOutdated(m) && !m.CreationTimestamp.Time.Before(lastSuccess)
 }
 
 // failedBefore reports whether the Machine was created in an attempt whose failure is already counted.

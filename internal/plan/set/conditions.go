@@ -51,7 +51,7 @@ func (p *plan) replicaFailure() shared.Condition {
 		c.Reason, c.Message = cmp.Or(b.ErrorCode, string(b.Reason)), b.Message
 		return c
 	}
-	failing := slices.DeleteFunc(slices.Clone(p.kept), func(m Machine) bool { return !isInFlight(m) || !inError(m) })
+	failing := slices.DeleteFunc(slices.Clone(p.all()), func(m Machine) bool { return !isInFlight(m) || !inError(m) })
 	if len(failing) == 0 {
 		if invalid := p.invalidMachine(); invalid != nil {
 			return *invalid
@@ -71,7 +71,7 @@ func (p *plan) invalidMachine() *shared.Condition {
 	isValid := func(m Machine) bool {
 		return !m.Status.Phase.IsOnItsWay() || m.Status.ProviderID != "" || !meta.IsStatusConditionFalse(m.Status.Conditions, machinev1alpha1.ConditionValid)
 	}
-	invalid := slices.DeleteFunc(slices.Clone(p.kept), isValid)
+	invalid := slices.DeleteFunc(slices.Clone(p.all()), isValid)
 	if p.Problem != nil || len(invalid) == 0 {
 		return nil
 	}
@@ -118,7 +118,7 @@ func (p *plan) updatedCondition() *shared.Condition {
 	}
 	c := &shared.Condition{Type: machinev1alpha1.ConditionUpdated, Status: "True", Reason: machinev1alpha1.ReasonUpToDate}
 	var failed []string
-	for _, m := range p.kept {
+	for _, m := range p.all() {
 		if !p.isOutdated(m) {
 			continue
 		}

@@ -51,27 +51,28 @@ func (p *plan) missing() int {
 func (p *plan) room() int {
 	succeeded := p.lastSuccess(machinev1alpha1.FailureCreateFailed)
 	refused := func(m Machine) bool { return isInFlight(m) && inError(m) && m.CreationTimestamp.After(succeeded) }
-	if slices.ContainsFunc(p.kept, refused) {
+	if slices.ContainsFunc(p.all(), refused) {
 		return 0
 	}
 	proven := 0
-	for _, m := range p.kept {
+	for _, m := range p.all() {
 		if p.proves(m, p.lastFailure()) {
 			proven++
 		}
 	}
-	slow := func(m Machine) bool { return p.isOnTrial(m) && p.hangs(m) }
-	if p.backoff == nil && (proven > 0 || p.isClassProven() || p.isFirstTry() && slices.ContainsFunc(p.kept, slow)) {
+	patience := p.patience()
+	slow := func(m Machine) bool { return p.isOnTrial(m) && p.untilHangs(m, patience) <= 0 }
+	if p.backoff == nil && (proven > 0 || p.isClassProven() || p.isFirstTry() && slices.ContainsFunc(p.all(), slow)) {
 		return math.MaxInt32
 	}
 	room := 1
 	if p.backoff != nil {
 		room = max(1, (proven+1)>>min(p.backoff.Failures, 30))
 	}
-	for _, m := range p.kept {
+	for _, m := range p.all() {
 		switch {
 		case !p.isOnTrial(m):
-		case p.hangs(m):
+		case p.untilHangs(m, patience) <= 0:
 			room++
 		default:
 			room--
@@ -107,19 +108,22 @@ const (
 // is being deleted: a set that loses the Machines that it creates does not create more sooner.
 func (p *plan) isFirstTry() bool {
 	refused := func(m Machine) bool { return isInFlight(m) && m.Status.RefusedUntil != nil }
-	return p.backoff == nil && len(p.terminating) == 0 && !slices.ContainsFunc(p.kept, refused)
+	return p.backoff == nil && len(p.terminating) == 0 && !slices.ContainsFunc(p.all(), refused)
 }
 
-func (p *plan) hangs(m Machine) bool { return p.untilHangs(m) <= 0 }
-
-// untilHangs is how long the Machine may still wait until it counts as hanging. It is infinite for a
-// Machine whose VM is not requested yet: that Machine does not wait for the provider, and further Machines
-// would wait as well.
-func (p *plan) untilHangs(m Machine) time.Duration {
-	since, patience := m.CreationTimestamp.Time, vmPatience
+// patience is the time that the VM of a Machine on trial may take.
+func (p *plan) patience() time.Duration {
 	if p.isFirstTry() {
-		patience = firstPatience
+		return firstPatience
 	}
+	return vmPatience
+}
+
+// untilHangs is how long the Machine may still wait until it counts as hanging, with the patience for VMs.
+// It is infinite for a Machine whose VM is not requested yet: that Machine does not wait for the provider,
+// and further Machines would wait as well.
+func (p *plan) untilHangs(m Machine, patience time.Duration) time.Duration {
+	since := m.CreationTimestamp.Time
 	switch {
 	case m.Status.Phase == "" || m.Status.Phase == machinev1alpha1.MachinePending || isInFlight(m) && inError(m):
 		return math.MaxInt64
@@ -136,7 +140,7 @@ func (p *plan) untilHangs(m Machine) time.Duration {
 // or, with another version, in this one.
 func (p *plan) isClassProven() bool {
 	t := p.Set.Spec.Template.Spec
-	return p.Set.Annotations[machinev1alpha1.AnnotationClassProven] == "true" || slices.ContainsFunc(p.kept, func(m Machine) bool {
+	return p.Set.Annotations[machinev1alpha1.AnnotationClassProven] == "true" || slices.ContainsFunc(p.all(), func(m Machine) bool {
 		return m.Status.Phase == machinev1alpha1.MachineRunning && m.Spec.ClassRef.Equal(t.ClassRef) && ptr.Equal(m.Spec.FailureDomain, t.FailureDomain)
 	})
 }
@@ -145,7 +149,7 @@ func (p *plan) isClassProven() bool {
 // for the reason. Earlier failures prove nothing any more.
 func (p *plan) lastSuccess(reason machinev1alpha1.FailureReason) time.Time {
 	var last time.Time
-	for _, m := range p.kept {
+	for _, m := range p.all() {
 		if p.proves(m, reason) && m.CreationTimestamp.After(last) {
 			last = m.CreationTimestamp.Time
 		}

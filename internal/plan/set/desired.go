@@ -2,7 +2,6 @@ package set
 
 import (
 	"maps"
-	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -92,7 +91,7 @@ func (f *fleet) existing(m Machine) Desired {
 	d.Spec.ClusterRef = m.Spec.ClusterRef
 	d.Spec.FailureDomain = m.Spec.FailureDomain
 
-	if slices.Contains(f.Set.Status.SetAside, m.Name) && (isMarked(m) || f.isToBeMarked(m)) {
+	if f.recorded.setAside.Has(m.Name) && (isMarked(m) || f.isToBeMarked(m)) {
 		f.hide(&d)
 		if f.isToBeMarked(m) || m.Annotations[machinev1alpha1.AnnotationDeleteMachine] == failedReplacement {
 			d.Annotations[machinev1alpha1.AnnotationDeleteMachine] = failedReplacement

@@ -55,7 +55,7 @@ func (p *plan) exhaust() {
 // outOfRoom returns the code and the message of an error that means exhaustion: the error of a Machine that
 // waits for its VM, or of the last failed attempt. Both are empty if there is none.
 func (p *plan) outOfRoom() (code, message string) {
-	for _, m := range p.kept {
+	for _, m := range p.all() {
 		if isInFlight(m) && !p.isOutdated(m) && fn.ErrorCode(errorCode(m)).IsExhausted() {
 			return errorCode(m), fmt.Sprintf("Machine %s: %s", m.Name, m.Status.LastOperation.Description)
 		}
@@ -68,7 +68,7 @@ func (p *plan) outOfRoom() (code, message string) {
 
 // hasRoomSince reports whether a Machine of the template got its VM after that time.
 func (p *plan) hasRoomSince(since metav1.Time) bool {
-	for _, m := range p.kept {
+	for _, m := range p.all() {
 		if p.proves(m, machinev1alpha1.FailureCreateFailed) && (m.CreationTimestamp.After(since.Time) || m.Status.RefusedUntil != nil && !m.Status.RefusedUntil.Before(&since)) {
 			return true
 		}

@@ -32,10 +32,32 @@ type fleet struct {
 	terminating, dropping, aside, active []Machine
 	// auto names the Failed Machines that the set preserves automatically.
 	auto sets.Set[string]
+	// recorded names the Machines of earlier decisions.
+	recorded recorded
+}
+
+// recorded names the Machines that the set's status lists, so that a look at one of them does not
+// depend on the number of the others.
+type recorded struct {
+	dropping, adopting, setAside, updating, gone sets.Set[string]
+	// replacements are the Machines by which others are replaced.
+	replacements sets.Set[string]
+}
+
+func recordedIn(o Observed) recorded {
+	s := o.Set.Status
+	r := recorded{
+		dropping: sets.New(s.Dropping...), adopting: sets.New(s.Adopting...), setAside: sets.New(s.SetAside...),
+		updating: sets.New(s.Updating...), gone: sets.New(o.Gone...), replacements: sets.New[string](),
+	}
+	for _, pair := range s.Replacing {
+		r.replacements.Insert(pair.By)
+	}
+	return r
 }
 
 func fleetOf(now time.Time, o Observed) *fleet {
-	f := &fleet{Observed: o, now: now}
+	f := &fleet{Observed: o, now: now, recorded: recordedIn(o)}
 	f.limits, f.unlimited = remediation.LimitsOf(o.Set.Spec.Remediation, o.Set.Spec.Replicas)
 	f.expect()
 	f.sort()
@@ -68,7 +90,7 @@ func (f *fleet) sort() {
 		switch {
 		case m.Terminating:
 			f.terminating = append(f.terminating, m)
-		case slices.Contains(f.Set.Status.Dropping, m.Name):
+		case f.recorded.dropping.Has(m.Name):
 			f.dropping = append(f.dropping, m)
 		case f.isSetAside(m):
 			f.aside = append(f.aside, m)
@@ -77,7 +99,7 @@ func (f *fleet) sort() {
 		}
 	}
 	for _, m := range f.Orphans {
-		if slices.Contains(f.Set.Status.Adopting, m.Name) {
+		if f.recorded.adopting.Has(m.Name) {
 			f.active = append(f.active, m)
 		}
 	}

@@ -1,9 +1,6 @@
 package set
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 // An Order of the active Machines of a set, for tools that predict the effect of a change.
 type Order struct {
@@ -16,7 +13,7 @@ type Order struct {
 // OrderOf the Machines, by the criteria of the planner. It decides nothing.
 func OrderOf(now time.Time, o Observed) Order {
 	f := fleetOf(now, o)
-	p := &plan{fleet: f, created: o.Set.Status.Created, kept: slices.Clone(f.active), setAside: slices.Clone(f.aside)}
+	p := newPlan(f)
 	var out Order
 	for _, m := range p.worstFirst(p.kept) {
 		out.Deletion = append(out.Deletion, m.Name)

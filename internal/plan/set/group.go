@@ -3,6 +3,8 @@ package set
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -24,11 +26,16 @@ func Group(set *machinev1alpha1.MachineSet, d Decision) (*machinev1alpha1.Machin
 		Spec:       machinev1alpha1.MachineGroupSpec{Delete: d.Delete, NodeMarks: set.Spec.NodeMarks, MatchLabels: MatchLabels(set)},
 	}
 	known := map[string]bool{}
+	var last encoded
 	for _, m := range d.Machines {
-		t, err := template(m)
-		if err != nil {
-			return nil, fmt.Errorf("cannot encode Machine %q: %w", m.Name, err)
+		if !last.isOf(m) {
+			t, err := template(m)
+			if err != nil {
+				return nil, fmt.Errorf("cannot encode Machine %q: %w", m.Name, err)
+			}
+			last = encoded{m, t}
 		}
+		t := last.template
 		if !known[t.Name] {
 			known[t.Name] = true
 			g.Spec.Templates = append(g.Spec.Templates, t)
@@ -41,6 +48,20 @@ func Group(set *machinev1alpha1.MachineSet, d Decision) (*machinev1alpha1.Machin
 		g.Spec.ResourceRefs = references(d)
 	}
 	return g, nil
+}
+
+// encoded is the template of a Machine. Most Machines of a set equal the one before them, and a
+// comparison costs a small part of an encoding.
+type encoded struct {
+	of       Desired
+	template machinev1alpha1.GroupTemplate
+}
+
+// isOf reports whether another Machine has the same template.
+func (e encoded) isOf(m Desired) bool {
+	a := e.of.Machine
+	return a != nil && maps.Equal(a.Labels, m.Labels) && maps.Equal(a.Annotations, m.Annotations) &&
+		slices.Equal(a.Finalizers, m.Finalizers) && reflect.DeepEqual(a.Spec, m.Spec)
 }
 
 // references returns references to all Machines of a set, for clients that follow them. A Machine that is

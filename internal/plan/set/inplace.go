@@ -74,8 +74,16 @@ func isSelected(m Machine) bool {
 // count as available.
 func (p *plan) isUpdating(m Machine) bool {
 	u := m.Status.Update
-	return isSelected(m) || slices.Contains(p.updating, m.Name) || u != nil && u.State != machinev1alpha1.UpdateCandidate
+	return isSelected(m) || p.isListed(m) || u != nil && u.State != machinev1alpha1.UpdateCandidate
 }
+
+// list the Machine as one that is being updated.
+func (p *plan) list(m Machine) {
+	p.updating = append(p.updating, m.Name)
+	p.listed.Insert(m.Name)
+}
+
+func (p *plan) isListed(m Machine) bool { return p.listed.Has(m.Name) }
 
 func updateFailed(m Machine) bool {
 	return m.Status.Update != nil && m.Status.Update.State == machinev1alpha1.UpdateFailed
@@ -86,12 +94,12 @@ func (p *plan) resumeUpdates() {
 	if !p.updatesInPlace() {
 		return
 	}
-	for _, m := range p.kept {
-		selected := slices.Contains(p.Set.Status.Updating, m.Name) || isSelected(m)
+	for _, m := range p.all() {
+		was := p.recorded.updating.Has(m.Name)
 		switch {
-		case selected && p.toUpdate(m):
-			p.updating = append(p.updating, m.Name)
-		case p.hasUpdated(m) && slices.Contains(p.Set.Status.Updating, m.Name):
+		case (was || isSelected(m)) && p.toUpdate(m):
+			p.list(m)
+		case p.hasUpdated(m) && was:
 			p.updated = append(p.updated, m.Name)
 		}
 	}
@@ -107,7 +115,7 @@ func (p *plan) remake() {
 		return
 	}
 	var early []Machine
-	for _, m := range p.kept {
+	for _, m := range p.all() {
 		if isInFlight(m) && p.toUpdate(m) && !p.isPreserved(m) {
 			early = append(early, m)
 		}
@@ -127,7 +135,7 @@ func (p *plan) selectUpdates() {
 	}
 	var candidates []Machine
 	available := 0
-	for _, m := range p.kept {
+	for _, m := range p.all() {
 		if p.isAvailable(m) {
 			available++
 		}
@@ -148,7 +156,7 @@ func (p *plan) selectUpdates() {
 		p.selected = append(p.selected, m)
 	}
 	for _, m := range p.selected {
-		p.updating = append(p.updating, m.Name)
+		p.list(m)
 	}
 	if len(p.selected) > 0 {
 		slices.Sort(p.updating)
@@ -159,7 +167,7 @@ func (p *plan) selectUpdates() {
 // mayUpdate reports whether an update of the Machine may start, apart from the availability of the set. The
 // Machine needs a Node whose agent can do it.
 func (p *plan) mayUpdate(m Machine) bool {
-	if !p.toUpdate(m) || slices.Contains(p.updating, m.Name) || !hadNode(m) || isFailed(m) {
+	if !p.toUpdate(m) || p.isListed(m) || !hadNode(m) || isFailed(m) {
 		return false
 	}
 	manual := p.Set.Spec.InPlaceUpdate.Orchestration == machinev1alpha1.OrchestrationManual
@@ -185,7 +193,7 @@ func (f *fleet) composeUpdate(d *Desired, m Machine) {
 			ID:       f.updateIDOf(m),
 			Version:  t.Version,
 			ClassRef: t.ClassRef,
-			Selected: isSelected(m) || slices.Contains(f.Set.Status.Updating, m.Name),
+			Selected: isSelected(m) || f.recorded.updating.Has(m.Name),
 			// Always set: a value that the schema defaulted would stay when the other fields are removed.
 			Timeout: cmp.Or(f.Set.Spec.InPlaceUpdate.Timeout, metav1.Duration{Duration: machinev1alpha1.DefaultUpdateTimeout}),
 		}

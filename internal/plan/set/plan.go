@@ -87,7 +87,7 @@ var stages = []stage{
 // Decision.CallAgain at the latest.
 func Plan(now time.Time, o Observed) Decision {
 	f := fleetOf(now, o)
-	p := &plan{fleet: f, created: o.Set.Status.Created, kept: slices.Clone(f.active), setAside: slices.Clone(f.aside)}
+	p := newPlan(f)
 	for _, decide := range stages {
 		decide(p)
 	}
@@ -102,6 +102,10 @@ type plan struct {
 	// kept Machines stay, and dropped ones are deleted by this plan. They exist until the deletion is
 	// recorded.
 	kept, dropped []Machine
+	// byName has the kept Machines. steps counts the Machines that this plan looked at in passes over
+	// all kept ones: the number of passes does not depend on the number of Machines.
+	byName map[string]Machine
+	steps  int
 	// adopting names all Machines that are being adopted, and takesOn those of them that this plan adds.
 	adopting, takesOn []string
 	// creates names the Machines to create, and created is the counter after them. counted names Machines
@@ -127,19 +131,43 @@ type plan struct {
 	// the last plan. selected Machines are those that this plan adds: their specs are changed once the
 	// selection is recorded.
 	updating, updated []string
+	listed            sets.Set[string]
 	selected          []Machine
 
 	events []shared.Event
 }
 
-func (p *plan) drop(ms ...Machine) {
-	dropped := sets.New[string]()
-	for _, m := range ms {
-		dropped.Insert(m.Name)
+// newPlan returns a plan that has decided nothing.
+func newPlan(f *fleet) *plan {
+	p := &plan{
+		fleet: f, created: f.Set.Status.Created, kept: slices.Clone(f.active), setAside: slices.Clone(f.aside),
+		byName: make(map[string]Machine, len(f.active)), listed: sets.New[string](),
 	}
+	for _, m := range p.kept {
+		p.byName[m.Name] = m
+	}
+	return p
+}
+
+// all kept Machines, for a pass over them.
+func (p *plan) all() []Machine {
+	p.steps += len(p.kept)
+	return p.kept
+}
+
+// drop Machines. A stage drops all of its Machines at once.
+func (p *plan) drop(ms ...Machine) {
 	p.dropped = append(p.dropped, ms...)
-	p.kept = slices.DeleteFunc(p.kept, func(m Machine) bool { return dropped.Has(m.Name) })
-	p.forget(dropped)
+	p.leave(sets.New(namesOf(ms)...))
+}
+
+// leave removes Machines from the kept ones.
+func (p *plan) leave(names sets.Set[string]) {
+	p.kept = slices.DeleteFunc(p.all(), func(m Machine) bool { return names.Has(m.Name) })
+	for name := range names {
+		delete(p.byName, name)
+	}
+	p.forget(names)
 }
 
 func (p *plan) decide() Decision {

@@ -100,7 +100,7 @@ func (f *fleet) preservedUntil(m Machine) int64 {
 // isSetAside reports whether an earlier decision set the Machine aside, so that it does not count as a
 // replica. If its mark is removed, it counts again as soon as the selector matches it.
 func (f *fleet) isSetAside(m Machine) bool {
-	return slices.Contains(f.Set.Status.SetAside, m.Name) && (isMarked(m) || f.isToBeMarked(m) || !f.isSelected(m))
+	return f.recorded.setAside.Has(m.Name) && (isMarked(m) || f.isToBeMarked(m) || !f.isSelected(m))
 }
 
 // failedReplacement is the mark's value if the set itself marks a replacement that it set aside. The set
@@ -110,9 +110,7 @@ const failedReplacement = "failed-replacement"
 // isToBeMarked reports whether the Machine is a replacement that was set aside and does not show the set's
 // mark yet. Until it does, only its pair distinguishes it from a Machine whose mark a user has removed.
 func (f *fleet) isToBeMarked(m Machine) bool {
-	return !isMarked(m) && slices.ContainsFunc(f.Set.Status.Replacing, func(r machinev1alpha1.Replacement) bool {
-		return r.By == m.Name && slices.Contains(f.Set.Status.SetAside, r.By)
-	})
+	return !isMarked(m) && f.recorded.replacements.Has(m.Name) && f.recorded.setAside.Has(m.Name)
 }
 
 func (f *fleet) isSelected(m Machine) bool { return f.Set.Spec.Selector.Matches(m.Labels) }
@@ -159,8 +157,7 @@ func (p *plan) setAsideMarked() {
 
 // putAside sets a preserved Machine aside: it does not count as a replica.
 func (p *plan) putAside(m Machine, because string) {
-	p.kept = slices.DeleteFunc(p.kept, func(k Machine) bool { return k.Name == m.Name })
-	p.forget(sets.New(m.Name))
+	p.leave(sets.New(m.Name))
 	p.setAside = append(p.setAside, m)
 	until := ""
 	if m.Status.Preservation != nil {

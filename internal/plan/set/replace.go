@@ -3,6 +3,7 @@ package set
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -38,7 +39,7 @@ func isConfirmedLost(m Machine) bool {
 	return isFailed(m) && m.Status.LossConfirmed
 }
 
-func (p *plan) unhealthy() int32 { return p.unhealthyOf(p.kept) }
+func (p *plan) unhealthy() int32 { return p.unhealthyOf(p.all()) }
 
 func (f *fleet) unhealthyOf(ms []Machine) int32 {
 	n := int32(0)
@@ -57,12 +58,61 @@ func (p *plan) starting() int {
 	if p.createsNone() && metav1.GetControllerOf(p.Set) == nil {
 		n = len(p.dropping) + len(p.dropped)
 	}
-	for _, m := range p.kept {
-		if m.Status.Phase.IsOnItsWay() || !p.createsNone() && p.toRetry(m) {
+	for _, m := range p.all() {
+		if p.isStarting(m) {
 			n++
 		}
 	}
 	return n
+}
+
+// nodeGrace is the time for which a VM without a Node may still turn out to have one. After a restore, all
+// Machines return to VMs whose Nodes run, and learn of their Nodes after their VMs. In a set with Ready
+// Machines, a Node is worth waiting for as long as joinPatience.
+const nodeGrace = time.Minute
+
+// graceForNodes is the time that a Machine with a VM may take to get a Node until it counts as booting.
+func (p *plan) graceForNodes() time.Duration {
+	if slices.ContainsFunc(p.all(), isReady) {
+		return joinPatience
+	}
+	return nodeGrace
+}
+
+// booting is the number of missing Machines and of those that serve no pods. It is 0 unless a rollout
+// replaces the set: only the rollout reads it.
+func (p *plan) booting() int {
+	if !p.isRolledOut() && !p.createsNone() {
+		return 0
+	}
+	n, grace := p.missing(), p.graceForNodes()
+	for _, m := range p.all() {
+		if left, boots := p.untilBoots(m, grace); boots && left <= 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// untilBoots returns the time until a Machine counts as booting, with the grace for Nodes. It is false for a
+// Machine that has a Node, or may have one.
+func (f *fleet) untilBoots(m Machine, grace time.Duration) (time.Duration, bool) {
+	if !m.Status.Phase.IsOnItsWay() || hadNode(m) || m.Status.Join.At(machinev1alpha1.JoinNodeRegistered) != nil {
+		return 0, false
+	}
+	if !hasVM(m) {
+		return 0, true
+	}
+	ran := m.Status.Join.At(machinev1alpha1.JoinVMRunning)
+	if ran == nil {
+		return 0, false
+	}
+	return grace - f.now.Sub(ran.Time), true
+}
+
+// isStarting reports whether the Machine is starting or still to be created.
+func (p *plan) isStarting(m Machine) bool {
+	return m.Status.Phase.IsOnItsWay() || !p.createsNone() && p.toRetry(m)
 }
 
 // toRetry reports whether the creation of the Machine is to be retried with another Machine. The retry
@@ -76,22 +126,25 @@ func (f *fleet) toRetry(m Machine) bool {
 func (p *plan) wanted() int { return max(0, int(p.Set.Spec.Replicas)) + len(p.replacing) }
 
 // resumeReplacing continues the recorded replacements whose Machine is still to be replaced and whose
-// replacement was not deleted. If there are enough Machines without a pair, its Machines are deleted like
+// replacement was not deleted. A set that creates no Machines continues those whose replacement exists. If there are enough Machines without a pair, its Machines are deleted like
 // other excess Machines.
 func (p *plan) resumeReplacing() {
-	for _, r := range p.Set.Status.Replacing {
-		if slices.ContainsFunc(p.setAside, func(m Machine) bool { return m.Name == r.By && p.isToBeMarked(m) }) {
-			p.released = append(p.released, r)
+	unmarked := sets.New[string]()
+	for _, m := range p.setAside {
+		if p.isToBeMarked(m) {
+			unmarked.Insert(m.Name)
 		}
 	}
-	if p.createsNone() {
-		return
+	for _, r := range p.Set.Status.Replacing {
+		if unmarked.Has(r.By) {
+			p.released = append(p.released, r)
+		}
 	}
 	others := len(p.kept)
 	for _, r := range p.Set.Status.Replacing {
 		m, kept := p.find(r.Machine)
 		_, by := p.find(r.By)
-		if !kept || !p.toReplace(m) || !by && p.exists(r.By) || slices.Contains(p.Gone, r.By) {
+		if !kept || !p.toReplace(m) || !by && (p.exists(r.By) || p.createsNone()) || p.recorded.gone.Has(r.By) {
 			continue
 		}
 		p.replacing = append(p.replacing, r)
@@ -106,11 +159,8 @@ func (p *plan) resumeReplacing() {
 
 // find returns a kept Machine by its name.
 func (p *plan) find(name string) (Machine, bool) {
-	i := slices.IndexFunc(p.kept, func(m Machine) bool { return m.Name == name })
-	if i < 0 {
-		return Machine{}, false
-	}
-	return p.kept[i], true
+	m, kept := p.byName[name]
+	return m, kept
 }
 
 // exists reports whether the set has a Machine of this name, kept or not.
@@ -136,20 +186,30 @@ func (p *plan) replace() {
 	if !p.mayGiveUp() {
 		return
 	}
-	// Machines that this plan deletes still count as unhealthy.
-	allowed := p.unlimited == nil && p.limits.Allows(p.unhealthy()+p.unhealthyOf(p.dropped))
+	if !p.mayReplace() {
+		return
+	}
+	starting, above := p.starting(), p.aboveReplicas()
+	var drops []Machine
 	for _, m := range p.worstFirst(p.waiting()) {
-		switch {
-		case !p.mayReplace(m, allowed):
-		case p.handsOver(m):
+		if max(starting, above) >= int(p.limits.InFlight) {
+			break
+		}
+		if p.handsOver(m) {
 			r := machinev1alpha1.Replacement{Machine: m.Name, By: p.reserve()}
 			p.paired = append(p.paired, r)
 			p.events = append(p.events, replacingEvent(m, r.By))
-		default:
-			p.drop(m)
-			p.events = append(p.events, replacingEvent(m, ""))
+			starting, above = starting+1, above+1
+			continue
+		}
+		drops = append(drops, m)
+		p.events = append(p.events, replacingEvent(m, ""))
+		// A Machine that is starting takes its part of the budget already.
+		if !p.isStarting(m) {
+			starting++
 		}
 	}
+	p.drop(drops...)
 }
 
 // mayGiveUp reports whether the set may delete a Machine that is to be replaced.
@@ -157,18 +217,20 @@ func (f *fleet) mayGiveUp() bool {
 	return !f.Safety.Frozen && (f.Problem == nil || f.createsNone())
 }
 
-// mayReplace reports whether the budget allows it to replace the Machine now, which had a Node or is
-// replaced by another set. The cause of one failure may make all Machines fail.
-func (p *plan) mayReplace(m Machine, allowed bool) bool {
-	budget := int(p.limits.InFlight)
-	switch {
-	case p.createsNone():
-		return allowed && p.starting() < budget
-	case p.backingOff():
-		return false
+// mayReplace reports whether Machines may be replaced now, within the budget, which had a Node or are
+// replaced by another set. The cause of one failure may make all Machines fail. Machines that this
+// plan deletes still count as unhealthy.
+func (p *plan) mayReplace() bool {
+	return p.unlimited == nil && (p.createsNone() || !p.backingOff()) && p.limits.Allows(p.unhealthy()+p.unhealthyOf(p.dropped))
+}
+
+// aboveReplicas is the number of Machines that wait for their available replacements. They are above
+// replicas all the while.
+func (p *plan) aboveReplicas() int {
+	if p.createsNone() {
+		return 0
 	}
-	// A Machine that waits for its available replacement is above replicas all the while.
-	return allowed && max(p.starting(), len(p.replacing)+len(p.paired)) < budget
+	return len(p.replacing) + len(p.paired)
 }
 
 // pairs returns all pairs of Machines and replacements, including released ones.
@@ -178,11 +240,13 @@ func (p *plan) pairs() []machinev1alpha1.Replacement {
 
 // waiting returns the Machines that are to be replaced and have no replacement under way.
 func (p *plan) waiting() []Machine {
+	paired := sets.New[string]()
+	for _, r := range p.pairs() {
+		paired.Insert(r.Machine, r.By)
+	}
 	var out []Machine
-	pairs := p.pairs()
-	for _, m := range p.kept {
-		is := func(r machinev1alpha1.Replacement) bool { return r.Machine == m.Name || r.By == m.Name }
-		if p.toReplace(m) && !slices.ContainsFunc(pairs, is) {
+	for _, m := range p.all() {
+		if p.toReplace(m) && !paired.Has(m.Name) {
 			out = append(out, m)
 		}
 	}
@@ -204,22 +268,24 @@ func (p *plan) handOver() {
 	if !p.mayGiveUp() {
 		return
 	}
+	var drops []Machine
 	for _, r := range slices.Clone(p.replacing) {
 		by, there := p.find(r.By)
 		m, stays := p.find(r.Machine)
 		switch {
 		case !there || !stays:
 		case p.isAvailable(by):
-			p.drop(m)
+			drops = append(drops, m)
 			p.events = append(p.events, shared.Event{Reason: machinev1alpha1.EventReplacedMachine, Message: fmt.Sprintf("Replaced Machine %s by %s", m.Name, by.Name)})
 		case isFailed(by) && !p.isPreserved(by):
-			p.drop(by)
+			drops = append(drops, by)
 			p.events = append(p.events, replacingEvent(by, ""))
 		case isFailed(by) && len(p.setAside) < int(p.limits.InFlight):
 			p.putAside(by, fmt.Sprintf("it failed before it could replace Machine %s", m.Name))
 			p.released = append(p.released, r)
 		}
 	}
+	p.drop(drops...)
 }
 
 // missingReplacements returns the recorded names of replacements that are not created yet.

@@ -25,6 +25,7 @@ func (p *plan) status() machinev1alpha1.MachineSetStatus {
 		Backoff:             p.backoff,
 		Exhausted:           p.exhausted,
 		StartingReplicas:    int32(p.starting()),
+		BootingReplicas:     int32(p.booting()),
 		UnhealthyReplicas:   p.unhealthy(),
 		ReplaceableReplicas: int32(len(p.waiting())),
 		Replacing:           p.pairs(),
@@ -33,7 +34,7 @@ func (p *plan) status() machinev1alpha1.MachineSetStatus {
 		Creating:            slices.Concat(sets.List(p.expected), p.creates),
 	}
 	slices.Sort(s.Creating)
-	for _, m := range p.kept {
+	for _, m := range p.all() {
 		available, updated := p.isAvailable(m), !p.isOutdated(m)
 		count(&s.ReadyReplicas, isReady(m))
 		count(&s.AvailableReplicas, available)
@@ -45,7 +46,7 @@ func (p *plan) status() machinev1alpha1.MachineSetStatus {
 	s.SetAside = namesOf(p.setAside)
 	// A Machine that was set aside stays listed by name until it is gone: the selector does not match it.
 	for _, m := range slices.Concat(p.dropped, p.dropping, p.terminating) {
-		if slices.Contains(p.Set.Status.SetAside, m.Name) {
+		if p.recorded.setAside.Has(m.Name) {
 			s.SetAside = append(s.SetAside, m.Name)
 		}
 	}
@@ -100,9 +101,14 @@ func (p *plan) callAgain(s machinev1alpha1.MachineSetStatus, ready bool) time.Du
 	if e := p.exhausted; e != nil && e.Until != nil {
 		again = min(again, e.Until.Sub(p.now))
 	}
-	for _, m := range p.kept {
-		if p.missing() > 0 && p.isOnTrial(m) && !p.hangs(m) {
-			again = min(again, p.untilHangs(m))
+	isMissing, patience := p.missing() > 0, p.patience()
+	isReplaced, grace := p.isRolledOut() || p.createsNone(), p.graceForNodes()
+	for _, m := range p.all() {
+		if left := p.untilHangs(m, patience); isMissing && p.isOnTrial(m) && left > 0 {
+			again = min(again, left)
+		}
+		if left, boots := p.untilBoots(m, grace); isReplaced && boots && left > 0 {
+			again = min(again, left)
 		}
 		if isReady(m) && p.untilAvailable(m) > 0 {
 			again = min(again, p.untilAvailable(m))
@@ -124,7 +130,7 @@ func (p *plan) moves() bool {
 	if p.missing() > 0 && !p.createsNone() && !p.backingOff() {
 		return true
 	}
-	return slices.ContainsFunc(p.kept, func(m Machine) bool {
+	return slices.ContainsFunc(p.all(), func(m Machine) bool {
 		return !isReady(m) && !updateFailed(m) && !(isFailed(m) && p.isPreserved(m))
 	})
 }

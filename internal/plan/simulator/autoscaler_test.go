@@ -186,7 +186,7 @@ func TestTheAutoscalerAndAPreservedMachineLeaveHealthyMachinesAlone(t *testing.T
 				p.preserve(broken)
 			}
 			p.node = but(broken, tc.node, joins)
-			p.pass(3 * time.Hour)
+			p.pass(90 * time.Minute)
 
 			for _, name := range healthy {
 				if m := p.deleted[name]; m != nil {

@@ -27,43 +27,46 @@ func remediation(t *rapid.T) machinev1alpha1.Remediation {
 // too many may be unhealthy. In the end all must be healthy.
 func TestReplacements(t *testing.T) {
 	started := 0
-	rapid.Check(t, func(t *rapid.T) {
-		s := spec(t, rapid.SampledFrom([]machinev1alpha1.StrategyType{
-			machinev1alpha1.RollingUpdate, machinev1alpha1.RollingUpdate, machinev1alpha1.OnDelete,
-		}).Draw(t, "strategy"))
-		s.Replicas = rapid.Int32Range(1, 12).Draw(t, "replicas")
-		s.Remediation = remediation(t)
-		c := New(s)
-		settle(t, c)
-		if rapid.Bool().Draw(t, "rolls") {
-			c.Update(func(d *machinev1alpha1.MachineDeployment) {
-				d.Spec.Template.Spec.Version = "v1.1.0"
-				d.Spec.Paused = rapid.Bool().Draw(t, "paused later")
-			})
-		}
-		if rapid.Bool().Draw(t, "reconciles break off") {
-			c.Crash = func() bool { return rapid.IntRange(0, 19).Draw(t, "crash") == 19 }
-		}
-		c.Order = func(n int) []int { return rapid.Permutation(ascending(n)).Draw(t, "order") }
-		for range rapid.IntRange(0, 250).Draw(t, "steps") {
-			if rapid.IntRange(0, 2).Draw(t, "something fails") > 0 {
-				disturb(t, c, false)
-			} else {
-				fall(t, c)
-			}
-			check(t, c)
-		}
-		c.Update(func(d *machinev1alpha1.MachineDeployment) {
-			// Above the limit, a user must act.
-			d.Spec.Remediation.MaxUnhealthy = ptr.To(intstr.FromString("100%"))
-		})
-		settle(t, c)
-		started += c.started
-	})
+	rapid.Check(t, func(t *rapid.T) { started += replacesMachines(t) })
 	if started == 0 {
 		t.Error("nothing was ever replaced")
 	}
 	t.Logf("%d Machines were replaced", started)
+}
+
+// replacesMachines returns the number of replacements that it started.
+func replacesMachines(t *rapid.T) int {
+	s := spec(t, rapid.SampledFrom([]machinev1alpha1.StrategyType{
+		machinev1alpha1.RollingUpdate, machinev1alpha1.RollingUpdate, machinev1alpha1.OnDelete,
+	}).Draw(t, "strategy"))
+	s.Replicas = rapid.Int32Range(1, 12).Draw(t, "replicas")
+	s.Remediation = remediation(t)
+	c := New(s)
+	settle(t, c)
+	if rapid.Bool().Draw(t, "rolls") {
+		c.Update(func(d *machinev1alpha1.MachineDeployment) {
+			d.Spec.Template.Spec.Version = "v1.1.0"
+			d.Spec.Paused = rapid.Bool().Draw(t, "paused later")
+		})
+	}
+	if rapid.Bool().Draw(t, "reconciles break off") {
+		c.Crash = func() bool { return rapid.IntRange(0, 19).Draw(t, "crash") == 19 }
+	}
+	c.Order = func(n int) []int { return rapid.Permutation(ascending(n)).Draw(t, "order") }
+	for range rapid.IntRange(0, 250).Draw(t, "steps") {
+		if rapid.IntRange(0, 2).Draw(t, "something fails") > 0 {
+			disturb(t, c, false)
+		} else {
+			fall(t, c)
+		}
+		check(t, c)
+	}
+	c.Update(func(d *machinev1alpha1.MachineDeployment) {
+		// Above the limit, a user must act.
+		d.Spec.Remediation.MaxUnhealthy = ptr.To(intstr.FromString("100%"))
+	})
+	settle(t, c)
+	return c.started
 }
 
 // fall causes one failure, or reverts one.

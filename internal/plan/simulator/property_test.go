@@ -16,54 +16,54 @@ import (
 
 // TestRollouts drives a deployment through changes by its user, while views lag, reconciles abort
 // and Machines fail. It must be within its bounds at every write, and complete in the end.
-func TestRollouts(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		c := New(spec(t, rapid.SampledFrom(strategies).Draw(t, "strategy")))
-		live := life(t, c)
+func TestRollouts(t *testing.T) { rapid.Check(t, rollouts) }
 
-		settle(t, c)
-		for range rapid.IntRange(1, 4).Draw(t, "changes") {
-			change(t, c)
-			live(rapid.IntRange(0, 150).Draw(t, "steps"))
-			if rapid.Bool().Draw(t, "settle") {
-				settle(t, c)
-			}
+func rollouts(t *rapid.T) {
+	c := New(spec(t, rapid.SampledFrom(strategies).Draw(t, "strategy")))
+	live := life(t, c)
+
+	settle(t, c)
+	for range rapid.IntRange(1, 4).Draw(t, "changes") {
+		change(t, c)
+		live(rapid.IntRange(0, 150).Draw(t, "steps"))
+		if rapid.Bool().Draw(t, "settle") {
+			settle(t, c)
 		}
-		settle(t, c)
-	})
+	}
+	settle(t, c)
 }
 
 // TestScalingInTheMiddleOfARollout changes replicas once during a rollout. The bounds before and
 // after the change hold all the time.
-func TestScalingInTheMiddleOfARollout(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		c := New(spec(t, machinev1alpha1.RollingUpdate))
-		live := life(t, c)
+func TestScalingInTheMiddleOfARollout(t *testing.T) { rapid.Check(t, scalesInTheMiddle) }
 
-		settle(t, c)
-		c.Update(func(d *machinev1alpha1.MachineDeployment) { d.Spec.Template.Spec.Version = "v1.1.0" })
-		live(rapid.IntRange(20, 200).Draw(t, "steps before"))
-		c.Update(func(d *machinev1alpha1.MachineDeployment) { d.Spec.Replicas = replicasOf(t) })
-		live(rapid.IntRange(0, 200).Draw(t, "steps after"))
-		settle(t, c)
-	})
+func scalesInTheMiddle(t *rapid.T) {
+	c := New(spec(t, machinev1alpha1.RollingUpdate))
+	live := life(t, c)
+
+	settle(t, c)
+	c.Update(func(d *machinev1alpha1.MachineDeployment) { d.Spec.Template.Spec.Version = "v1.1.0" })
+	live(rapid.IntRange(20, 200).Draw(t, "steps before"))
+	c.Update(func(d *machinev1alpha1.MachineDeployment) { d.Spec.Replicas = replicasOf(t) })
+	live(rapid.IntRange(0, 200).Draw(t, "steps after"))
+	settle(t, c)
 }
 
 // TestAChangeThatIsTakenBack reverts to the old template during a rollout: some Machines of that
 // template are being deleted while more of them are desired.
-func TestAChangeThatIsTakenBack(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		c := New(spec(t, rapid.SampledFrom(strategies).Draw(t, "strategy")))
-		live := life(t, c)
+func TestAChangeThatIsTakenBack(t *testing.T) { rapid.Check(t, takesBack) }
 
-		settle(t, c)
-		before := c.Deployment().Spec.Template
-		c.Update(func(d *machinev1alpha1.MachineDeployment) { d.Spec.Template.Spec.FailureDomain = ptr.To("zone-b") })
-		live(rapid.IntRange(20, 200).Draw(t, "steps before"))
-		c.Update(func(d *machinev1alpha1.MachineDeployment) { d.Spec.Template = before })
-		live(rapid.IntRange(0, 200).Draw(t, "steps after"))
-		settle(t, c)
-	})
+func takesBack(t *rapid.T) {
+	c := New(spec(t, rapid.SampledFrom(strategies).Draw(t, "strategy")))
+	live := life(t, c)
+
+	settle(t, c)
+	before := c.Deployment().Spec.Template
+	c.Update(func(d *machinev1alpha1.MachineDeployment) { d.Spec.Template.Spec.FailureDomain = ptr.To("zone-b") })
+	live(rapid.IntRange(20, 200).Draw(t, "steps before"))
+	c.Update(func(d *machinev1alpha1.MachineDeployment) { d.Spec.Template = before })
+	live(rapid.IntRange(0, 200).Draw(t, "steps after"))
+	settle(t, c)
 }
 
 // life returns a function that runs a number of random steps.

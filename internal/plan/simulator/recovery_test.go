@@ -28,7 +28,7 @@ var outages = []outage{
 // outage, the pool must be complete within creationTimeout and 15 minutes, and the first missing
 // Machine must be created within one backoff.
 func TestAPoolIsWholeSoonAfterAnOutage(t *testing.T) {
-	for _, size := range []int{3, 30, 300} {
+	for _, size := range []int{3, 30, 150} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
 			t.Parallel()
 			if size > 3 {

@@ -108,14 +108,49 @@ func (c *Cluster) visiblyMarked() []string {
 	return out
 }
 
+// A count of a set is the Machines that were not available when the set recorded a status.
+type count struct {
+	// writes is the number of writes of sets at that time.
+	writes      int
+	unavailable []string
+}
+
+// onCounted is called when a set recorded a decision, with the Machines in its view.
+func (w *watcher) onCounted(c *Cluster, d decision) {
+	n := count{writes: len(c.sets.log)}
+	for _, ch := range d.seen {
+		if !c.Available(ch.object) {
+			n.unavailable = append(n.unavailable, ch.object.Name)
+		}
+	}
+	w.counts[d.set] = append(w.counts[d.set], n)
+}
+
+// countAsOf is the last count of a set that a view with the given number of writes of sets has.
+func (w *watcher) countAsOf(set string, writes int) []string {
+	all := w.counts[set]
+	i, _ := slices.BinarySearchFunc(all, writes+1, func(n count, writes int) int { return n.writes - writes })
+	if i == 0 {
+		return nil
+	}
+	w.counts[set] = all[i-1:]
+	return all[i-1].unavailable
+}
+
 // onReduced is called with the numbers that the deployment recorded, before they are stored.
-// Machines that are unavailable at that time may be deleted until their set acts on the numbers,
-// even if they become available.
+// Machines that are unavailable at that time, or that were when their set counted them for the view
+// of the decision, may be deleted until their set acts on the numbers, even if they become
+// available.
 func (w *watcher) onReduced(c *Cluster, recorded []machinev1alpha1.MachineSetReplicas) {
 	for _, before := range c.deployment().Status.MachineSets {
 		reduced := slices.ContainsFunc(recorded, func(now machinev1alpha1.MachineSetReplicas) bool {
 			return now.Name == before.Name && now.Replicas < before.Replicas
 		})
+		if reduced {
+			for _, name := range w.countAsOf(before.Name, c.sawSets) {
+				w.unavailable[name] = true
+			}
+		}
 		for name, e := range c.machines.last {
 			if reduced && e.object.OwnerReferences[0].Name == before.Name && !c.Available(e.object) {
 				w.unavailable[name] = true

@@ -16,7 +16,7 @@ func TestTheAutoscalersMachineIsDeletedAtAnyMomentOfARollout(t *testing.T) {
 	cloud := Cloud{ID: 30 * time.Second, Boot: time.Minute, Drain: 20 * time.Second}
 	isNew := func(m *machinev1alpha1.Machine) bool { return m.Spec.Version == "v1.1.0" }
 	tried := 0
-	for moment := time.Duration(0); moment < 10*time.Minute; moment += 7 * time.Second {
+	for moment := time.Duration(0); moment < 10*time.Minute; moment += 13 * time.Second {
 		for nth := 0; ; nth++ {
 			w := NewWorld(s, cloud)
 			if !w.RunUntil(time.Hour, w.Settled) {
@@ -58,7 +58,7 @@ func TestTheAutoscalersMachineIsDeletedAtAnyMomentOfARollout(t *testing.T) {
 			}
 		}
 	}
-	if tried < 20 {
+	if tried < 10 {
 		t.Errorf("only %d Machines were marked", tried)
 	}
 }

@@ -45,10 +45,9 @@ func TestAScaleDownInTheMiddleOfARolloutDeletesMarkedMachines(t *testing.T) {
 // during a rollout, so that the old set cannot grow. A scale-down by one must delete the marked
 // Machine, and not only cancel the one that the set cannot create.
 func TestAScaleDownDeletesAMarkedMachineWhoseSetLacksAnother(t *testing.T) {
-	s := rolling(1, 3, 0)
-	// The new Machines run, and do not become available during this test.
-	s.MinReadySeconds = 7200
-	c := New(s)
+	c := New(rolling(1, 3, 0))
+	// The new Machines do not become available, and the trial of their template ends.
+	old := func(version string) bool { return version == "v1.0.0" }
 	until(t, c, "whole", anyVersion, func() bool { return arrived(c) })
 	marked := running(c)[0].Name
 	c.Update(func(d *machinev1alpha1.MachineDeployment) {
@@ -56,14 +55,16 @@ func TestAScaleDownDeletesAMarkedMachineWhoseSetLacksAnother(t *testing.T) {
 		d.Spec.Template.Spec.ClassRef.Name = "large"
 	})
 	until(t, c, "rolling", anyVersion, func() bool { return made(c)["v1.1.0"] > 0 })
+	for range 40 {
+		tick(c, old)
+	}
 	c.Classes = map[string]Class{"small": {Missing: true}}
 	c.Update(grow(3))
-	until(t, c, "larger", anyVersion, func() bool { return desiredOf(c, "v1.0.0") > 1 && desiredOf(c, "v1.1.0") == made(c)["v1.1.0"] })
+	until(t, c, "larger", old, func() bool { return desiredOf(c, "v1.0.0") > 1 && desiredOf(c, "v1.1.0") == made(c)["v1.1.0"] })
 
 	c.ScaleDownByAutoscaler(marked)
 	for range 20 {
-		tick(c, anyVersion)
-
+		tick(c, old)
 	}
 	if len(c.Violations) > 0 {
 		t.Fatalf("%s\n%s", c.Violations[0], c)

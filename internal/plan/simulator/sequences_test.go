@@ -58,16 +58,20 @@ var sequences = []sequence{
 	{"23 a user deletes 6, change the template in the middle", byUser, 6, 3, "version v3", 6},
 }
 
-// TestNoMoreMachinesAreMadeThanByClusterAPI replays its sequences, in order and in 100 random
-// orders of reconciles.
+// TestNoMoreMachinesAreMadeThanByClusterAPI replays its sequences, in order and in a few orders of
+// reconciles that are random in each run.
 func TestNoMoreMachinesAreMadeThanByClusterAPI(t *testing.T) {
 	for _, s := range sequences {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			worst := 0
 			misses := map[int]int{}
-			for order := range orders {
-				c := s.begin(t, int64(order))
+			for i := range orders {
+				order := int64(0)
+				if i > 0 {
+					order = seed + int64(i)
+				}
+				c := s.begin(t)
 				before := c.Made
 				c.Update(func(d *machinev1alpha1.MachineDeployment) {
 					if err := setFields(&d.Spec, strings.Fields(s.change)); err != nil {
@@ -75,7 +79,7 @@ func TestNoMoreMachinesAreMadeThanByClusterAPI(t *testing.T) {
 					}
 					d.Spec.Paused = false
 				})
-				s.play(t, c, int64(order), arrived)
+				s.play(t, c, order, arrived)
 				extra := c.Made - before - s.machines
 				misses[extra]++
 				worst = max(worst, extra)
@@ -88,7 +92,7 @@ func TestNoMoreMachinesAreMadeThanByClusterAPI(t *testing.T) {
 }
 
 // begin a sequence: halfway through a rollout if the sequence begins there.
-func (s sequence) begin(t *testing.T, order int64) *Cluster {
+func (s sequence) begin(t *testing.T) *Cluster {
 	spec := poolOf(s.replicas, 0, max(1, s.updated))
 	if err := setFields(&spec, strings.Fields(s.strategy)); err != nil {
 		t.Fatal(err)
@@ -207,4 +211,4 @@ func (s sequence) machinesGoOn(c *Cluster) {
 }
 
 // orders in which each sequence is replayed: its own, and random ones.
-const orders = 101
+const orders = 16

@@ -94,7 +94,7 @@ func play(t *testing.T, script string) string {
 			Metadata: machinev1alpha1.TemplateMetadata{Labels: labels},
 			Spec:     machinev1alpha1.MachineSpec{ClassRef: machinev1alpha1.ClassReference{Name: "small"}, Version: "v1"},
 		},
-		ProgressDeadlineSeconds: 600,
+		ProgressDeadlineSeconds: 1800,
 		RevisionHistoryLimit:    10,
 	}
 	// The defaults of the schema.
@@ -455,6 +455,8 @@ func setFields(spec *machinev1alpha1.MachineDeploymentSpec, pairs []string) erro
 			spec.Remediation.MaxUnhealthy = bound
 		case "order":
 			spec.Remediation.Order = machinev1alpha1.RemediationOrder(v)
+		case "deadline":
+			spec.ProgressDeadlineSeconds = int32(n)
 		case "minReady":
 			spec.MinReadySeconds = int32(n)
 		default:

@@ -51,6 +51,11 @@ type watcher struct {
 	// owed are the Machines that each set must still create by an earlier number.
 	owed map[string]*owed
 
+	// counts of the sets, oldest first.
+	counts map[string][]count
+	// proof of the template, nil while there is none.
+	proof *proof
+
 	replacements
 	scaleDowns scaleDowns
 }
@@ -101,6 +106,12 @@ type inPlaceUpdate struct {
 	taken int
 }
 
+// A proof of the template is a Machine of it that has been available since.
+type proof struct {
+	news
+	machine string
+}
+
 // A cause for which a set deletes a Machine.
 type cause string
 
@@ -120,7 +131,7 @@ const (
 )
 
 func newWatcher() watcher {
-	return watcher{losses: map[string]*loss{}, marks: map[string]*news{}, causes: map[string]cause{}, unavailable: map[string]bool{}, updates: map[string]*inPlaceUpdate{}, spared: map[string][]string{}, outside: map[string]bool{}, cancelled: map[string]bool{}, rolled: map[string]int{}, places: map[string]int{}, owed: map[string]*owed{}}
+	return watcher{losses: map[string]*loss{}, marks: map[string]*news{}, causes: map[string]cause{}, unavailable: map[string]bool{}, updates: map[string]*inPlaceUpdate{}, spared: map[string][]string{}, outside: map[string]bool{}, cancelled: map[string]bool{}, rolled: map[string]int{}, places: map[string]int{}, owed: map[string]*owed{}, counts: map[string][]count{}}
 }
 
 // wishFor returns the wish that the deployment expresses now.
@@ -161,7 +172,52 @@ func (w *watcher) all() []*news {
 	for _, m := range w.marks {
 		out = append(out, m)
 	}
+	if w.proof != nil {
+		out = append(out, &w.proof.news)
+	}
 	return out
+}
+
+// prove the template by a Machine that is available, unless the rollout is held.
+func (w *watcher) prove(c *Cluster) {
+	if w.isHeld(c) {
+		w.proof = nil
+		return
+	}
+	if p := w.proof; p != nil {
+		if e, there := c.machines.last[p.machine]; there && w.isProof(c, e.object) {
+			return
+		}
+		w.proof = nil
+	}
+	for name, e := range c.machines.last {
+		if w.isProof(c, e.object) && (w.proof == nil || name < w.proof.machine) {
+			n := c.newsOf(e.object)
+			n.machines = len(c.machines.log)
+			w.proof = &proof{news: n, machine: name}
+		}
+	}
+}
+
+// isProof reports whether a Machine of the template is available and stays.
+func (w *watcher) isProof(c *Cluster, m *machinev1alpha1.Machine) bool {
+	s, there := c.sets.last[m.OwnerReferences[0].Name]
+	return there && s.object.DeletionTimestamp == nil && c.isReplica(m) && !isMarked(m) && c.Available(m) && !c.IsOld(m) &&
+		!slices.Contains(s.object.Status.Dropping, m.Name) && int(s.object.Status.MarkedReplicas) == 0
+}
+
+// isHeld reports whether a rollout does not continue: by the user, an invalid spec, the class, or a
+// freeze.
+func (w *watcher) isHeld(c *Cluster) bool {
+	d := c.deployment()
+	for _, class := range c.Classes {
+		if class.Missing || class.Problem != nil {
+			return true
+		}
+	}
+	after := d.Spec.Rollout.After
+	return len(w.wishes) > 1 || w.latest().paused || after != nil && c.Now.Before(after.Time) ||
+		isTrue(d.Status.Conditions, machinev1alpha1.ConditionFrozen) || !isTrue(d.Status.Conditions, machinev1alpha1.ConditionValid)
 }
 
 // age removes wishes and losses that are old, and marks of Machines that do not exist any more.
@@ -181,6 +237,7 @@ func (w *watcher) age(c *Cluster) {
 			delete(w.owed, set)
 		}
 	}
+	w.prove(c)
 	w.onScaledDown(c)
 	for name, l := range w.losses {
 		if l.old {
@@ -273,12 +330,16 @@ func (w *watcher) onMark(c *Cluster, m *machinev1alpha1.Machine) {
 // deletes counts until its VM is gone. With OnDelete, only Machines that are not being deleted
 // count. These Machines never count: those that a user or a replacement deletes, those whose
 // deletion was decided outside of a rollout, those that never had a VM, those that are excess
-// because a replacement is no longer needed, and those that were set aside. The replacement of a
+// because a replacement is no longer needed, and those that were set aside. No outdated Machine is
+// created while a Machine of the template is available. The replacement of a
 // lost Machine waits for no deletion. A set creates the Machines of the last number that it has
 // acted on. Recreate creates none while a Machine of another template exists.
 func (w *watcher) onCreate(c *Cluster, created *machinev1alpha1.Machine) {
 	w.age(c)
 	w.fill(created)
+	if p := w.proof; p != nil && p.old && c.IsOld(created) {
+		w.violated("creation of %s, which is of the kind %v, while %s of the template is available", created.Name, kindOf(created.Spec), p.machine)
+	}
 	total, others := 1, 0
 	set := created.OwnerReferences[0].Name
 	fills := w.places[set] > 0
