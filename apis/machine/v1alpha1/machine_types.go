@@ -339,9 +339,14 @@ type MachineStatus struct {
 	// +optional
 	Join *JoinStatus `json:"join,omitempty"`
 
-	// ReadySince is when the Node became Ready. It is absent while it is not.
+	// ReadySince is when Drover observed that the Node became Ready. It is absent while it is not.
 	// +optional
 	ReadySince *metav1.Time `json:"readySince,omitempty"`
+
+	// NotReadySince is when Drover observed that the Node, which exists, is not Ready. It is absent
+	// while it is.
+	// +optional
+	NotReadySince *metav1.Time `json:"notReadySince,omitempty"`
 
 	// Addresses of the VM, as its cloud and its guest report them, or of the Node where
 	// neither does. They inform users and grant nothing: certificates are approved by what

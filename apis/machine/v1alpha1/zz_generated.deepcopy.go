@@ -1581,6 +1581,10 @@ func (in *MachineStatus) DeepCopyInto(out *MachineStatus) {
 		in, out := &in.ReadySince, &out.ReadySince
 		*out = (*in).DeepCopy()
 	}
+	if in.NotReadySince != nil {
+		in, out := &in.NotReadySince, &out.NotReadySince
+		*out = (*in).DeepCopy()
+	}
 	if in.Addresses != nil {
 		in, out := &in.Addresses, &out.Addresses
 		*out = make([]Address, len(*in))

@@ -84,13 +84,14 @@ func (x *nodeKeeper) left(wn *machineNode, v verdict) {
 		x.record.Event(wn.Machine, event.Warning(machinev1alpha1.EventNodeAbandoned, fmt.Errorf("the Node was left in the target cluster, %s", v.abandoned)))
 	}
 	x.drains.Delete(wn.GetUID())
+	wn.Observation.Conditions = nil
 }
 
 // empties does one pass over the Node, and deletes it if it is empty.
 func (x *nodeKeeper) empties(ctx context.Context, wn *machineNode, node *corev1.Node) (gone bool, err error) {
 	s := wn.Observation.Drain.DeepCopy()
 	if s == nil {
-		s = &machinev1alpha1.DrainStatus{StartTime: *wn.GetDeletionTimestamp()}
+		s = &machinev1alpha1.DrainStatus{StartTime: x.deletedAt(wn)}
 	}
 	left, err := x.deleteNode(ctx, wn, node, s)
 	err = x.classify(err)
@@ -228,13 +229,22 @@ func (x *nodeKeeper) late(wn *machineNode) bool { return x.now().After(x.deadlin
 // Node that stays, from the start of its drain.
 func (x *nodeKeeper) deadline(wn *machineNode) time.Time {
 	began := x.now()
-	if t := wn.GetDeletionTimestamp(); t != nil {
-		began = t.Time
+	if wn.GetDeletionTimestamp() != nil {
+		began = x.deletedAt(wn).Time
 	}
 	if d := wn.Observation.Drain; d != nil {
 		began = d.StartTime.Time
 	}
 	return began.Add(wn.Parameters.Drain.Timeout.Duration)
+}
+
+// deletedAt returns when the Machine was deleted. The clock of the API server may be ahead.
+func (x *nodeKeeper) deletedAt(wn *machineNode) metav1.Time {
+	at := *wn.GetDeletionTimestamp()
+	if at.After(x.now()) {
+		at = x.stamp()
+	}
+	return at
 }
 
 // skip reports whether the user skips the drain. The Node may be nil.

@@ -115,7 +115,7 @@ func (x *nodeKeeper) observe(ctx context.Context, wn *machineNode) (*corev1.Node
 	if node != nil && wn.Observation.NodeUID != node.GetUID() {
 		x.record.Event(wn.Machine, event.Normal(machinev1alpha1.EventNodeJoined, fmt.Sprintf("Node %s joined", node.GetName())))
 	}
-	observeNode(wn, node)
+	observeNode(wn, node, x.now())
 	wn.Observation.Join = x.joinOf(wn, found)
 	wn.proven, wn.provenUID = "", ""
 	if node == nil {
@@ -147,7 +147,7 @@ func (x *nodeKeeper) keep(ctx context.Context, wn *machineNode, node *corev1.Nod
 		return false, x.classify(err)
 	}
 	join := wn.Observation.Join
-	observeNode(wn, synced)
+	observeNode(wn, synced, x.now())
 	wn.Observation.Synced, wn.Observation.Join = true, join
 	if !toDrain(wn, synced) || wn.passed {
 		return patched, nil

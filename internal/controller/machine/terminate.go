@@ -153,6 +153,7 @@ func (r *Reconciler) nodeOf(m *machinev1alpha1.Machine) *machineNode {
 		wn.Parameters.CloudNamesNodes = m.Status.NodeRef != nil && m.Status.NodeRef.Name != identity.NodeName(m)
 	}
 	wn.Observation.Drain = m.Status.Drain.DeepCopy()
+	plan.SettleDrain(r.now(), wn.Observation.Drain)
 	wn.Parameters.Drain = workernode.Drain{
 		Drain: m.Spec.Drain,
 		Skip:  isTrue(m, machinev1alpha1.AnnotationSkipDrain),
@@ -231,6 +232,11 @@ func (r *Reconciler) reportDeletion(ctx context.Context, m *machinev1alpha1.Mach
 	if wn != nil && isWorthWriting(status.Drain, wn.Observation.Drain) {
 		status.Drain = wn.Observation.Drain
 	}
+	if wn != nil {
+		if status.NotReadySince = wn.Observation.NotReadySince(); status.NotReadySince != nil {
+			status.ReadySince = nil
+		}
+	}
 	if p.operation != nil && p.deletion != nil {
 		status.Phase, status.Deletion = machinev1alpha1.MachineTerminating, p.deletion
 		if !isSameOperation(p.operation, status.LastOperation) {
@@ -277,7 +283,9 @@ type lister func(ctx context.Context, gvk schema.GroupVersionKind, m *machinev1a
 func (r *Reconciler) inventory(ctx context.Context, m *machinev1alpha1.Machine, list lister) (inventory, error) {
 	o := inventory{objects: map[vm]vmObject{}}
 	o.self, o.now, o.deletedAt = finalizer.StateOf(m), r.now(), m.GetDeletionTimestamp().Time
-	if d := m.Status.Deletion; d != nil {
+	settled := m.Status.DeepCopy()
+	plan.SettleStatus(o.now, settled)
+	if d := settled.Deletion; d != nil {
 		o.stage, o.since = d.Stage, d.Since.Time
 	}
 	o.restored, o.forceDelete = isRestored(m), isTrue(m, machinev1alpha1.AnnotationForceDelete)
