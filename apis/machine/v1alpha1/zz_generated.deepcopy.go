@@ -399,6 +399,11 @@ func (in *DeletionStatus) DeepCopyInto(out *DeletionStatus) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
+	if in.Finalizers != nil {
+		in, out := &in.Finalizers, &out.Finalizers
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.Pods != nil {
 		in, out := &in.Pods, &out.Pods
 		*out = make([]DrainedPod, len(*in))

@@ -47,7 +47,7 @@ func (x *nodeKeeper) begin(ctx context.Context, wn *machineNode) (held bool, err
 // stay.
 func (wn *machineNode) isLeaving() bool {
 	d := wn.Status.Deletion
-	return d != nil && d.Stage != machinev1alpha1.DeletionHeld
+	return d != nil && d.Stage.HasBegun()
 }
 
 // hooksOf reads the pre-drain hooks of a Machine from the API server: a stale cache could lack a hook.

@@ -61,6 +61,9 @@ type machineNode struct {
 	settled *nodeChange
 	// passed means that this reconcile has already done a pass of the drain.
 	passed bool
+	// heldBy are the finalizers that hold the Node although it is deleted, and heldUntil is when it is left behind.
+	heldBy    []string
+	heldUntil time.Time
 	// again is the delay until the next reconcile, zero for none.
 	again time.Duration
 }
