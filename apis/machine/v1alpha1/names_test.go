@@ -13,8 +13,8 @@ import (
 	"github.com/drover-dev/drover/internal/schematest"
 )
 
-// TestNamesThatBecomeLabelsAreRefusedIfTheyAreTooLong checks the kinds whose names become labels of what is made for them,
-// host names, or names at clouds. A longer name is refused at once, and not after the finalizer of the object is set.
+// TestNamesThatBecomeLabelsAreRefusedIfTheyAreTooLong checks the kinds whose names become labels of
+// the objects below them, host names, or names at clouds. A longer name is refused at once, and not after the finalizer of the object is set.
 func TestNamesThatBecomeLabelsAreRefusedIfTheyAreTooLong(t *testing.T) {
 	kinds := map[string]struct{ file, spec string }{
 		"Machine":           {machineCRD, "{classRef: {name: small}, version: v1.35.4}"},
