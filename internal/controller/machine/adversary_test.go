@@ -155,7 +155,7 @@ func (a *adversary) isOtherReleased() bool {
 //   - the Machine of the other namespace waits for nothing of this one;
 //   - each wait has a stage and an operation in the status.
 func TestNeitherClocksNorFinalizersOfOthersVoidABudgetOrHoldAMachine(t *testing.T) {
-	for seed := range uint64(30) {
+	for seed := range uint64(20) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			a := newAdversary(t, seed)
 			deleted := a.machine().GetDeletionTimestamp().Time

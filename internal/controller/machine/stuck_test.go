@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
@@ -159,6 +160,24 @@ func TestAMachineThatNeverHadAVMIsDeletedWithoutItsProvider(t *testing.T) {
 				t.Errorf("operation %q, want %q", got, want)
 			}
 		})
+	}
+}
+
+// TestTheErrorOfAProviderIsReportedWithoutAnEvent has an error that the provider reported before the VM was released.
+func TestTheErrorOfAProviderIsReportedWithoutAnEvent(t *testing.T) {
+	v := withoutConfig(aVM())
+	meta.SetExternalName(v, "vm-1")
+	w := newWorld(t, aMachine(true, v1alpha1.FinalizerTerminator, metav1.FinalizerDeleteDependents), v)
+	result, err := w.r.Reconcile(t.Context(), reconcile.Request{NamespacedName: nameOfM})
+	if err != nil || result.RequeueAfter <= 0 || result.RequeueAfter > providerErrorAfter || w.isVMHeld() {
+		t.Fatalf("requeued after %s, error %v", result.RequeueAfter, err)
+	}
+	if err := w.client.Delete(t.Context(), w.vm()); err != nil {
+		t.Fatal(err)
+	}
+	w.step()
+	if got := w.machine().Status.LastOperation.Description; !strings.Contains(got, `clusterproviderconfigs.cloud.example.org "none" not found`) {
+		t.Errorf("operation %q", got)
 	}
 }
 

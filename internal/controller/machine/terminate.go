@@ -80,6 +80,9 @@ func (r *Reconciler) terminate(ctx context.Context, m *machinev1alpha1.Machine) 
 	if wn != nil {
 		p.lookAgain(wn.again)
 	}
+	if len(p.release) > 0 {
+		p.lookAgain(providerErrorAfter) // An error that the provider reported before causes no event.
+	}
 	if o.unreadable != "" || o.unwatched {
 		p.lookAgain(retryAfter) // No watch reports that a right was granted, or that a VM is gone.
 	}
@@ -313,6 +316,9 @@ func (r *Reconciler) inventory(ctx context.Context, m *machinev1alpha1.Machine, 
 	o.providerError = r.providerErrorOf(ctx, m, o)
 	return o, nil
 }
+
+// providerErrorAfter is how long the provider of a released resource may take before the status has its error.
+const providerErrorAfter = 10 * time.Second
 
 // maxProviderError bounds the error of a provider in a status.
 const maxProviderError = 512
