@@ -20,6 +20,8 @@ var patience = map[fn.ErrorCode]struct{ first, most time.Duration }{
 	fn.ErrorQuotaExceeded:     {30 * time.Second, 5 * time.Minute},
 	fn.ErrorInvalidRequest:    {30 * time.Second, 5 * time.Minute},
 	fn.ErrorPermissionDenied:  {30 * time.Second, 2 * time.Minute},
+
+	fn.ErrorProviderConfigNotFound: {30 * time.Second, 2 * time.Minute},
 }
 
 // Failures are the failures of the last attempts for an object. The zero value has none.

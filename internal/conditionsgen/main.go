@@ -32,7 +32,7 @@ The conditions of each kind with the reasons that they have, and the events. Typ
 on them. Messages may change. Each object also has the conditions of Crossplane, ` + "`Synced` and `Ready`" + `.
 
 While the provider of a VM reports an error, the code of the error is the reason of ` + "`InfrastructureReady`, `ReplicaFailure` and `CapacityExhausted`" + `:
-` + "`QuotaExceeded`, `CapacityExhausted`, `InvalidRequest`, `PermissionDenied`, `Throttled` or `Transient`" + `. The failure of a Machine
+` + "`QuotaExceeded`, `CapacityExhausted`, `InvalidRequest`, `PermissionDenied`, `ProviderConfigNotFound`, `Throttled` or `Transient`" + `. The failure of a Machine
 (` + "`status.failureReason`" + `) is a reason of ` + "`InfrastructureReady` and `ReplicaFailure`" + ` too.
 `
 

@@ -102,6 +102,18 @@ func metadataOf(gvk schema.GroupVersionKind, obj client.Object) *metav1.PartialO
 	return m.DeepCopy()
 }
 
+// Others returns the finalizers of an object that are neither Drover's, nor the garbage collector's, nor among own.
+func Others(obj client.Object, own ...string) []string {
+	own = append(own, v1alpha1.FinalizerTerminator, v1alpha1.FinalizerDrain, metav1.FinalizerDeleteDependents, metav1.FinalizerOrphanDependents)
+	var out []string
+	for _, f := range obj.GetFinalizers() {
+		if !slices.Contains(own, f) {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
 // NewMetadata returns empty metadata of a kind.
 func NewMetadata(gvk schema.GroupVersionKind) *metav1.PartialObjectMetadata {
 	m := &metav1.PartialObjectMetadata{}

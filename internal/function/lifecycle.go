@@ -39,7 +39,7 @@ func runLifecycle(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctio
 		c, found := rsp.Cluster(req, o.Machine.Namespace, o.Machine.Spec.ClusterRef)
 		looked = found
 		if found {
-			o.ObserveTarget(c, grace)
+			o.ObserveTarget(now, c, grace)
 			d = machine.Plan(now, o)
 		}
 	}

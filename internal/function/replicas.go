@@ -47,7 +47,7 @@ func runReplicas(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunction
 	}
 
 	there, lookedForTemplate := requireNodeTemplate(req, rsp, s, next.Spec.InfrastructureRef)
-	o, looked, err := observeSet(req, rsp, s, next)
+	o, looked, err := observeSet(now, req, rsp, s, next)
 	if err != nil || !looked || !lookedForTemplate {
 		return rsp.RunFunctionResponse, err
 	}
@@ -90,8 +90,9 @@ func expectGroup(req *fnv1.RunFunctionRequest, rsp step.Response, o *set.Observe
 	return nil
 }
 
-func observeSet(req *fnv1.RunFunctionRequest, rsp step.Response, s *machinev1alpha1.MachineSet, next *machinev1alpha1.Machine) (set.Observed, bool, error) {
+func observeSet(now time.Time, req *fnv1.RunFunctionRequest, rsp step.Response, s *machinev1alpha1.MachineSet, next *machinev1alpha1.Machine) (set.Observed, bool, error) {
 	o := set.Observed{Set: s}
+	plan.SettleBackoff(now, s.Status.Backoff)
 	if _, err := step.Context(req, step.ContextSafety, &o.Safety); err != nil {
 		return o, false, err
 	}
@@ -119,6 +120,7 @@ func observeSet(req *fnv1.RunFunctionRequest, rsp step.Response, s *machinev1alp
 			return o, false, err
 		}
 		m.Terminating = c.Terminating
+		plan.SettleReady(now, &m.Status, time.Duration(s.Spec.MinReadySeconds)*time.Second)
 		o.Machines = append(o.Machines, m)
 	}
 	orphans, foreign := step.Others(req, requirementMachines, s.UID)

@@ -468,3 +468,34 @@ func BenchmarkReplicas(b *testing.B) {
 		})
 	}
 }
+
+// TestASetWaitsForNoTimeThatIsFarAhead has times that were recorded while a clock was years ahead.
+func TestASetWaitsForNoTimeThatIsFarAhead(t *testing.T) {
+	statusOf := func(r *fnv1.Resource) map[string]*structpb.Value {
+		return r.GetResource().GetFields()["status"].GetStructValue().GetFields()
+	}
+	t.Run("ABackoffIsOver", func(t *testing.T) {
+		req := setRequest(1, 0)
+		hash := names.Hash(machinev1alpha1.ClassReference{Name: "small"}.Key(), "v1.35.4", "ClusterProviderConfig", "default", "any")
+		statusOf(req.GetObserved().GetComposite())["backoff"] = structpb.NewStructValue(resource.MustStructJSON(fmt.Sprintf(
+			`{"template": %q, "failures": 1, "reason": "JoinTimeout", "message": "late", "until": "2031-01-01T00:00:00Z"}`, hash)))
+		rsp, err := runReplicas(now, req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := statusOf(rsp.GetDesired().GetComposite()); got["created"].GetNumberValue() != 1 {
+			t.Errorf("no Machine is created: status %v", got)
+		}
+	})
+	t.Run("AReadyMachineIsAvailable", func(t *testing.T) {
+		req := setRequest(1, 0, "workers-x7k2p-aaaaa")
+		statusOf(req.GetRequiredResources()["machines"].GetItems()[0])["readySince"] = structpb.NewStringValue("2031-01-01T00:00:00Z")
+		rsp, err := runReplicas(now, req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := statusOf(rsp.GetDesired().GetComposite()); got["availableReplicas"].GetNumberValue() != 1 {
+			t.Errorf("it does not count as available: status %v", got)
+		}
+	})
+}

@@ -9,6 +9,7 @@ import (
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/function/step"
+	"github.com/drover-dev/drover/internal/plan"
 	"github.com/drover-dev/drover/internal/plan/deployment"
 	"github.com/drover-dev/drover/internal/plan/nodetemplate"
 )
@@ -34,7 +35,7 @@ func runRollout(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionR
 		d.Namespace, map[string]string{machinev1alpha1.LabelDeployment: d.Name})
 
 	there, lookedForTemplate := requireNodeTemplate(req, rsp, d, template.Spec.InfrastructureRef)
-	o, looked, err := observeDeployment(req, rsp, d, next)
+	o, looked, err := observeDeployment(now, req, rsp, d, next)
 	if err != nil || !looked || !lookedForTemplate {
 		return rsp.RunFunctionResponse, err
 	}
@@ -51,7 +52,7 @@ func runRollout(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionR
 	return rsp.RunFunctionResponse, respondNodeTemplate(rsp, nodes)
 }
 
-func observeDeployment(req *fnv1.RunFunctionRequest, rsp step.Response, d *machinev1alpha1.MachineDeployment, next *machinev1alpha1.Machine) (deployment.Observed, bool, error) {
+func observeDeployment(now time.Time, req *fnv1.RunFunctionRequest, rsp step.Response, d *machinev1alpha1.MachineDeployment, next *machinev1alpha1.Machine) (deployment.Observed, bool, error) {
 	o := deployment.Observed{Deployment: d}
 	if _, err := step.Context(req, step.ContextSafety, &o.Safety); err != nil {
 		return o, false, err
@@ -68,6 +69,7 @@ func observeDeployment(req *fnv1.RunFunctionRequest, rsp step.Response, d *machi
 		if err != nil {
 			return o, false, err
 		}
+		plan.SettleBackoff(now, s.Status.Backoff)
 		o.Sets = append(o.Sets, deployment.Set{MachineSet: s, Observed: c.Observed, Terminating: c.Terminating})
 	}
 	unowned, _ := step.Others(req, requirementSets, d.UID)

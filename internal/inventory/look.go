@@ -94,8 +94,8 @@ func (l Look) note(vm VM, was v1alpha1.UnclaimedVirtualMachine, confirmAfter tim
 	if was.ExternalName == "" || was.MachineUID != u.MachineUID || was.Name != u.Name || was.Installation != u.Installation {
 		return u
 	}
-	u.FirstSeen = was.FirstSeen
-	due := was.FirstSeen.Add(confirmAfter)
+	u.FirstSeen = l.notAhead(was.FirstSeen)
+	due := u.FirstSeen.Add(confirmAfter)
 	switch c := was.ConfirmedAt; {
 	case c != nil && !c.Time.Before(due):
 		u.ConfirmedAt = c
@@ -109,6 +109,15 @@ func (l Look) note(vm VM, was v1alpha1.UnclaimedVirtualMachine, confirmAfter tim
 // so that no entry is older than its look.
 func (l Look) at() metav1.Time {
 	return metav1.NewTime(l.At.Add(time.Second - time.Nanosecond).Truncate(time.Second).UTC())
+}
+
+// notAhead returns the time of an earlier look. One that is ahead of the clock, which jumped, counts as now: otherwise
+// nothing would be confirmed before the clock arrives there.
+func (l Look) notAhead(t metav1.Time) metav1.Time {
+	if at := l.at(); t.After(at.Time) {
+		return at
+	}
+	return t
 }
 
 // next returns the time until the next look: the interval, or less if an entry is due to be

@@ -103,7 +103,8 @@ func (l Look) miss(out *v1alpha1.InventoryObservation, before v1alpha1.Inventory
 		}
 		m := v1alpha1.MissingVirtualMachine{Claim: c, FirstMissed: l.at()}
 		if w, ok := since[name]; ok && w.Claim == c {
-			m.FirstMissed, m.ConfirmedAt = w.FirstMissed, l.confirm(w.FirstMissed, w.ConfirmedAt, p.Interval.Duration)
+			m.FirstMissed = l.notAhead(w.FirstMissed)
+			m.ConfirmedAt = l.confirm(m.FirstMissed, w.ConfirmedAt, p.Interval.Duration)
 		}
 		out.Missing = append(out.Missing, m)
 	}

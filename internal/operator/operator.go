@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
@@ -117,6 +118,7 @@ func Run(ctx context.Context, op Operator, f Flags) error {
 	if err != nil {
 		return fmt.Errorf("cannot find the API server: %w", err)
 	}
+	cfg.WarningHandlerWithContext = warnings{next: ctrllog.NewKubeAPIWarningLogger(ctrllog.KubeAPIWarningLoggerOptions{})}
 	mgr, err := newManager(ratelimiter.LimitRESTConfig(cfg, f.MaxReconcileRate), op, f)
 	if err != nil {
 		return err

@@ -14,7 +14,7 @@ import (
 // Valid=False carry the decision in their declaration, and package conditionsgen tests them.
 func TestEachReasonOfAReplicaFailureSaysWhetherItNeedsAUser(t *testing.T) {
 	decided := map[string]bool{
-		"InvalidRequest": true, "PermissionDenied": true,
+		"InvalidRequest": true, "PermissionDenied": true, "ProviderConfigNotFound": true,
 		"QuotaExceeded": false, "CapacityExhausted": false, "Throttled": false, "Transient": false,
 		"CreateFailed": false, "CreateResultUnknown": false, "CapacityTimeout": false, "VMLost": false,
 		"VMFailed": false, "NodeDeleted": false, "JoinTimeout": false, "NodeUnhealthy": false,

@@ -29,6 +29,14 @@ func CreationBegan(vm Object) bool {
 	return false
 }
 
+// WasCreationTried reports whether a provider began to create the external resource of an object, or was given one. Some
+// providers choose the name of the object as the external name before they begin.
+func WasCreationTried(obj metav1.Object) bool {
+	a := obj.GetAnnotations()
+	return a[meta.AnnotationKeyExternalCreatePending]+a[meta.AnnotationKeyExternalCreateSucceeded]+a[meta.AnnotationKeyExternalCreateFailed] != "" ||
+		a[meta.AnnotationKeyExternalName] != "" && a[meta.AnnotationKeyExternalName] != obj.GetName()
+}
+
 // IsAfterVM reports whether a companion depends on the VM of its Machine.
 func IsAfterVM(companion metav1.Object) bool {
 	return companion.GetAnnotations()[machinev1alpha1.AnnotationAfterVM] == "true"

@@ -21,8 +21,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 )
+
+// maxLengthOfComposite is how many characters Crossplane allows in the name of a composite resource.
+const maxLengthOfComposite = 63
 
 // A Schema validates objects of one kind.
 type Schema struct {
@@ -134,6 +138,10 @@ func read(t *testing.T, file string) *extv1.CustomResourceDefinition {
 		for name, typ := range map[string]string{"apiVersion": "string", "kind": "string", "metadata": "object"} {
 			props.Properties[name] = extv1.JSONSchemaProps{Type: typ}
 		}
+		// Crossplane makes the name of a composite resource a label value of what it composes.
+		props.Properties["metadata"] = extv1.JSONSchemaProps{Type: "object", Properties: map[string]extv1.JSONSchemaProps{
+			"name": {Type: "string", MaxLength: ptr.To(int64(maxLengthOfComposite))},
+		}}
 		if v.Subresources == nil {
 			v.Subresources = &extv1.CustomResourceSubresources{}
 		}

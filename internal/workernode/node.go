@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
@@ -24,4 +25,23 @@ func HasTaint(n *corev1.Node, key string) bool {
 // the Node.
 func IsUninitialized(n *corev1.Node) bool {
 	return HasTaint(n, machinev1alpha1.TaintUninitialized)
+}
+
+// Ready returns the observed condition Ready of the Node, nil if there is none.
+func (o Observation) Ready() *Condition {
+	for i := range o.Conditions {
+		if o.Conditions[i].Type == string(corev1.NodeReady) {
+			return &o.Conditions[i]
+		}
+	}
+	return nil
+}
+
+// NotReadySince returns when Drover first observed that the Node is not Ready, nil if the Node is Ready, or if that is
+// not known.
+func (o Observation) NotReadySince() *metav1.Time {
+	if c := o.Ready(); c != nil && c.Status != string(corev1.ConditionTrue) {
+		return c.Since
+	}
+	return nil
 }

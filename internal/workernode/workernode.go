@@ -79,8 +79,10 @@ type Condition struct {
 	Reason string `json:"reason,omitempty"`
 	// Message of a kubelet that is not Ready, without times: a message that changes with each
 	// heartbeat would be a write each time.
-	Message            string       `json:"message,omitempty"`
-	LastTransitionTime *metav1.Time `json:"lastTransitionTime,omitempty"`
+	Message string `json:"message,omitempty"`
+	// Since is when Drover first observed the status, by the clock of Drover: the times in a Node are those of its
+	// kubelet, whose clock may be wrong. For Ready, all statuses but True count as one. It is nil if it is not known.
+	Since *metav1.Time `json:"since,omitempty"`
 }
 
 // An Address is an address of a Node or of its VM.

@@ -11,12 +11,12 @@ func (c ErrorCode) IsExhausted() bool {
 // NeedsSomebody reports whether the error lasts until a user changes the class, an object that the
 // class names, or the credentials.
 func (c ErrorCode) NeedsSomebody() bool {
-	return c == ErrorInvalidRequest || c == ErrorPermissionDenied
+	return c == ErrorInvalidRequest || c == ErrorPermissionDenied || c == ErrorProviderConfigNotFound
 }
 
 // ErrorCodes returns all declared classes of errors.
 func ErrorCodes() []ErrorCode {
-	return []ErrorCode{ErrorQuotaExceeded, ErrorCapacityExhausted, ErrorInvalidRequest, ErrorPermissionDenied, ErrorThrottled, ErrorTransient}
+	return []ErrorCode{ErrorQuotaExceeded, ErrorCapacityExhausted, ErrorInvalidRequest, ErrorPermissionDenied, ErrorProviderConfigNotFound, ErrorThrottled, ErrorTransient}
 }
 
 // IsKnown reports whether the class is one of ErrorCodes.

@@ -231,7 +231,7 @@ type StatusBinding struct {
 }
 
 // An ErrorCode is a class of errors.
-// +kubebuilder:validation:Enum=QuotaExceeded;CapacityExhausted;InvalidRequest;PermissionDenied;Throttled;Transient
+// +kubebuilder:validation:Enum=QuotaExceeded;CapacityExhausted;InvalidRequest;PermissionDenied;ProviderConfigNotFound;Throttled;Transient
 type ErrorCode string
 
 // Classes of errors.
@@ -244,6 +244,9 @@ const (
 	ErrorInvalidRequest ErrorCode = "InvalidRequest"
 	// ErrorPermissionDenied means that the credentials are wrong or lack rights.
 	ErrorPermissionDenied ErrorCode = "PermissionDenied"
+	// ErrorProviderConfigNotFound means that the configuration of the provider, which the class names,
+	// does not exist. Drover recognizes it before it tries the ErrorClasses.
+	ErrorProviderConfigNotFound ErrorCode = "ProviderConfigNotFound"
 	// ErrorThrottled means that there were too many requests.
 	ErrorThrottled ErrorCode = "Throttled"
 	// ErrorTransient is any other error.

@@ -204,7 +204,7 @@ type UpdateStatus struct {
 }
 
 // A DeletionStage is the current part of the deletion of a Machine.
-// +kubebuilder:validation:Enum=Held;WaitingForPreDrainHooks;Draining;DetachingVolumes;DeletingNode;WaitingForPreTerminateHooks;DeletingDependents;DeletingVM;DeletingCompanions
+// +kubebuilder:validation:Enum=Held;Paused;WaitingForPreDrainHooks;Draining;DetachingVolumes;DeletingNode;WaitingForPreTerminateHooks;DeletingDependents;DeletingVM;DeletingCompanions;WaitingForFinalizers
 type DeletionStage string
 
 // Stages of a deletion, in their order. A stage that takes no time is not reported.
@@ -212,13 +212,16 @@ const (
 	// DeletionHeld is a deletion without a decision by a user: the MachineSet that controlled the
 	// Machine does not exist any more. Nothing is drained or deleted until a user confirms it.
 	DeletionHeld DeletionStage = "Held"
+	// DeletionPaused is a deletion that the annotation crossplane.io/paused keeps from beginning.
+	DeletionPaused DeletionStage = "Paused"
 	// DeletionPreDrainHooks is held by pre-drain hooks.
 	DeletionPreDrainHooks DeletionStage = "WaitingForPreDrainHooks"
 	// DeletionDraining evicts the pods of the Node.
 	DeletionDraining DeletionStage = "Draining"
 	// DeletionDetachingVolumes waits for volumes to be detached from the Node.
 	DeletionDetachingVolumes DeletionStage = "DetachingVolumes"
-	// DeletionDeletingNode deletes the Node.
+	// DeletionDeletingNode deletes the Node. If it is refused, or if finalizers of other controllers
+	// hold the Node, it ends a minute after the drain's timeout.
 	DeletionDeletingNode DeletionStage = "DeletingNode"
 	// DeletionPreTerminateHooks is held by pre-terminate hooks.
 	DeletionPreTerminateHooks DeletionStage = "WaitingForPreTerminateHooks"
@@ -230,15 +233,23 @@ const (
 	// DeletionDeletingCompanions deletes the companions of the VM, such as its network
 	// interface. Companions that depend on the VM and still exist are deleted first.
 	DeletionDeletingCompanions DeletionStage = "DeletingCompanions"
+	// DeletionFinalizers has nothing left to delete: finalizers of other controllers hold the
+	// Machine itself.
+	DeletionFinalizers DeletionStage = "WaitingForFinalizers"
 )
+
+// HasBegun reports whether anything of the Machine was drained or deleted, or waits for its hooks.
+func (s DeletionStage) HasBegun() bool {
+	return s != "" && s != DeletionHeld && s != DeletionPaused
+}
 
 // IsPastNode reports whether the deletion has completed the stages of the Node: it was drained and
 // deleted, or there was none. A deletion never returns to these stages.
 func (s DeletionStage) IsPastNode() bool {
 	switch s {
-	case DeletionPreTerminateHooks, DeletionDeletingDependents, DeletionDeletingVM, DeletionDeletingCompanions:
+	case DeletionPreTerminateHooks, DeletionDeletingDependents, DeletionDeletingVM, DeletionDeletingCompanions, DeletionFinalizers:
 		return true
-	case DeletionHeld, DeletionPreDrainHooks, DeletionDraining, DeletionDetachingVolumes, DeletionDeletingNode:
+	case DeletionHeld, DeletionPaused, DeletionPreDrainHooks, DeletionDraining, DeletionDetachingVolumes, DeletionDeletingNode:
 	}
 	return false
 }
@@ -263,6 +274,12 @@ type DeletionStatus struct {
 	// +optional
 	// +listType=atomic
 	Hooks []string `json:"hooks,omitempty"`
+	// Finalizers of other controllers that hold the Node, the VM, a companion or the Machine, ten
+	// at most. lastOperation names the object.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=10
+	Finalizers []string `json:"finalizers,omitempty"`
 	// Pods that block the drain, ten at most. Those that are terminating are not among
 	// them; status.drain has all.
 	// +optional
@@ -339,9 +356,14 @@ type MachineStatus struct {
 	// +optional
 	Join *JoinStatus `json:"join,omitempty"`
 
-	// ReadySince is when the Node became Ready. It is absent while it is not.
+	// ReadySince is when Drover observed that the Node became Ready. It is absent while it is not.
 	// +optional
 	ReadySince *metav1.Time `json:"readySince,omitempty"`
+
+	// NotReadySince is when Drover observed that the Node, which exists, is not Ready. It is absent
+	// while it is.
+	// +optional
+	NotReadySince *metav1.Time `json:"notReadySince,omitempty"`
 
 	// Addresses of the VM, as its cloud and its guest report them, or of the Node where
 	// neither does. They inform users and grant nothing: certificates are approved by what
@@ -473,6 +495,7 @@ func (s MachineStatus) Failure() string {
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Namespaced,shortName=ma,categories=drover
+// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || self.metadata.name.size() <= 63",optionalOldSelf=true,message="metadata.name must have at most 63 characters: the name of a Machine becomes a label value, and a part of the host name of its VM"
 // +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
 // +kubebuilder:printcolumn:name="Node",type=string,JSONPath=`.status.nodeRef.name`
 // +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.spec.version`

@@ -534,6 +534,18 @@ const (
 	//   - Of: Reconciling=True
 	//   - Do: Let the pods be evicted, or set the annotation that the message names.
 	ReasonDrainBlocked = "DrainBlocked"
+	// ReasonWaitingForFinalizers means that finalizers of other controllers hold a Machine that is being
+	// deleted, its Node, its VM resource or a companion. The message names them.
+	//   - Kinds: MachineSet, MachineDeployment, NodePool
+	//   - Of: Reconciling=True
+	//   - Do: Let the controller that owns the finalizer remove it. If that controller is gone, remove the finalizer by hand.
+	ReasonWaitingForFinalizers = "WaitingForFinalizers"
+	// ReasonDeletionPaused means that the annotation crossplane.io/paused holds a Machine that is being
+	// deleted.
+	//   - Kinds: MachineSet, MachineDeployment, NodePool
+	//   - Of: Reconciling=True
+	//   - Do: Remove the annotation crossplane.io/paused of the Machine that the message names.
+	ReasonDeletionPaused = "DeletionPaused"
 	// ReasonWaitingForHooks means that hooks hold a Machine that is being deleted.
 	//   - Kinds: MachineSet, MachineDeployment, NodePool
 	//   - Of: Reconciling=True
@@ -764,8 +776,14 @@ const (
 	//   - Kinds: Machine
 	//   - Type: Normal
 	EventNodeDeleted = "NodeDeleted"
+	// EventNodeHeld reports that the target cluster accepted the deletion of the Node, and that
+	// finalizers of other controllers hold it.
+	//   - Kinds: Machine
+	//   - Type: Warning
+	//   - Do: Let the controller that owns the finalizer remove it. Otherwise the Node is left behind at the time that the message names.
+	EventNodeHeld = "NodeHeld"
 	// EventNodeAbandoned reports that the Node was left in the target cluster, which does not
-	// answer.
+	// answer or does not delete it.
 	//   - Kinds: Machine
 	//   - Type: Warning
 	//   - Do: Delete the Node by hand.
@@ -779,6 +797,11 @@ const (
 	//   - Type: Warning
 	//   - Do: Repair the provider of the VM.
 	EventVMUnreadable = "VMUnreadable"
+	// EventNeverCreated reports that a VM resource or a companion was deleted without its provider,
+	// because the provider never began to create anything for it.
+	//   - Kinds: Machine
+	//   - Type: Normal
+	EventNeverCreated = "NeverCreated"
 	// EventForceDeleted reports that the VM resource was released without its provider, because an
 	// annotation requests it. The VM may still exist.
 	//   - Kinds: Machine

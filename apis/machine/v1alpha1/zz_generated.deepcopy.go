@@ -399,6 +399,11 @@ func (in *DeletionStatus) DeepCopyInto(out *DeletionStatus) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
+	if in.Finalizers != nil {
+		in, out := &in.Finalizers, &out.Finalizers
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.Pods != nil {
 		in, out := &in.Pods, &out.Pods
 		*out = make([]DrainedPod, len(*in))
@@ -1584,6 +1589,10 @@ func (in *MachineStatus) DeepCopyInto(out *MachineStatus) {
 	}
 	if in.ReadySince != nil {
 		in, out := &in.ReadySince, &out.ReadySince
+		*out = (*in).DeepCopy()
+	}
+	if in.NotReadySince != nil {
+		in, out := &in.NotReadySince, &out.NotReadySince
 		*out = (*in).DeepCopy()
 	}
 	if in.Addresses != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,7 +21,8 @@ const (
 	// afterNode is when a deleted Node is read again if no watch event arrives.
 	afterNode = 2 * time.Second
 
-	// abandonAfter the drain's timeout, a Node is left behind whose deletion a reachable cluster refuses.
+	// abandonAfter the drain's timeout, a Node is left behind whose deletion a reachable cluster refuses, or accepts and
+	// does not finish.
 	abandonAfter = time.Minute
 
 	// hookEvery is how often the hooks that hold a drain are read.
@@ -84,23 +86,33 @@ func (x *nodeKeeper) left(wn *machineNode, v verdict) {
 		x.record.Event(wn.Machine, event.Warning(machinev1alpha1.EventNodeAbandoned, fmt.Errorf("the Node was left in the target cluster, %s", v.abandoned)))
 	}
 	x.drains.Delete(wn.GetUID())
+	wn.Observation.Conditions = nil
 }
 
 // empties does one pass over the Node, and deletes it if it is empty.
 func (x *nodeKeeper) empties(ctx context.Context, wn *machineNode, node *corev1.Node) (gone bool, err error) {
 	s := wn.Observation.Drain.DeepCopy()
 	if s == nil {
-		s = &machinev1alpha1.DrainStatus{StartTime: *wn.GetDeletionTimestamp()}
+		s = &machinev1alpha1.DrainStatus{StartTime: x.deletedAt(wn)}
 	}
 	left, err := x.deleteNode(ctx, wn, node, s)
 	err = x.classify(err)
 	x.recordEvents(wn, node, s, left)
 	left.fill(s)
 	wn.Observation.Drain = s
-	wn.lookAgain(left.again())
-	if err == nil {
+	switch {
+	case err == nil && len(wn.heldBy) > 0 && x.now().After(wn.heldUntil):
+		x.left(wn, verdict{abandoned: fmt.Sprintf("as the finalizers %s hold it", strings.Join(wn.heldBy, ", "))})
+		return true, nil
+	case err == nil && len(wn.heldBy) > 0:
+		x.record.Event(wn.Machine, event.Warning(machinev1alpha1.EventNodeHeld, fmt.Errorf("the Node %s is deleted, and the finalizers %s hold it; it is left behind at %s", node.GetName(), strings.Join(wn.heldBy, ", "), wn.heldUntil.UTC().Format(time.RFC3339))))
+		wn.lookAgain(min(retryAfter, wn.heldUntil.Sub(x.now())+time.Second))
+		return false, nil
+	case err == nil:
+		wn.lookAgain(left.again())
 		return false, nil
 	}
+	wn.lookAgain(left.again())
 	if x.now().After(x.deadline(wn).Add(abandonAfter)) || x.late(wn) && target.Is(err) {
 		x.left(wn, verdict{abandoned: fmt.Sprintf("as it could not be deleted within the drain's timeout: %v", err)})
 		return true, nil
@@ -163,14 +175,34 @@ func (x *nodeKeeper) deleteNode(ctx context.Context, wn *machineNode, seen *core
 		// After the timeout the Node is deleted even if its pods cannot be listed.
 	}
 	x.stage(s, machinev1alpha1.DrainDeletingNode)
+	if wn.heldBy = slices.Clone(node.GetFinalizers()); len(wn.heldBy) > 0 {
+		wn.heldUntil = x.heldUntil(wn, node)
+	}
+	if node.GetDeletionTimestamp() != nil {
+		return nil, nil
+	}
 	err = x.kube.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(node.GetUID()))})
 	if kerrors.IsNotFound(err) || kerrors.IsConflict(err) {
 		return nil, nil
 	}
-	if err == nil {
+	if err == nil && len(wn.heldBy) == 0 {
 		x.record.Event(wn.Machine, event.Normal(machinev1alpha1.EventNodeDeleted, fmt.Sprintf("Node %s is empty and deleted", name)))
 	}
 	return nil, err
+}
+
+// heldUntil returns when a Node is left behind whose deletion was accepted, and that finalizers hold: abandonAfter the
+// drain's timeout, and after the deletion of the Node began. A drain that is forced or skipped has no timeout.
+func (x *nodeKeeper) heldUntil(wn *machineNode, node *corev1.Node) time.Time {
+	since := x.stamp().Time
+	if d := wn.Status.Deletion; d != nil && d.Stage == machinev1alpha1.DeletionDeletingNode && d.Since.Time.Before(since) {
+		since = d.Since.Time
+	}
+	isShort := x.skip(wn, node) || asked(machinev1alpha1.AnnotationForceDrain, wn, node)
+	if end := x.deadline(wn); !isShort && end.After(since) {
+		since = end
+	}
+	return since.Add(abandonAfter)
 }
 
 // recordEvents records an event for each fact that users look for, each once.
@@ -228,13 +260,22 @@ func (x *nodeKeeper) late(wn *machineNode) bool { return x.now().After(x.deadlin
 // Node that stays, from the start of its drain.
 func (x *nodeKeeper) deadline(wn *machineNode) time.Time {
 	began := x.now()
-	if t := wn.GetDeletionTimestamp(); t != nil {
-		began = t.Time
+	if wn.GetDeletionTimestamp() != nil {
+		began = x.deletedAt(wn).Time
 	}
 	if d := wn.Observation.Drain; d != nil {
 		began = d.StartTime.Time
 	}
 	return began.Add(wn.Parameters.Drain.Timeout.Duration)
+}
+
+// deletedAt returns when the Machine was deleted. The clock of the API server may be ahead.
+func (x *nodeKeeper) deletedAt(wn *machineNode) metav1.Time {
+	at := *wn.GetDeletionTimestamp()
+	if at.After(x.now()) {
+		at = x.stamp()
+	}
+	return at
 }
 
 // skip reports whether the user skips the drain. The Node may be nil.

@@ -38,7 +38,7 @@
 //	objects written, not cached   nothing: the cache starts with them
 //	parameters of Nodes           nothing: the first reconcile computes them again
 //	changes of Nodes              some reconciles that come at once
-//	attempts of evictions         the count of refusals by budgets
+//	attempts of evictions         the count of refusals by budgets, and since when pods are terminating
 //	VolumeAttachments, for 2 s    nothing: they are listed again
 //	state of join tokens          one read of the Secret per Machine
 //	required resources            nothing: the first reconcile requires them again

@@ -48,7 +48,7 @@ type pod struct {
 	uid  types.UID
 	// finished pods do not run, and block nothing.
 	finished bool
-	// gone is when the pod's grace period ends, zero if it is not terminating.
+	// gone is when the pod's grace period ends by the clock of Drover, zero if it is not terminating.
 	gone     time.Time
 	behavior machinev1alpha1.PodBehavior
 	order    int32
@@ -70,7 +70,7 @@ type drainPass struct {
 	now time.Time
 	// forced means that the drain's timeout has passed, or that the user forces the drain.
 	forced bool
-	// silent means that no kubelet reports, dead that the Node has not been Ready for deadAfter.
+	// silent means that no kubelet reports, dead that Drover has observed for deadAfter that the Node is not Ready.
 	silent, dead bool
 	// moving means that volumes are being detached or reattached: the eviction of another pod with volumes would
 	// add to the load.

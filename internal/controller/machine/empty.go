@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/plan"
 )
 
 // toDrain reports whether the Node shall be empty, and is not known to be.
@@ -23,6 +24,7 @@ func (x *nodeKeeper) empty(ctx context.Context, wn *machineNode, node *corev1.No
 		return nil
 	}
 	s := wn.Observation.Drain.DeepCopy()
+	plan.SettleDrain(x.now(), s)
 	if s == nil {
 		s = &machinev1alpha1.DrainStatus{StartTime: x.stamp()}
 	}

@@ -150,7 +150,7 @@ func TestWhatANodeSaysIsReportedWithoutWhatWePutThere(t *testing.T) {
 		wn.Parameters.Annotations = map[string]string{"machine.drover.dev/machine": "m"}
 		wn.Status.AppliedToNode = &applied{NodeUID: "uid-1", Labels: []string{"machine.drover.dev/stale"}}
 	})
-	observeNode(wn, n)
+	observeNode(wn, n, start)
 	if d := cmp.Diff(map[string]string{"machine.drover.dev/updated-to": "u1"}, wn.Observation.Labels); d != "" {
 		t.Errorf("labels (-want +got):\n%s", d)
 	}

@@ -71,9 +71,6 @@ func readPod(p *corev1.Pod) pod {
 		uid:      p.GetUID(),
 		finished: p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed,
 	}
-	if t := p.GetDeletionTimestamp(); t != nil {
-		out.gone = t.Time // The API server adds the grace period to it.
-	}
 	if p.Spec.Priority != nil {
 		out.priority = *p.Spec.Priority
 	}

@@ -338,6 +338,18 @@ func (w *world) get(gvk schema.GroupVersionKind, name string) *unstructured.Unst
 	return v
 }
 
+// find reports whether an object exists.
+func (w *world) find(gvk schema.GroupVersionKind, name string) (*unstructured.Unstructured, bool) {
+	w.t.Helper()
+	v := &unstructured.Unstructured{}
+	v.SetGroupVersionKind(gvk)
+	err := w.client.Get(w.t.Context(), types.NamespacedName{Namespace: "ns", Name: name}, v)
+	if client.IgnoreNotFound(err) != nil {
+		w.t.Fatal(err)
+	}
+	return v, err == nil
+}
+
 func (w *world) vm() *unstructured.Unstructured { w.t.Helper(); return w.get(vmKind, "v") }
 
 // update writes an object as another client does.

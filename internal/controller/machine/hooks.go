@@ -15,10 +15,9 @@ import (
 // begin starts the drain of a Machine that is being deleted, unless hooks hold it. Hooks are not read any more
 // once the drain has begun.
 func (x *nodeKeeper) begin(ctx context.Context, wn *machineNode) (held bool, err error) {
-	deleted := *wn.GetDeletionTimestamp()
+	deleted := x.deletedAt(wn)
 	was := wn.Observation.Drain
-	// An earlier drain was that of a Node that should stay.
-	ours := was != nil && !was.StartTime.Before(&deleted)
+	ours := was != nil && (was.Stage == machinev1alpha1.DrainWaitingForHooks || wn.isLeaving())
 	if ours && was.Stage != machinev1alpha1.DrainWaitingForHooks {
 		return false, nil
 	}
@@ -42,6 +41,13 @@ func (x *nodeKeeper) begin(ctx context.Context, wn *machineNode) (held bool, err
 	}
 	wn.Observation.Drain = &machinev1alpha1.DrainStatus{StartTime: began}
 	return false, nil
+}
+
+// isLeaving reports whether the deletion has begun. A drain that is recorded before that is one of a Node that should
+// stay.
+func (wn *machineNode) isLeaving() bool {
+	d := wn.Status.Deletion
+	return d != nil && d.Stage.HasBegun()
 }
 
 // hooksOf reads the pre-drain hooks of a Machine from the API server: a stale cache could lack a hook.

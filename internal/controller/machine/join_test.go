@@ -12,6 +12,7 @@ import (
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/names"
+	"github.com/drover-dev/drover/internal/workernode"
 )
 
 func TestAKubeletsMessageIsSteady(t *testing.T) {
@@ -33,11 +34,11 @@ func TestAKubeletsMessageIsSteady(t *testing.T) {
 	}
 	n := node("n", corev1.ConditionFalse)
 	n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{Type: corev1.NodeDiskPressure, Status: corev1.ConditionTrue, Message: "not passed on"})
-	if o := observation(n); o.Conditions[0].Message != "of the kubelet" || o.Conditions[1].Message != "" {
-		t.Errorf("conditions %+v", o.Conditions)
+	if c := conditionsIn(n, workernode.Observation{}, start); c[0].Message != "of the kubelet" || c[1].Message != "" {
+		t.Errorf("conditions %+v", c)
 	}
-	if o := observation(node("n", corev1.ConditionTrue)); o.Conditions[0].Message != "" {
-		t.Errorf("conditions %+v: of a Ready Node no message is of use", o.Conditions)
+	if c := conditionsIn(node("n", corev1.ConditionTrue), workernode.Observation{}, start); c[0].Message != "" {
+		t.Errorf("conditions %+v: of a Ready Node no message is of use", c)
 	}
 }
 

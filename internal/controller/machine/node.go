@@ -61,6 +61,9 @@ type machineNode struct {
 	settled *nodeChange
 	// passed means that this reconcile has already done a pass of the drain.
 	passed bool
+	// heldBy are the finalizers that hold the Node although it is deleted, and heldUntil is when it is left behind.
+	heldBy    []string
+	heldUntil time.Time
 	// again is the delay until the next reconcile, zero for none.
 	again time.Duration
 }
@@ -115,7 +118,7 @@ func (x *nodeKeeper) observe(ctx context.Context, wn *machineNode) (*corev1.Node
 	if node != nil && wn.Observation.NodeUID != node.GetUID() {
 		x.record.Event(wn.Machine, event.Normal(machinev1alpha1.EventNodeJoined, fmt.Sprintf("Node %s joined", node.GetName())))
 	}
-	observeNode(wn, node)
+	observeNode(wn, node, x.now())
 	wn.Observation.Join = x.joinOf(wn, found)
 	wn.proven, wn.provenUID = "", ""
 	if node == nil {
@@ -147,7 +150,7 @@ func (x *nodeKeeper) keep(ctx context.Context, wn *machineNode, node *corev1.Nod
 		return false, x.classify(err)
 	}
 	join := wn.Observation.Join
-	observeNode(wn, synced)
+	observeNode(wn, synced, x.now())
 	wn.Observation.Synced, wn.Observation.Join = true, join
 	if !toDrain(wn, synced) || wn.passed {
 		return patched, nil

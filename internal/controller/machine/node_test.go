@@ -50,9 +50,11 @@ func workerNode(changes ...func(*machineNode)) *machineNode {
 	return wn
 }
 
+// deleted Machine whose deletion has begun.
 func deleted(wn *machineNode) {
 	at := metav1.NewTime(start)
 	wn.SetDeletionTimestamp(&at)
+	wn.Status.Deletion = &machinev1alpha1.DeletionStatus{Stage: machinev1alpha1.DeletionDraining, Since: at}
 }
 
 type events []string
@@ -114,7 +116,7 @@ func writes(kube *fake.Clientset) []string {
 
 func TestObservation(t *testing.T) {
 	ready := func(status corev1.ConditionStatus) []workernode.Condition {
-		c := workernode.Condition{Type: "Ready", Status: string(status), Reason: "Because"}
+		c := workernode.Condition{Type: "Ready", Status: string(status), Reason: "Because", Since: &metav1.Time{Time: start}}
 		if status != corev1.ConditionTrue {
 			c.Message = "of the kubelet"
 		}
@@ -139,7 +141,7 @@ func TestObservation(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			wn := workerNode()
 			wn.Observation.NodeName, wn.Observation.Conditions, wn.Observation.Synced = tc.seen, ready("True"), true
-			observeNode(wn, tc.node)
+			observeNode(wn, tc.node, start)
 			o := wn.Observation
 			if o.Present != tc.present || o.NodeName != tc.name || o.Synced {
 				t.Errorf("observation %+v", o)
@@ -153,11 +155,11 @@ func TestObservation(t *testing.T) {
 
 func TestAHeartbeatChangesNoObservation(t *testing.T) {
 	wn, n := workerNode(), node("n", corev1.ConditionTrue)
-	observeNode(wn, n)
+	observeNode(wn, n, start)
 	was := wn.Observation
 	n.Status.Conditions[0].LastHeartbeatTime = metav1.Now()
 	n.Status.Conditions[0].Message = "another time"
-	observeNode(wn, n)
+	observeNode(wn, n, start)
 	if d := cmp.Diff(was, wn.Observation); d != "" {
 		t.Errorf("the observation changed:\n%s", d)
 	}

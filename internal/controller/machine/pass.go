@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
@@ -24,10 +25,30 @@ type drainMemory struct {
 	began    time.Time
 	attempts map[types.UID]attempt
 	volumes  map[string]string // by claim
+	// terminating pods, by their UIDs.
+	terminating map[types.UID]termination
+}
+
+// A termination of a pod, as Drover observed it: the time in a pod is that of the API server of its cluster, whose
+// clock may be wrong.
+type termination struct {
+	seen  time.Time
+	grace time.Duration
+}
+
+// goneAt returns when the grace period of a terminating pod ends. Another grace period counts from when it was
+// observed.
+func (m *drainMemory) goneAt(p *corev1.Pod, now time.Time) time.Time {
+	t := termination{seen: now, grace: time.Duration(ptr.Deref(p.GetDeletionGracePeriodSeconds(), 0)) * time.Second}
+	if before, ok := m.terminating[p.GetUID()]; ok && before.grace == t.grace && before.seen.Before(now) {
+		t = before
+	}
+	m.terminating[p.GetUID()] = t
+	return t.seen.Add(t.grace)
 }
 
 func (x *nodeKeeper) memoryOf(wn *machineNode) *drainMemory {
-	m, _ := x.drains.LoadOrStore(wn.GetUID(), &drainMemory{began: x.now(), attempts: map[types.UID]attempt{}, volumes: map[string]string{}})
+	m, _ := x.drains.LoadOrStore(wn.GetUID(), &drainMemory{began: x.now(), attempts: map[types.UID]attempt{}, volumes: map[string]string{}, terminating: map[types.UID]termination{}})
 	return m.(*drainMemory) //nolint:forcetypeassert // Nothing else is stored.
 }
 
@@ -46,6 +67,7 @@ func (x *nodeKeeper) drain(ctx context.Context, wn *machineNode, node *corev1.No
 	if err != nil {
 		return nil, err
 	}
+	wn.seeConditions(node, x.now())
 	p := x.passOf(wn, node)
 	if s.Volumes, err = x.volumes(ctx, sight{wn: wn, node: node, pass: p, list: list, pods: pods, mem: m}, s.Volumes); err != nil {
 		return nil, err
@@ -68,6 +90,13 @@ func (x *nodeKeeper) drain(ctx context.Context, wn *machineNode, node *corev1.No
 	return c.left, err
 }
 
+// seeConditions observes the conditions of the Node without the rest: no pipeline runs for a Machine that is being
+// deleted, so that the rest stays as it was before.
+func (wn *machineNode) seeConditions(node *corev1.Node, now time.Time) {
+	wn.Observation.Conditions = conditionsIn(node, wn.Observation, now)
+	wn.Observation.NodeName, wn.Observation.NodeUID, wn.Observation.Present = node.GetName(), node.GetUID(), true
+}
+
 // passOf returns the facts that a pass decides by.
 func (x *nodeKeeper) passOf(wn *machineNode, node *corev1.Node) drainPass {
 	d := wn.Parameters.Drain
@@ -76,7 +105,9 @@ func (x *nodeKeeper) passOf(wn *machineNode, node *corev1.Node) drainPass {
 		now:    x.now(),
 		forced: x.late(wn) || asked(machinev1alpha1.AnnotationForceDrain, wn, node),
 		silent: ready.Status != corev1.ConditionTrue && ready.Status != corev1.ConditionFalse,
-		dead:   ready.Status != corev1.ConditionTrue && !ready.LastTransitionTime.IsZero() && x.now().Sub(ready.LastTransitionTime.Time) > deadAfter,
+	}
+	if since := wn.Observation.NotReadySince(); since != nil {
+		p.dead = x.now().Sub(since.Time) > deadAfter
 	}
 	if d.MaxEvictRetries != nil {
 		p.maxRefused = *d.MaxEvictRetries
@@ -98,6 +129,9 @@ func (x *nodeKeeper) understand(ctx context.Context, wn *machineNode, m *drainMe
 	var out []pod
 	for i := range list {
 		p := readPod(&list[i])
+		if list[i].GetDeletionTimestamp() != nil {
+			p.gone = m.goneAt(&list[i], x.now())
+		}
 		ns, known := namespaces[p.name.Namespace]
 		if !known && needNamespaces(rules) {
 			got, err := x.kube.CoreV1().Namespaces().Get(ctx, p.name.Namespace, metav1.GetOptions{})

@@ -160,11 +160,14 @@ func lastSeen(m *machinev1alpha1.Machine) workernode.Observation {
 		o.Annotations = labels.Merge(o.Annotations, labels.Set{machinev1alpha1.AnnotationReplace: "true"})
 	}
 	ready := workernode.Condition{Type: string(corev1.NodeReady), Status: string(corev1.ConditionUnknown)}
+	ready.Since = s.NotReadySince
 	if s.ReadySince != nil {
-		ready.Status, ready.LastTransitionTime = string(corev1.ConditionTrue), s.ReadySince
+		ready.Status, ready.Since = string(corev1.ConditionTrue), s.ReadySince
 	}
 	if s.Unhealthy != nil && s.Unhealthy.Until == nil {
-		ready.Status = string(corev1.ConditionTrue)
+		if s.NotReadySince == nil {
+			ready.Status = string(corev1.ConditionTrue)
+		}
 		for _, c := range s.Unhealthy.Conditions {
 			if c.Type == ready.Type {
 				ready.Status, ready.Reason = c.Status, c.Reason

@@ -11,6 +11,7 @@ import (
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/finalizer"
+	"github.com/drover-dev/drover/internal/plan"
 )
 
 // release lets the provider of a VM resource delete it.
@@ -31,6 +32,12 @@ func forget(ctx context.Context, c client.Client, gvk schema.GroupVersionKind, v
 		meta.RemoveAnnotations(m, meta.AnnotationKeyExternalCreatePending)
 		meta.SetReconcileRequest(m, now.UTC().Format(time.RFC3339Nano))
 	}))
+}
+
+// letUnmadeGo removes the finalizer of the provider from a resource that the provider never began to create. The patch
+// is refused if the provider begins meanwhile: it marks the resource first.
+func letUnmadeGo(ctx context.Context, c client.Client, gvk schema.GroupVersionKind, vm client.Object) error {
+	return client.IgnoreNotFound(finalizer.Patch(ctx, c, gvk, vm, func(m client.Object) { controllerutil.RemoveFinalizer(m, plan.FinalizerManaged) }))
 }
 
 // abandon removes all finalizers of a VM resource, so that it is deleted without its provider.

@@ -4,17 +4,19 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/text"
 	"github.com/drover-dev/drover/internal/workernode"
 )
 
-// observeNode writes the Node into the observation. A nil Node does not exist yet, or not any more.
-func observeNode(wn *machineNode, node *corev1.Node) {
+// observeNode writes the Node, as it is now, into the observation. A nil Node does not exist yet, or not any more.
+func observeNode(wn *machineNode, node *corev1.Node, now time.Time) {
 	was := wn.Observation
 	if node == nil {
 		// The rest stays as observed last: it helps to find the Node.
@@ -23,6 +25,7 @@ func observeNode(wn *machineNode, node *corev1.Node) {
 		return
 	}
 	wn.Observation = observation(node)
+	wn.Observation.Conditions = conditionsIn(node, was, now)
 	wn.Observation.HasProviderID = node.Spec.ProviderID != "" && node.Spec.ProviderID == wn.Parameters.ProviderID
 	wn.Observation.Labels, wn.Observation.Annotations = foreignKeys(node, wn)
 	wn.Observation.StartupTaints = startupTaints(node, wn.Parameters)
@@ -52,17 +55,36 @@ func observation(node *corev1.Node) workernode.Observation {
 	for _, a := range node.Status.Addresses {
 		o.Addresses = append(o.Addresses, workernode.Address{Type: string(a.Type), Address: a.Address})
 	}
+	return o
+}
+
+// conditionsIn returns the conditions of a Node. Each has a status since Drover observed it: the times in a Node are
+// those of its kubelet.
+func conditionsIn(node *corev1.Node, was workernode.Observation, now time.Time) []workernode.Condition {
+	var out []workernode.Condition
 	for _, c := range node.Status.Conditions {
 		nc := workernode.Condition{Type: string(c.Type), Status: string(c.Status), Reason: c.Reason}
 		if c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue {
 			nc.Message = steady(c.Message)
 		}
-		if !c.LastTransitionTime.IsZero() {
-			nc.LastTransitionTime = c.LastTransitionTime.DeepCopy()
+		at := metav1.NewTime(now.UTC().Truncate(time.Second))
+		nc.Since = &at
+		for _, before := range was.Conditions {
+			if was.NodeUID == node.GetUID() && hasLasted(before, nc) && before.Since.Before(&at) {
+				nc.Since = before.Since
+			}
 		}
-		o.Conditions = append(o.Conditions, nc)
+		out = append(out, nc)
 	}
-	return o
+	return out
+}
+
+// hasLasted reports whether a condition has the status that it had before, at a known time. A Node that stops reporting
+// was not Ready before either.
+func hasLasted(was, is workernode.Condition) bool {
+	isReady := func(c workernode.Condition) bool { return c.Status == string(corev1.ConditionTrue) }
+	return was.Type == is.Type && was.Since != nil &&
+		(was.Status == is.Status || is.Type == string(corev1.NodeReady) && isReady(was) == isReady(is))
 }
 
 // maxKubeletMessage bounds how much of a kubelet's message is shown to users.

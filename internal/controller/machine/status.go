@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
@@ -323,10 +324,39 @@ func (r *Reconciler) refuse(ctx context.Context, m *machinev1alpha1.Machine, p *
 	return err
 }
 
-// pause reports that a Machine has Crossplane's annotation for a pause.
+// pause reports that a Machine has Crossplane's annotation for a pause. The deletion of the Machine is paused too, at
+// any stage.
 func (r *Reconciler) pause(ctx context.Context, m *machinev1alpha1.Machine) error {
 	status := *m.Status.DeepCopy()
 	setConditions(&status, m.GetGeneration(), conditionOf(xpv2.ReconcilePaused().WithMessage("Reconciliation is paused by the annotation "+annotationPaused)))
+	if m.GetDeletionTimestamp() != nil {
+		r.setDeletion(m, &status, pausedDeletion(m, r.now()), &machinev1alpha1.LastOperation{
+			Type: machinev1alpha1.OperationDelete, State: machinev1alpha1.OperationProcessing,
+			Description: "Paused: nothing is drained or deleted until the annotation " + annotationPaused + " is removed",
+		})
+	}
 	_, err := r.writeStatus(ctx, m, status)
 	return err
+}
+
+// pausedDeletion returns the deletion status of a paused Machine: a stage that has begun stays.
+func pausedDeletion(m *machinev1alpha1.Machine, now time.Time) *machinev1alpha1.DeletionStatus {
+	if d := m.Status.Deletion; d != nil && (d.Stage.HasBegun() || d.Stage == machinev1alpha1.DeletionPaused) {
+		return d.DeepCopy()
+	}
+	return &machinev1alpha1.DeletionStatus{Stage: machinev1alpha1.DeletionPaused, Since: metav1.NewTime(now.UTC().Truncate(time.Second))}
+}
+
+// setDeletion sets the stage of a deletion in a status, and the operation that it waits for. A Machine that is being
+// deleted is not Ready, whatever its Node reports.
+func (r *Reconciler) setDeletion(m *machinev1alpha1.Machine, status *machinev1alpha1.MachineStatus, d *machinev1alpha1.DeletionStatus, op *machinev1alpha1.LastOperation) {
+	status.Phase, status.Deletion = machinev1alpha1.MachineTerminating, d
+	setConditions(status, m.GetGeneration(), conditionOf(xpv2.Deleting()))
+	if isSameOperation(op, status.LastOperation) {
+		return
+	}
+	now := metav1.NewTime(r.now().UTC().Truncate(time.Second))
+	changed := *op
+	changed.LastUpdateTime = &now
+	status.LastOperation = &changed
 }

@@ -79,7 +79,7 @@ func (r *Reconciler) letGo(ctx context.Context, machine types.NamespacedName, m 
 // the garbage collector.
 func inherits(m *machinev1alpha1.Machine) bool {
 	d := m.Status.Deletion
-	return m.GetDeletionTimestamp() == nil || d == nil || d.Stage == machinev1alpha1.DeletionHeld
+	return m.GetDeletionTimestamp() == nil || d == nil || !d.Stage.HasBegun()
 }
 
 // keepVM lets a stray be deleted, and keeps its VM.

@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -27,6 +28,7 @@ import (
 	"github.com/drover-dev/drover/internal/identity"
 	"github.com/drover-dev/drover/internal/jointoken"
 	"github.com/drover-dev/drover/internal/plan"
+	"github.com/drover-dev/drover/internal/text"
 	"github.com/drover-dev/drover/internal/workernode"
 )
 
@@ -78,6 +80,9 @@ func (r *Reconciler) terminate(ctx context.Context, m *machinev1alpha1.Machine) 
 	if wn != nil {
 		p.lookAgain(wn.again)
 	}
+	if len(p.release) > 0 {
+		p.lookAgain(providerErrorAfter) // An error that the provider reported before causes no event.
+	}
 	if o.unreadable != "" || o.unwatched {
 		p.lookAgain(retryAfter) // No watch reports that a right was granted, or that a VM is gone.
 	}
@@ -98,7 +103,7 @@ func (r *Reconciler) collectedBy(ctx context.Context, m *machinev1alpha1.Machine
 	if !mayHaveNode(m) || isTrue(m, machinev1alpha1.AnnotationConfirmDeletion) {
 		return "", nil
 	}
-	if d := m.Status.Deletion; d != nil && d.Stage != machinev1alpha1.DeletionHeld {
+	if d := m.Status.Deletion; d != nil && d.Stage.HasBegun() {
 		return "", nil // It began while the MachineSet existed.
 	}
 	return finalizer.LostOwner(ctx, r.live, m, machinev1alpha1.MachineSetGroupVersionKind)
@@ -153,6 +158,7 @@ func (r *Reconciler) nodeOf(m *machinev1alpha1.Machine) *machineNode {
 		wn.Parameters.CloudNamesNodes = m.Status.NodeRef != nil && m.Status.NodeRef.Name != identity.NodeName(m)
 	}
 	wn.Observation.Drain = m.Status.Drain.DeepCopy()
+	plan.SettleDrain(r.now(), wn.Observation.Drain)
 	wn.Parameters.Drain = workernode.Drain{
 		Drain: m.Spec.Drain,
 		Skip:  isTrue(m, machinev1alpha1.AnnotationSkipDrain),
@@ -170,7 +176,7 @@ var stageOf = map[machinev1alpha1.DrainStage]machinev1alpha1.DeletionStage{
 }
 
 func leavingNodeOf(wn *machineNode, err error) *leavingNode {
-	out := &leavingNode{name: cmp.Or(wn.Observation.NodeName, identity.NodeName(wn.Machine))}
+	out := &leavingNode{name: cmp.Or(wn.Observation.NodeName, identity.NodeName(wn.Machine)), finalizers: wn.heldBy, until: wn.heldUntil}
 	if err != nil {
 		out.trouble = err.Error()
 	}
@@ -208,6 +214,10 @@ func (r *Reconciler) execute(ctx context.Context, m *machinev1alpha1.Machine, o 
 	for _, v := range p.forget {
 		errs = append(errs, forget(ctx, r.client, o.objects[v].gvk, o.objects[v].meta, r.now()))
 	}
+	for _, v := range p.unmade {
+		r.record.Event(m, event.Normal(machinev1alpha1.EventNeverCreated, fmt.Sprintf("%s %s is deleted without its provider, which never began to create it", v.kind, v.name)))
+		errs = append(errs, letUnmadeGo(ctx, r.client, o.objects[v].gvk, o.objects[v].meta))
+	}
 	for _, v := range p.abandon {
 		r.record.Event(m, event.Warning(machinev1alpha1.EventForceDeleted, fmt.Errorf("%s %s is let go without its provider, as %s asks: if its VM still exists, nothing deletes it any more; look for the tag %s=%s", v.kind, v.name, machinev1alpha1.AnnotationForceDelete, machinev1alpha1.TagMachineUID, m.GetUID())))
 		errs = append(errs, abandon(ctx, r.client, o.objects[v].gvk, o.objects[v].meta))
@@ -228,17 +238,16 @@ func describeAll(vms []vm) string {
 // reportDeletion writes the stage of the deletion in the status, if it changed.
 func (r *Reconciler) reportDeletion(ctx context.Context, m *machinev1alpha1.Machine, p machinePlan, wn *machineNode) error {
 	status := *m.Status.DeepCopy()
-	if wn != nil && isWorthWriting(status.Drain, wn.Observation.Drain) {
+	if wn != nil && (isWorthWriting(status.Drain, wn.Observation.Drain) || len(wn.heldBy) > 0) {
 		status.Drain = wn.Observation.Drain
 	}
-	if p.operation != nil && p.deletion != nil {
-		status.Phase, status.Deletion = machinev1alpha1.MachineTerminating, p.deletion
-		if !isSameOperation(p.operation, status.LastOperation) {
-			now := metav1.NewTime(r.now().UTC().Truncate(time.Second))
-			op := *p.operation
-			op.LastUpdateTime = &now
-			status.LastOperation = &op
+	if wn != nil {
+		if status.NotReadySince = wn.Observation.NotReadySince(); status.NotReadySince != nil {
+			status.ReadySince = nil
 		}
+	}
+	if p.operation != nil && p.deletion != nil {
+		r.setDeletion(m, &status, p.deletion, p.operation)
 	}
 	_, err := r.writeStatus(ctx, m, status)
 	return err
@@ -277,10 +286,14 @@ type lister func(ctx context.Context, gvk schema.GroupVersionKind, m *machinev1a
 func (r *Reconciler) inventory(ctx context.Context, m *machinev1alpha1.Machine, list lister) (inventory, error) {
 	o := inventory{objects: map[vm]vmObject{}}
 	o.self, o.now, o.deletedAt = finalizer.StateOf(m), r.now(), m.GetDeletionTimestamp().Time
-	if d := m.Status.Deletion; d != nil {
+	settled := m.Status.DeepCopy()
+	plan.SettleStatus(o.now, settled)
+	if d := settled.Deletion; d != nil {
 		o.stage, o.since = d.Stage, d.Since.Time
 	}
 	o.restored, o.forceDelete = isRestored(m), isTrue(m, machinev1alpha1.AnnotationForceDelete)
+	o.foreign = finalizer.Others(m)
+	o.hadVM = mayHaveNode(m) || m.Status.Identity != nil || identity.IsImported(m)
 	a := m.GetAnnotations()
 	o.preDrain, o.preTerminate = machinev1alpha1.HooksIn(a, machinev1alpha1.HookPreDrain), machinev1alpha1.HooksIn(a, machinev1alpha1.HookPreTerminate)
 	o.hookTimeout = m.Spec.Drain.HookTimeout.Duration
@@ -300,7 +313,32 @@ func (r *Reconciler) inventory(ctx context.Context, m *machinev1alpha1.Machine, 
 	for _, companions := range [][]vm{o.companions, o.dependents} {
 		slices.SortStableFunc(companions, func(a, b vm) int { return cmp.Or(cmp.Compare(a.order, b.order), strings.Compare(a.name, b.name)) })
 	}
+	o.providerError = r.providerErrorOf(ctx, m, o)
 	return o, nil
+}
+
+// providerErrorAfter is how long the provider of a released resource may take before the status has its error.
+const providerErrorAfter = 10 * time.Second
+
+// maxProviderError bounds the error of a provider in a status.
+const maxProviderError = 512
+
+// providerErrorOf returns the error by which the provider of the resource that the deletion waits for cannot delete it,
+// empty if there is none. The texts that differ with each request are left out: each would be a write.
+func (r *Reconciler) providerErrorOf(ctx context.Context, m *machinev1alpha1.Machine, o inventory) string {
+	v, ok := o.awaited(o.stage)
+	if !ok || !v.deleting || v.held {
+		return ""
+	}
+	read := r.read
+	if gvk := o.objects[v].gvk; !r.watches.has(gvk) {
+		read = r.readLive
+	}
+	obj, err := read(ctx, o.objects[v].gvk, types.NamespacedName{Namespace: m.GetNamespace(), Name: v.name})
+	if err != nil || obj == nil {
+		return ""
+	}
+	return text.Shorten(plan.Steady(plan.SyncErrorOf(plan.Object{Unstructured: obj})), maxProviderError)
 }
 
 // search adds the resources of a kind to the inventory.
@@ -405,6 +443,8 @@ func readVM(kind string, obj *metav1.PartialObjectMetadata) vm {
 		deleting:  obj.GetDeletionTimestamp() != nil,
 		uncertain: xpmeta.ExternalCreateIncomplete(obj),
 		afterVM:   plan.IsAfterVM(obj),
+		unmade:    controllerutil.ContainsFinalizer(obj, plan.FinalizerManaged) && !plan.WasCreationTried(obj),
+		heldBy:    strings.Join(finalizer.Others(obj, plan.FinalizerManaged), ", "),
 	}
 	// A companion without a number counts as one of the first.
 	v.order, _ = strconv.Atoi(obj.GetAnnotations()[machinev1alpha1.AnnotationOrder])

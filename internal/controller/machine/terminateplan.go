@@ -8,6 +8,7 @@ import (
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/finalizer"
+	"github.com/drover-dev/drover/internal/plan"
 )
 
 const (
@@ -18,6 +19,10 @@ const (
 	// dependentsTimeout is how long the companions that depend on the VM may hold it: without them the deletion
 	// of the VM usually succeeds, too.
 	dependentsTimeout = 5 * time.Minute
+
+	// unmadeAfter is how long the provider of a resource that it never began to create may take to let it go. It cannot
+	// if it lacks its configuration.
+	unmadeAfter = 10 * time.Second
 
 	// forceDeleteAfter is how long the provider of a released VM may take. After that, a forced deletion of the
 	// Machine abandons the VM.
@@ -39,6 +44,14 @@ type machineState struct {
 	collected string
 	// restored means that the Machine had a VM before its status was lost, as in a restore.
 	restored bool
+
+	// foreign are the finalizers of other controllers that the Machine has.
+	foreign []string
+	// hadVM means that the Machine had a VM or a Node, or took one over.
+	hadVM bool
+	// providerError is why the provider of the resource that the deletion waits for cannot delete it, empty if it
+	// reports no error.
+	providerError string
 
 	preDrain, preTerminate []string // hooks
 	hookTimeout            time.Duration
@@ -62,6 +75,9 @@ type leavingNode struct {
 	hooks   []string
 	pods    []machinev1alpha1.DrainedPod // that block the drain
 	trouble string                       // with the target cluster
+	// finalizers hold the Node although it is deleted, until a time at which it is left behind.
+	finalizers []string
+	until      time.Time
 }
 
 // A vm is the resource of a VM, or of a companion.
@@ -75,6 +91,18 @@ type vm struct {
 	order     int // of a companion
 	// afterVM means that a companion depends on the VM.
 	afterVM bool
+	// unmade means that its provider never began to create it.
+	unmade bool
+	// heldBy are the finalizers of other controllers, separated by commas.
+	heldBy string
+}
+
+// finalizers of other controllers.
+func (v vm) finalizers() []string {
+	if v.heldBy == "" {
+		return nil
+	}
+	return strings.Split(v.heldBy, ", ")
 }
 
 // machinePlan has the actions on a Machine and its composed resources.
@@ -83,6 +111,7 @@ type machinePlan struct {
 	release []vm
 	abandon []vm // without waiting for their provider
 	forget  []vm // a mark of their creation keeps their provider from deleting them
+	unmade  []vm // nothing exists that their provider would have to delete
 	// timedOut are hooks that are no longer waited for.
 	timedOut []string
 	// overdue are the companions that depend on the VM, and that it no longer waits for.
@@ -96,7 +125,7 @@ type machinePlan struct {
 
 // isIrrevocable reports whether the plan cannot be undone, and must not come from a stale view.
 func (p machinePlan) isIrrevocable() bool {
-	return p.step == finalizer.Remove || len(p.release) > 0 || len(p.abandon) > 0
+	return p.step == finalizer.Remove || len(p.release) > 0 || len(p.abandon) > 0 || len(p.unmade) > 0
 }
 
 // lookAgain requeues after d at the latest, unless d is 0.
@@ -123,6 +152,10 @@ func planDeletion(s machineState) machinePlan {
 			p.release = append(p.release, v)
 		case v.uncertain && v.deleting && !s.forceDelete:
 			p.forget = append(p.forget, v)
+		case v.unmade && v.deleting && !s.hadVM && s.stage == at.stage && !s.now.Before(s.since.Add(unmadeAfter)):
+			p.unmade = append(p.unmade, v)
+		case v.unmade && v.deleting && !s.hadVM && !s.forceDelete:
+			p.lookAgain(unmadeAfter)
 		case !s.forceDelete || !v.deleting:
 		case s.stage == at.stage && !s.now.Before(s.since.Add(forceDeleteAfter)):
 			p.abandon = append(p.abandon, v)
@@ -191,6 +224,9 @@ func (s machineState) place() place {
 	if s.node != nil {
 		return s.draining(*s.node)
 	}
+	if !s.left() && s.unreadable == "" {
+		return place{stage: machinev1alpha1.DeletionFinalizers}
+	}
 	at := place{stage: machinev1alpha1.DeletionDeletingVM}
 	if len(s.vms) == 0 {
 		// A VM that cannot be read may need its companions.
@@ -240,7 +276,7 @@ func (s machineState) deletingDependents(at place) place {
 // hasPassedHooks reports whether the deletion has come so far that hooks hold it no longer.
 func (s machineState) hasPassedHooks() bool {
 	return slices.Contains([]machinev1alpha1.DeletionStage{
-		machinev1alpha1.DeletionDeletingDependents, machinev1alpha1.DeletionDeletingVM, machinev1alpha1.DeletionDeletingCompanions,
+		machinev1alpha1.DeletionDeletingDependents, machinev1alpha1.DeletionDeletingVM, machinev1alpha1.DeletionDeletingCompanions, machinev1alpha1.DeletionFinalizers,
 	}, s.stage)
 }
 
@@ -252,7 +288,7 @@ func (s machineState) draining(wn leavingNode) place {
 		at.stage, at.hooks = machinev1alpha1.DeletionPreDrainHooks, s.preDrain
 	case wn.stage == "":
 		at.stage = machinev1alpha1.DeletionDraining
-	case wn.stage == machinev1alpha1.DeletionDeletingNode && !s.isBefore() && s.stage != wn.stage:
+	case wn.stage == machinev1alpha1.DeletionDeletingNode && !s.isBefore() && s.stage != wn.stage && len(wn.finalizers) == 0:
 		if left := wn.since.Add(reportNodeAfter).Sub(s.now); left > 0 {
 			at.quiet, at.again = true, left
 		}
@@ -262,12 +298,67 @@ func (s machineState) draining(wn leavingNode) place {
 
 // deletion returns the new deletion status, nil for no change.
 func (s machineState) deletion(at place) *machinev1alpha1.DeletionStatus {
-	if at.quiet || !s.left() && s.unreadable == "" {
+	if at.quiet || at.stage == machinev1alpha1.DeletionFinalizers && len(s.foreign) == 0 {
 		return nil
 	}
-	d := &machinev1alpha1.DeletionStatus{Stage: at.stage, Hooks: at.hooks, Pods: at.pods}
+	d := &machinev1alpha1.DeletionStatus{Stage: at.stage, Hooks: at.hooks, Pods: at.pods, Finalizers: s.finalizers(at.stage)}
 	d.Since.Time = s.sinceOf(at.stage)
 	return d
+}
+
+// maxFinalizers is how many finalizers a status names.
+const maxFinalizers = 10
+
+// finalizers of other controllers that hold a stage.
+func (s machineState) finalizers(stage machinev1alpha1.DeletionStage) []string {
+	var out []string
+	if s.node != nil && stage == machinev1alpha1.DeletionDeletingNode {
+		out = s.node.finalizers
+	}
+	if v, ok := s.awaited(stage); ok && v.deleting {
+		out = v.finalizers()
+	}
+	if stage == machinev1alpha1.DeletionFinalizers {
+		out = s.foreign
+	}
+	return out[:min(len(out), maxFinalizers)]
+}
+
+// awaited returns the resource that a stage waits for.
+func (s machineState) awaited(stage machinev1alpha1.DeletionStage) (vm, bool) {
+	last := func(all []vm) (vm, bool) {
+		if len(all) == 0 {
+			return vm{}, false
+		}
+		return all[len(all)-1], true
+	}
+	switch stage {
+	case machinev1alpha1.DeletionDeletingDependents:
+		return last(s.dependents)
+	case machinev1alpha1.DeletionDeletingVM:
+		return last(s.vms[:min(1, len(s.vms))])
+	case machinev1alpha1.DeletionDeletingCompanions:
+		return last(slices.Concat(s.companions, s.dependents))
+	case machinev1alpha1.DeletionHeld, machinev1alpha1.DeletionPaused, machinev1alpha1.DeletionPreDrainHooks, machinev1alpha1.DeletionDraining,
+		machinev1alpha1.DeletionDetachingVolumes, machinev1alpha1.DeletionDeletingNode, machinev1alpha1.DeletionPreTerminateHooks, machinev1alpha1.DeletionFinalizers:
+	}
+	return vm{}, false
+}
+
+// hold describes what keeps a resource that is being deleted, and who can end that.
+func (s machineState) hold(v vm) string {
+	text := ""
+	if v.deleting && v.heldBy != "" {
+		text = fmt.Sprintf("; the finalizers %s of other controllers hold it", v.heldBy)
+	}
+	if s.providerError == "" {
+		return text
+	}
+	text += "; its provider reports: " + s.providerError
+	if kind, name := plan.MissingConfig(s.providerError); name != "" {
+		text += fmt.Sprintf("; create the %s %s again, or, if nothing of it exists at the cloud, set the annotation %s=true", kind, name, machinev1alpha1.AnnotationForceDelete)
+	}
+	return text
 }
 
 // sinceOf returns the start of a stage: now, unless it is the last one in the status.
@@ -303,21 +394,30 @@ func operation(s machineState, at place) *machinev1alpha1.LastOperation {
 	case machinev1alpha1.DeletionDetachingVolumes:
 		return op(machinev1alpha1.OperationDrain, "Waiting for Node %s: its volumes are detached", s.node.name)
 	case machinev1alpha1.DeletionDeletingNode:
+		if len(s.node.finalizers) > 0 {
+			return op(machinev1alpha1.OperationDrain, "Waiting for Node %s: it is deleted, and the finalizers %s of other controllers hold it; from %s it is left behind",
+				s.node.name, strings.Join(s.finalizers(at.stage), ", "), s.node.until.UTC().Format(time.RFC3339))
+		}
 		return op(machinev1alpha1.OperationDrain, "Waiting for Node %s: it is deleted", s.node.name)
 	case machinev1alpha1.DeletionPreTerminateHooks:
 		return op(machinev1alpha1.OperationDelete, "Waiting for pre-terminate hooks: %s", strings.Join(at.hooks, ", "))
 	case machinev1alpha1.DeletionDeletingDependents:
 		last := s.dependents[len(s.dependents)-1]
 		until := s.sinceOf(at.stage).Add(dependentsTimeout).UTC().Format(time.RFC3339)
-		return op(machinev1alpha1.OperationDelete, "Waiting for %s %s: it depends on the VM, and is deleted before it; from %s the VM does not wait for it", last.kind, last.name, until)
+		return op(machinev1alpha1.OperationDelete, "Waiting for %s %s: it depends on the VM, and is deleted before it; from %s the VM does not wait for it%s", last.kind, last.name, until, s.hold(last))
 	case machinev1alpha1.DeletionDeletingVM:
 		if len(s.vms) > 0 {
-			return op(machinev1alpha1.OperationDelete, "Waiting for %s %s: the VM is deleted", s.vms[0].kind, s.vms[0].name)
+			return op(machinev1alpha1.OperationDelete, "Waiting for %s %s: the VM is deleted%s", s.vms[0].kind, s.vms[0].name, s.hold(s.vms[0]))
 		}
 	case machinev1alpha1.DeletionDeletingCompanions:
 		all := slices.Concat(s.companions, s.dependents)
 		last := all[len(all)-1]
-		return op(machinev1alpha1.OperationDelete, "Waiting for %s %s: the VM is gone, and what it had beside it is deleted", last.kind, last.name)
+		return op(machinev1alpha1.OperationDelete, "Waiting for %s %s: the VM is gone, and what it had beside it is deleted%s", last.kind, last.name, s.hold(last))
+	case machinev1alpha1.DeletionFinalizers:
+		if len(s.foreign) == 0 {
+			return nil
+		}
+		return op(machinev1alpha1.OperationDelete, "Everything is deleted, and the finalizers %s of other controllers hold the Machine", strings.Join(s.finalizers(at.stage), ", "))
 	}
 	if s.unreadable != "" {
 		return op(machinev1alpha1.OperationDelete, "Waiting for a VM that cannot be seen: %s", s.unreadable)
@@ -327,7 +427,7 @@ func operation(s machineState, at place) *machinev1alpha1.LastOperation {
 
 // isBefore reports whether the deletion has not begun.
 func (s machineState) isBefore() bool {
-	return s.stage == "" || s.stage == machinev1alpha1.DeletionHeld
+	return !s.stage.HasBegun()
 }
 
 // isHeld reports whether only the garbage collector deleted the Machine. A MachineSet outlives its Machines. If

@@ -88,7 +88,7 @@ func (p *Plane) NodeIs(ready string, since time.Time) {
 		NodeUID:  "uid-of-node",
 		NodeInfo: &workernode.Info{KubeletVersion: "v1.35.4"},
 		Conditions: []workernode.Condition{{
-			Type: "Ready", Status: ready, Reason: "KubeletReady", LastTransitionTime: &metav1.Time{Time: since},
+			Type: "Ready", Status: ready, Reason: "KubeletReady", Since: &metav1.Time{Time: since},
 		}},
 	}
 }

@@ -128,7 +128,7 @@ func (p *Plane) lastSeen() workernode.Observation {
 	o := workernode.Observation{NodeName: text("nodeRef", "name"), NodeUID: types.UID(text("nodeRef", "uid"))}
 	o.Present = o.NodeName != "" && text("nodeGoneSince") == ""
 	if at, err := time.Parse(time.RFC3339, text("readySince")); o.Present && err == nil {
-		o.Conditions = []workernode.Condition{{Type: "Ready", Status: "True", LastTransitionTime: &metav1.Time{Time: at}}}
+		o.Conditions = []workernode.Condition{{Type: "Ready", Status: "True", Since: &metav1.Time{Time: at}}}
 	}
 	return o
 }

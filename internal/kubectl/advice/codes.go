@@ -23,6 +23,10 @@ var codes = map[string]Advice{
 		Meaning: "The cloud refuses the credentials of its ProviderConfig.",
 		Do:      "Renew the credentials, or grant the right that the message names.",
 	},
+	string(fn.ErrorProviderConfigNotFound): {
+		Meaning: "The ProviderConfig that the class names does not exist.",
+		Do:      "Create it, or name another one in a class of its own: a class is immutable.",
+	},
 	string(fn.ErrorThrottled): {
 		Meaning: "The cloud receives too many requests of the account.",
 		Do:      "",

@@ -14,6 +14,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/kubectl/advice"
 	"github.com/drover-dev/drover/internal/kubectl/view"
+	"github.com/drover-dev/drover/internal/plan"
 )
 
 // lateAfter is how long a Node may take to join after its VM runs, before that is a finding.
@@ -51,7 +52,7 @@ var machineRules = []rule{
 	{condition: machinev1alpha1.ConditionNodeIdentified, status: metav1.ConditionFalse, needsUser: []string{"*"}},
 	{condition: machinev1alpha1.ConditionInfrastructureReady, status: metav1.ConditionFalse,
 		but:       []string{machinev1alpha1.ReasonWaiting, machinev1alpha1.ReasonVMCreating},
-		needsUser: []string{string(fn.ErrorInvalidRequest), string(fn.ErrorPermissionDenied)}},
+		needsUser: []string{string(fn.ErrorInvalidRequest), string(fn.ErrorPermissionDenied), string(fn.ErrorProviderConfigNotFound)}},
 	{condition: machinev1alpha1.ConditionNodeReady, status: metav1.ConditionFalse, but: []string{machinev1alpha1.ReasonNodeNotJoined, machinev1alpha1.ReasonNodeStarting},
 		needsUser: []string{machinev1alpha1.ReasonUserDataRefused}},
 	{condition: machinev1alpha1.ConditionNodeReady, status: metav1.ConditionUnknown},
@@ -123,7 +124,7 @@ func ofConfig(c *view.Config) []Finding {
 func ofMachine(v *view.View, m *machinev1alpha1.Machine, now time.Time) []Finding {
 	ref := view.Ref{Kind: view.Machine, Namespace: m.Namespace, Name: m.Name}
 	if !m.DeletionTimestamp.IsZero() {
-		return ofDeletion(m, ref)
+		return ofDeletion(m, ref, now)
 	}
 	var out []Finding
 	if f, ok := ofFailure(m, ref); ok {
@@ -199,16 +200,29 @@ var stagesOfDeletion = map[machinev1alpha1.DeletionStage]string{
 	machinev1alpha1.DeletionPreDrainHooks:     machinev1alpha1.ReasonWaitingForHooks,
 	machinev1alpha1.DeletionPreTerminateHooks: machinev1alpha1.ReasonWaitingForHooks,
 	machinev1alpha1.DeletionDraining:          machinev1alpha1.ReasonDrainBlocked,
+	machinev1alpha1.DeletionPaused:            machinev1alpha1.ReasonDeletionPaused,
 }
 
+// slowAfter is how long the cloud may take to delete something before that is a finding.
+const slowAfter = 10 * time.Minute
+
+// annotationPaused is Crossplane's own annotation.
+const annotationPaused = "crossplane.io/paused"
+
 // ofDeletion returns the finding that blocks the deletion of a Machine.
-func ofDeletion(m *machinev1alpha1.Machine, ref view.Ref) []Finding {
+func ofDeletion(m *machinev1alpha1.Machine, ref view.Ref, now time.Time) []Finding {
 	d := m.Status.Deletion
 	if d == nil {
 		return nil
 	}
+	if m.Annotations[annotationPaused] == "true" {
+		return []Finding{pausedDeletion(m, ref)}
+	}
+	if f, ok := ofCloud(m, ref, now); ok {
+		return []Finding{f}
+	}
 	reason, ok := stagesOfDeletion[d.Stage]
-	if !ok || d.Stage == machinev1alpha1.DeletionDraining && len(d.Pods) == 0 {
+	if !ok || d.Stage == machinev1alpha1.DeletionPaused || d.Stage == machinev1alpha1.DeletionDraining && len(d.Pods) == 0 {
 		return nil
 	}
 	a := advice.For(view.MachineSet, reason)
@@ -226,6 +240,45 @@ func ofDeletion(m *machinev1alpha1.Machine, ref view.Ref) []Finding {
 		f.Cause = "hooks: " + strings.Join(d.Hooks, ", ")
 	}
 	return []Finding{f}
+}
+
+// pausedDeletion returns the finding of a deletion that an annotation holds, at any stage.
+func pausedDeletion(m *machinev1alpha1.Machine, ref view.Ref) Finding {
+	a := advice.For(view.MachineSet, machinev1alpha1.ReasonDeletionPaused)
+	return Finding{
+		Subjects: []view.Ref{ref}, Reason: machinev1alpha1.ReasonDeletionPaused, Meaning: a.Meaning, Do: a.Do, Since: m.Status.Deletion.Since, NeedsUser: true,
+		Cause:    fmt.Sprintf("the annotation %s holds the deletion", annotationPaused),
+		Commands: []string{fmt.Sprintf("kubectl annotate %s -n %s %s-", ref, ref.Namespace, annotationPaused)},
+	}
+}
+
+// ofCloud returns the finding of a deletion that waits for finalizers of other controllers, or for a provider that
+// reports an error or takes long.
+func ofCloud(m *machinev1alpha1.Machine, ref view.Ref, now time.Time) (Finding, bool) {
+	d, cause := m.Status.Deletion, ""
+	if op := m.Status.LastOperation; op != nil {
+		cause = op.Description
+	}
+	f := Finding{Subjects: []view.Ref{ref}, Cause: cause, Since: d.Since}
+	isOfProvider := d.Stage == machinev1alpha1.DeletionDeletingDependents || d.Stage == machinev1alpha1.DeletionDeletingVM || d.Stage == machinev1alpha1.DeletionDeletingCompanions
+	_, missing := plan.MissingConfig(cause)
+	switch isSlow := now.Sub(d.Since.Time) >= slowAfter; {
+	case len(d.Finalizers) > 0:
+		f.Reason, f.NeedsUser = machinev1alpha1.ReasonWaitingForFinalizers, d.Stage != machinev1alpha1.DeletionDeletingNode
+	case isOfProvider && missing != "":
+		f.Reason, f.NeedsUser = string(fn.ErrorProviderConfigNotFound), true
+	case isOfProvider && (isSlow || strings.Contains(cause, "its provider reports: ")):
+		f.Reason, f.NeedsUser = machinev1alpha1.ReasonVMNotDeleted, isSlow
+	default:
+		return f, false
+	}
+	a := advice.For(view.MachineSet, f.Reason)
+	f.Meaning, f.Do = a.Meaning, a.Do
+	if isOfProvider {
+		f.Do += fmt.Sprintf(" If nothing of it exists at the cloud, set the annotation %s=true on the Machine.", machinev1alpha1.AnnotationForceDelete)
+		f.Commands = []string{fmt.Sprintf("kubectl get managed -n %s", ref.Namespace)}
+	}
+	return f, true
 }
 
 // podsOf a blocked drain, each with its reason.

@@ -176,7 +176,7 @@ type wait struct {
 
 // waitsOf returns the waits of Machines. Those that do not end by themselves come first.
 func waitsOf(now time.Time, machines []*machinev1alpha1.Machine) []wait {
-	rank := []string{machinev1alpha1.ReasonVMNotDeleted, machinev1alpha1.ReasonDrainBlocked, machinev1alpha1.ReasonWaitingForHooks, machinev1alpha1.ReasonDeleting}
+	rank := []string{machinev1alpha1.ReasonVMNotDeleted, machinev1alpha1.ReasonDeletionPaused, machinev1alpha1.ReasonWaitingForFinalizers, machinev1alpha1.ReasonDrainBlocked, machinev1alpha1.ReasonWaitingForHooks, machinev1alpha1.ReasonDeleting}
 	var out []wait
 	for _, m := range machines {
 		if m.DeletionTimestamp != nil && m.Status.Deletion != nil && m.Status.LastOperation != nil {
@@ -192,7 +192,12 @@ func waitsOf(now time.Time, machines []*machinev1alpha1.Machine) []wait {
 func waitOf(now time.Time, m *machinev1alpha1.Machine) wait {
 	d := m.Status.Deletion
 	w := wait{machine: m.Name, reason: machinev1alpha1.ReasonDeleting, text: fmt.Sprintf("Machine %s: %s", m.Name, m.Status.LastOperation.Description)}
+	if len(d.Finalizers) > 0 {
+		w.reason = machinev1alpha1.ReasonWaitingForFinalizers
+	}
 	switch d.Stage {
+	case machinev1alpha1.DeletionPaused:
+		w.reason = machinev1alpha1.ReasonDeletionPaused
 	case machinev1alpha1.DeletionPreDrainHooks, machinev1alpha1.DeletionPreTerminateHooks:
 		w.reason = machinev1alpha1.ReasonWaitingForHooks
 		w.text += "; from " + hooksEnd(m) + " they are not waited for"
@@ -208,7 +213,7 @@ func waitOf(now time.Time, m *machinev1alpha1.Machine) wait {
 		}
 		w.reason = machinev1alpha1.ReasonVMNotDeleted
 		w.text += " since " + stamp(d.Since.Time) + "; see the events of the VM resource; " + annotation(machinev1alpha1.AnnotationForceDelete, m, "deletes the Machine without its VM")
-	case machinev1alpha1.DeletionHeld, machinev1alpha1.DeletionDetachingVolumes, machinev1alpha1.DeletionDeletingNode, machinev1alpha1.DeletionDeletingDependents, machinev1alpha1.DeletionDeletingCompanions:
+	case machinev1alpha1.DeletionHeld, machinev1alpha1.DeletionDetachingVolumes, machinev1alpha1.DeletionDeletingNode, machinev1alpha1.DeletionDeletingDependents, machinev1alpha1.DeletionDeletingCompanions, machinev1alpha1.DeletionFinalizers:
 	}
 	return w
 }

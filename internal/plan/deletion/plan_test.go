@@ -156,6 +156,14 @@ func TestADeletedObjectReportsWhatItWaitsFor(t *testing.T) {
 				"1 of 1 remaining Machines are being deleted. Machine a: Waiting for VirtualMachine v: the VM is deleted since 2026-01-01T12:00:00Z; see the events of the VM resource; " +
 					`the annotation drover.dev/force-delete: "true" on Machine a deletes the Machine without its VM`, "VMNotDeleted", 0},
 		},
+		"FinalizersOfOthersAreTheReason": {
+			machines: []*machinev1alpha1.Machine{machine("a", deleting(machinev1alpha1.DeletionDeletingNode, "held"), func(m *machinev1alpha1.Machine) { m.Status.Deletion.Finalizers = []string{"example.org/hold"} })},
+			want:     want{Counts{0, 0, 0, 1}, "True WaitingForFinalizers", "False NotStalled", "1 of 1 remaining Machines are being deleted. Machine a: held", "WaitingForFinalizers", 0},
+		},
+		"APauseIsTheReason": {
+			machines: []*machinev1alpha1.Machine{machine("a", deleting(machinev1alpha1.DeletionPaused, "paused"))},
+			want:     want{Counts{0, 0, 0, 1}, "True DeletionPaused", "False NotStalled", "1 of 1 remaining Machines are being deleted. Machine a: paused", "DeletionPaused", 0},
+		},
 		"ThreeMachinesAreNamed": {
 			machines: []*machinev1alpha1.Machine{machine("a", draining), machine("b", deleting(machinev1alpha1.DeletionDeletingNode, "b")),
 				machine("c", deleting(machinev1alpha1.DeletionDeletingNode, "c")), machine("d", deleting(machinev1alpha1.DeletionDeletingNode, "d"))},

@@ -69,6 +69,9 @@ func (m Machines) overshoot(now time.Time, s *machinev1alpha1.SafetyStatus, marg
 	if since == nil {
 		since = &metav1.Time{Time: now.UTC().Truncate(time.Second)}
 	}
+	if since.After(now) { // The clock jumped.
+		since = &metav1.Time{Time: now.UTC().Truncate(time.Second)}
+	}
 	if until = since.Add(deletionsFreeze); !now.Before(until) {
 		// These have held creations for long enough. Only additional deletions freeze again.
 		s.Leaving = atMost(int(m.Terminating)-tolerated(*s), math.MaxInt32)

@@ -41,7 +41,7 @@ func Facts(m *v1alpha1.Machine) *v1alpha1.Machine {
 	f.Status.Conditions = problem(m)
 	f.Status.Addresses, f.Status.NodeInfo = nil, nil
 	f.Status.Deletion, f.Status.Drain = nil, nil
-	f.Status.ResourceRefs, f.Status.CompositionRevision, f.Status.NodeGoneSince = nil, "", nil
+	f.Status.ResourceRefs, f.Status.CompositionRevision, f.Status.NodeGoneSince, f.Status.NotReadySince = nil, "", nil, nil
 	f.Status.ObservedGeneration, f.Status.Identity = 0, nil
 	if op := f.Status.LastOperation; op != nil {
 		f.Status.LastOperation = &v1alpha1.LastOperation{ErrorCode: op.ErrorCode}

@@ -75,8 +75,10 @@ type facts struct {
 
 func factsOf(now time.Time, o Observed) facts {
 	m := o.Machine
-	f := facts{Observed: o, now: now, before: m.Status, hasRun: plan.HasRun(m.Status), providerID: o.VM.ProviderID, problem: o.Bootstrap.Problem}
-	f.node = nodeOf(now, m, o.WorkerNode, f.hasRun)
+	before := *m.Status.DeepCopy()
+	plan.SettleStatus(now, &before)
+	f := facts{Observed: o, now: now, before: before, hasRun: plan.HasRun(before), providerID: o.VM.ProviderID, problem: o.Bootstrap.Problem}
+	f.node = nodeOf(now, m.Spec.Health, before.NodeGoneSince, o.WorkerNode, f.hasRun)
 	if o.VM.AwaitsCompanion {
 		// Without its disk or its place behind a load balancer, the VM is not complete.
 		f.node.healthy = false

@@ -18,7 +18,7 @@ type node struct {
 	joined bool
 	// ready means that the Node was last observed as Ready.
 	ready bool
-	// since is the time of the last transition of its condition Ready.
+	// since is when Drover first observed that the Node is Ready, or that it is not.
 	since *metav1.Time
 	// bad are the conditions that make the Node unhealthy.
 	bad []workernode.Condition
@@ -39,7 +39,7 @@ type node struct {
 
 // nodeOf returns the observed Node of a Machine. Startup taints count only for a Machine that has
 // never run: a Node that recovers is not starting.
-func nodeOf(now time.Time, m *machinev1alpha1.Machine, wn *workernode.WorkerNode, hasRun bool) node {
+func nodeOf(now time.Time, h machinev1alpha1.Health, goneSince *metav1.Time, wn *workernode.WorkerNode, hasRun bool) node {
 	if wn == nil {
 		return node{}
 	}
@@ -48,12 +48,12 @@ func nodeOf(now time.Time, m *machinev1alpha1.Machine, wn *workernode.WorkerNode
 	reason, cause := "", ""
 	for _, c := range n.Conditions {
 		if c.Type == string(corev1.NodeReady) {
-			n.status, n.since, cause = c.Status, c.LastTransitionTime, causeOf(c)
+			n.status, n.since, cause = c.Status, c.Since, causeOf(c)
 			reason = c.Reason
 		}
 	}
 	n.ready = n.joined && n.status == isTrue
-	n.bad = unhealthy(n.Conditions, m.Spec.Health)
+	n.bad = unhealthy(n.Conditions, h)
 	if !n.ready {
 		status := isUnknown
 		if n.status == isFalse {
@@ -76,8 +76,8 @@ func nodeOf(now time.Time, m *machinev1alpha1.Machine, wn *workernode.WorkerNode
 	n.message = n.notReady(wn.Parameters.ProviderID, cause)
 	if n.isGone(hasRun) {
 		n.goneSince = whole(now).Time
-		if before := m.Status.NodeGoneSince; before != nil {
-			n.goneSince = before.Time
+		if goneSince != nil {
+			n.goneSince = goneSince.Time
 		}
 	}
 	return n

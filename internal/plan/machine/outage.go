@@ -30,13 +30,17 @@ func (o Observed) NeedsTarget(d Desired) bool {
 	return fails || d.Status.Phase == machinev1alpha1.MachineUnknown
 }
 
-// ObserveTarget adds the state of the target cluster by its configuration, nil if there is none.
-func (o *Observed) ObserveTarget(c *clusterv1alpha1.ClusterProviderConfig, grace time.Duration) {
+// ObserveTarget adds the state of the target cluster by its configuration, nil if there is none. An outage whose end is
+// further ahead of the clock than the grace is over: the clock jumped.
+func (o *Observed) ObserveTarget(now time.Time, c *clusterv1alpha1.ClusterProviderConfig, grace time.Duration) {
 	if c == nil {
 		return
 	}
 	o.TargetUnreachable = c.Status.GetCondition(clusterv1alpha1.ConditionReachable).Status == corev1.ConditionFalse
 	if last := c.Status.Outage; last != nil && last.Until != nil {
+		if last.Until.Sub(now) > grace {
+			return
+		}
 		o.JudgeAfter = last.Until.Add(grace)
 	}
 }

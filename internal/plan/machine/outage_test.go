@@ -32,6 +32,7 @@ func TestSees(t *testing.T) {
 		"ALastingOutageJudgesNobody":                {config(corev1.ConditionFalse, lasting), 24 * time.Hour, false},
 		"NorDoesAClusterThatWasNeverReached":        {config(corev1.ConditionFalse, nil), 24 * time.Hour, false},
 		"AnOutageThatIsOverJudgesNobodyForTheGrace": {config(corev1.ConditionTrue, over), 119 * time.Second, false},
+		"AnEndFarAheadOfTheClockIsNone":             {config(corev1.ConditionTrue, &clusterv1alpha1.Outage{Until: &metav1.Time{Time: at.Add(time.Hour)}}), 0, true},
 		"AfterTheGraceItDoes":                       {config(corev1.ConditionTrue, over), 2 * time.Minute, true},
 		"AnotherOutageJudgesNobody":                 {config(corev1.ConditionFalse, over), time.Hour, false},
 		"AClusterThatWasAlwaysReachedJudges":        {config(corev1.ConditionTrue, nil), 0, true},
@@ -40,7 +41,7 @@ func TestSees(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := Observed{Machine: &machinev1alpha1.Machine{}}
-			o.ObserveTarget(tc.config, fn.DefaultReturnGrace)
+			o.ObserveTarget(at.Add(tc.after), tc.config, fn.DefaultReturnGrace)
 			if got := factsOf(at.Add(tc.after), o).mayFail; got != tc.judges {
 				t.Errorf("judges %t, want %t", got, tc.judges)
 			}

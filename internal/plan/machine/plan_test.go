@@ -39,7 +39,7 @@ func workerNodeThat(node, status string) *workernode.WorkerNode {
 	wn.Observation.NodeName = node
 	if status != "" {
 		wn.Observation.Present = true
-		wn.Observation.Conditions = []workernode.Condition{{Type: "Ready", Status: status, LastTransitionTime: &metav1.Time{Time: soon}}}
+		wn.Observation.Conditions = []workernode.Condition{{Type: "Ready", Status: status, Since: &metav1.Time{Time: soon}}}
 	}
 	return wn
 }

@@ -53,6 +53,14 @@ func status(f facts, d decision) machinev1alpha1.MachineStatus {
 			s.ReadySince = sick.Until
 		}
 	}
+	switch {
+	case f.node.ready:
+	case f.isNodeKnown && f.node.Present:
+		s.NotReadySince = f.node.since
+	case !f.isNodeKnown && f.node.Present:
+		// An outage does not make the Node Ready: deadAfter must not restart after it.
+		s.NotReadySince = f.before.NotReadySince
+	}
 	if d.failure != nil {
 		s.FailureReason = d.failure.reason
 		s.LossConfirmed = f.isLossConfirmed()

@@ -53,7 +53,7 @@ func nodeThatIs(ready string) func(*machinev1alpha1.Machine) *workernode.WorkerN
 		wn := &workernode.WorkerNode{Parameters: workernode.Parameters{ProviderID: m.Status.ProviderID}}
 		wn.Observation = workernode.Observation{
 			Present: true, NodeName: m.Name, NodeUID: m.UID, Synced: true,
-			Conditions: []workernode.Condition{{Type: "Ready", Status: ready, LastTransitionTime: &metav1.Time{Time: m.CreationTimestamp.Time}}},
+			Conditions: []workernode.Condition{{Type: "Ready", Status: ready, Since: &metav1.Time{Time: m.CreationTimestamp.Time}}},
 		}
 		return wn
 	}

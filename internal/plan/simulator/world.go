@@ -371,7 +371,7 @@ func (w *World) observe(m *machinev1alpha1.Machine, v *vm) machine.Observed {
 	seen := workernode.Observation{Synced: true, Annotations: v.annotations, Drained: v.drained}
 	if v.node != "" {
 		seen.NodeName, seen.NodeUID, seen.Present = m.Name, m.UID, !v.nodeGone
-		seen.Conditions = []workernode.Condition{{Type: "Ready", Status: v.node, Reason: "Kubelet", LastTransitionTime: ptr.To(metav1.NewTime(v.nodeSince))}}
+		seen.Conditions = []workernode.Condition{{Type: "Ready", Status: v.node, Reason: "Kubelet", Since: ptr.To(metav1.NewTime(v.nodeSince))}}
 	}
 	if v.updated != "" {
 		seen.Labels = map[string]string{machinev1alpha1.LabelUpdatedTo: v.updated}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/lru"
 
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
+	"github.com/drover-dev/drover/internal/plan"
 )
 
 // A Binding is a compiled input.
@@ -60,6 +61,10 @@ type errorClass struct {
 
 // classify returns the code of a provider's error, Transient by default.
 func (b *Binding) classify(message string) fn.ErrorCode {
+	// Providers report it like insufficient credentials: they cannot get them.
+	if _, name := plan.MissingConfig(message); name != "" {
+		return fn.ErrorProviderConfigNotFound
+	}
 	for _, c := range b.errors {
 		if c.match.MatchString(message) {
 			return c.code

@@ -83,7 +83,7 @@ func TestABindingThatIsNotValidSaysWhere(t *testing.T) {
 		},
 		"AnErrorClassWithACodeThatIsNotDeclared": {
 			input(func(in *fn.Infrastructure) { in.Status.ErrorClasses[1].Code = "OutOfStock" }),
-			[]string{`status.errorClasses[1].code: "OutOfStock" must be one of ["QuotaExceeded" "CapacityExhausted" "InvalidRequest" "PermissionDenied" "Throttled" "Transient"]`},
+			[]string{`status.errorClasses[1].code: "OutOfStock" must be one of ["QuotaExceeded" "CapacityExhausted" "InvalidRequest" "PermissionDenied" "ProviderConfigNotFound" "Throttled" "Transient"]`},
 		},
 		"AnErrorClassThatIsNoExpression": {
 			input(func(in *fn.Infrastructure) { in.Status.ErrorClasses[1].Match = "(" }),

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
@@ -113,15 +112,11 @@ func (o Observed) waitsSince(word plan.VM) time.Time {
 	return time.Time{}
 }
 
-// notReadySince is since when the Node is not Ready, zero if it is Ready or cannot be observed.
+// notReadySince returns when Drover observed that the Node is not Ready, zero if it is Ready or cannot be observed.
 func (o Observed) notReadySince() time.Time {
-	if o.Node.Error != "" || o.Node.NodeName == "" {
+	since := o.Node.NotReadySince()
+	if o.Node.Error != "" || o.Node.NodeName == "" || since == nil {
 		return time.Time{}
 	}
-	for _, c := range o.Node.Conditions {
-		if c.Type == string(corev1.NodeReady) && c.Status != string(corev1.ConditionTrue) && c.LastTransitionTime != nil {
-			return c.LastTransitionTime.Time
-		}
-	}
-	return time.Time{}
+	return since.Time
 }

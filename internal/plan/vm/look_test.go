@@ -127,7 +127,7 @@ func TestLooks(t *testing.T) {
 			o.VM, o.Now, o.Machine.Status.Phase = &there, at(tc.now), tc.phase
 			o.Node = workernode.Observation{NodeName: "node", Present: true}
 			if tc.notReady != "" {
-				o.Node.Conditions = []workernode.Condition{{Type: "Ready", Status: "Unknown", LastTransitionTime: &metav1.Time{Time: at(tc.notReady)}}}
+				o.Node.Conditions = []workernode.Condition{{Type: "Ready", Status: "Unknown", Since: &metav1.Time{Time: at(tc.notReady)}}}
 			}
 			if tc.unreachable {
 				o.Node.Error = "down"

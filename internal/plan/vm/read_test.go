@@ -333,6 +333,31 @@ func TestWrongCredentialsAreReportedWithTheNameOfTheirConfiguration(t *testing.T
 	}
 }
 
+// TestAMissingConfigurationIsNamedAsMissing has the errors of providers for a configuration that does not exist. The
+// bindings classify them like credentials that the provider cannot get.
+func TestAMissingConfigurationIsNamedAsMissing(t *testing.T) {
+	in := input()
+	in.Status.ErrorClasses = []fn.ErrorClass{{Code: fn.ErrorPermissionDenied, Match: "(cannot|failed to) (get|track|extract).*(ProviderConfig|credentials)"}}
+	b, err := Bind(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for said, want := range map[string]string{
+		`connect failed: cannot get referenced ProviderConfig: "none": ClusterProviderConfig.aws.m.upbound.io "none" not found`:              "ProviderConfigNotFound",
+		`connect failed: ClusterProviderConfig "none": clusterproviderconfigs.proxmox.drover.dev "none" not found`:                           "ProviderConfigNotFound",
+		`connect failed: failed to track ProviderConfig usage: ProviderConfig.gcp.m.upbound.io "none" not found`:                             "ProviderConfigNotFound",
+		`connect failed: cannot get credentials of ClusterProviderConfig "cloud": Secret "none" not found`:                                   "PermissionDenied",
+		`create failed: image "ClusterProviderConfig" was not found`:                                                                         "Transient",
+		`connect failed: ClusterProviderConfig "cloud": cannot list clusterproviderconfigs.proxmox.drover.dev: the server could not find it`: "Transient",
+	} {
+		o := vm(nil, nil, condition("Synced", "False", "ReconcileError", said))
+		got, err := read(b, Observed{Machine: &machinev1alpha1.Machine{}, RawMachine: map[string]any{}, VM: &o})
+		if err != nil || got.ErrorCode != want {
+			t.Errorf("%s: class %q, %v, want %q", said, got.ErrorCode, err, want)
+		}
+	}
+}
+
 func TestWrongCredentialsOfAVMWithoutAConfigurationAreReportedAsTheyAre(t *testing.T) {
 	b, err := Bind(input(func(in *fn.Infrastructure) {
 		in.Status.ErrorClasses = []fn.ErrorClass{{Code: fn.ErrorPermissionDenied, Match: "credentials"}}

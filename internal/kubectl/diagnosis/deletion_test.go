@@ -1,0 +1,93 @@
+package diagnosis_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/kubectl/diagnosis"
+	"github.com/drover-dev/drover/internal/kubectl/view"
+)
+
+// TestEachWaitOfADeletionIsAFinding has Machines whose deletion waits for another controller, a provider or a user.
+func TestEachWaitOfADeletionIsAFinding(t *testing.T) {
+	now := time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
+	const missing = `Waiting for VirtualMachine v: the VM is deleted; its provider reports: cannot get ProviderConfig: ClusterProviderConfig.cloud.example.org "none" not found; create it`
+	for name, tc := range map[string]struct {
+		stage       machinev1alpha1.DeletionStage
+		since       time.Duration
+		finalizers  []string
+		operation   string
+		annotations map[string]string
+		// reason of the finding, empty if there is none.
+		reason string
+		text   string
+		state  diagnosis.State
+	}{
+		"TheNodeIsHeld": {
+			stage: machinev1alpha1.DeletionDeletingNode, finalizers: []string{"example.org/hold"}, operation: "Waiting for Node n: it is deleted, and the finalizers example.org/hold of other controllers hold it",
+			reason: "WaitingForFinalizers", text: "example.org/hold", state: diagnosis.InProgress,
+		},
+		"TheVMResourceIsHeld": {
+			stage: machinev1alpha1.DeletionDeletingVM, finalizers: []string{"example.org/hold"}, operation: "Waiting for VirtualMachine v: the finalizers example.org/hold hold it",
+			reason: "WaitingForFinalizers", text: "example.org/hold", state: diagnosis.NeedsUser,
+		},
+		"TheMachineIsHeld": {
+			stage: machinev1alpha1.DeletionFinalizers, finalizers: []string{"example.org/hold"}, operation: "Everything is deleted, and the finalizers example.org/hold hold the Machine",
+			reason: "WaitingForFinalizers", text: "example.org/hold", state: diagnosis.NeedsUser,
+		},
+		"TheConfigurationIsMissing": {
+			stage: machinev1alpha1.DeletionDeletingVM, operation: missing, reason: "ProviderConfigNotFound", text: "drover.dev/force-delete", state: diagnosis.NeedsUser,
+		},
+		"TheProviderReportsAnError": {
+			stage: machinev1alpha1.DeletionDeletingCompanions, operation: "Waiting for Card c: it is deleted; its provider reports: it is in use",
+			reason: "VMNotDeleted", text: "it is in use", state: diagnosis.InProgress,
+		},
+		"TheCloudTakesLong": {
+			stage: machinev1alpha1.DeletionDeletingVM, since: 10 * time.Minute, operation: "Waiting for VirtualMachine v: the VM is deleted",
+			reason: "VMNotDeleted", text: "Waiting for VirtualMachine v", state: diagnosis.NeedsUser,
+		},
+		"TheCloudDoesNotTakeLong": {
+			stage: machinev1alpha1.DeletionDeletingVM, since: time.Minute, operation: "Waiting for VirtualMachine v: the VM is deleted", state: diagnosis.InProgress,
+		},
+		"ItIsPausedBeforeItBegins": {
+			stage: machinev1alpha1.DeletionPaused, annotations: map[string]string{"crossplane.io/paused": "true"}, operation: "Paused",
+			reason: "DeletionPaused", text: "crossplane.io/paused-", state: diagnosis.NeedsUser,
+		},
+		"ItIsPausedInItsCourse": {
+			stage: machinev1alpha1.DeletionDeletingVM, annotations: map[string]string{"crossplane.io/paused": "true"}, operation: "Paused",
+			reason: "DeletionPaused", text: "crossplane.io/paused-", state: diagnosis.NeedsUser,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := machinev1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "m", Annotations: tc.annotations, DeletionTimestamp: &metav1.Time{Time: now.Add(-time.Hour)}}}
+			m.Status.Deletion = &machinev1alpha1.DeletionStatus{Stage: tc.stage, Since: metav1.NewTime(now.Add(-tc.since)), Finalizers: tc.finalizers}
+			m.Status.LastOperation = &machinev1alpha1.LastOperation{Type: machinev1alpha1.OperationDelete, Description: tc.operation}
+			a, err := diagnosis.Why(&view.View{Machines: []machinev1alpha1.Machine{m}}, view.Ref{Kind: view.Machine, Namespace: "ns", Name: "m"}, now)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if a.State != tc.state {
+				t.Errorf("state %s, want %s", a.State, tc.state)
+			}
+			if tc.reason == "" {
+				if len(a.Findings) > 0 {
+					t.Errorf("findings %+v", a.Findings)
+				}
+				return
+			}
+			i := slices.IndexFunc(a.Findings, func(f diagnosis.Finding) bool { return f.Reason == tc.reason })
+			if i < 0 {
+				t.Fatalf("findings %+v, want one with the reason %s", a.Findings, tc.reason)
+			}
+			f := a.Findings[i]
+			if f.Meaning == "" || f.Do == "" || !strings.Contains(strings.Join(append(f.Commands, f.Cause, f.Do), "\n"), tc.text) {
+				t.Errorf("finding %+v: it lacks a meaning, an advice, or %q", f, tc.text)
+			}
+		})
+	}
+}
