@@ -47,6 +47,10 @@ mutation: ##+ Change operators and statements of the planners, one at a time, an
 mutation-changed: ##+ The same for the planners that changed since SINCE=main.
 	go run ./test/mutation -packages "$$(git diff --name-only --diff-filter=d $(SINCE) -- 'internal/plan/*.go' ':!internal/plan/simulator' | xargs -rn1 dirname | sort -u | paste -sd,)"
 
+.PHONY: seeded
+seeded: ##+ Apply seeded faults to a copy, one at a time, and find what the tests that own a promise do not catch; RUN=REGEXP for some, PLANES=1 also for those that need a control plane.
+	go run ./test/seeded $(if $(RUN),-run '$(RUN)') $(if $(PLANES),-planes)
+
 # Parts of "make test", each run N times, and beside STRESS busy processes.
 N ?= 20
 STRESS ?= 0

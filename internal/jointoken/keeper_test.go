@@ -1,13 +1,18 @@
 package jointoken
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
@@ -651,5 +656,21 @@ func TestNoTokenIsMintedForANodeThatIsNotAllowed(t *testing.T) {
 	f.expectMatch(f.apply(frozen))
 	if s := f.apply(revoked); !s.Revoked || f.token() != nil {
 		t.Error("the token is not revoked")
+	}
+}
+
+// TestTheSecretIsReadFromTheAPIServer: a cache that lacks the Secret would cause a second secret half, which the VM
+// does not have.
+func TestTheSecretIsReadFromTheAPIServer(t *testing.T) {
+	f := newFixture(t)
+	before := f.apply()
+	f.Client = interceptor.NewClient(f.Client.(client.WithWatch), interceptor.Funcs{
+		Get: func(_ context.Context, _ client.WithWatch, key client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
+			return kerrors.NewNotFound(schema.GroupResource{Resource: "secrets"}, key.Name)
+		},
+	})
+	f.restart()
+	if after := f.observe(); !after.Published || string(after.Details[clusterv1alpha1.ConnectionToken]) != string(before.Details[clusterv1alpha1.ConnectionToken]) {
+		t.Errorf("after a restart with an empty cache: %+v", after)
 	}
 }

@@ -310,6 +310,12 @@ func TestAMoveSurvivesItsDeathAtEachWrite(t *testing.T) {
 			if len(both) > 0 {
 				t.Errorf("%s: both clusters may delete %v", when, both)
 			}
+			// Pauses alone do not keep a VM: a user may end one at any time.
+			for _, v := range source.list(serverKind) {
+				if p, _, _ := unstructured.NestedStringSlice(v.Object, "spec", "managementPolicies"); v.GetDeletionTimestamp() != nil && !slices.Equal(p, []string{"Observe"}) {
+					t.Errorf("%s: %s is being deleted in the source with the policies %v", when, v.GetName(), p)
+				}
+			}
 			if k < 2 && len(destination.list(serverKind)) > 0 {
 				t.Errorf("%s: the destination has VMs already", when)
 			}

@@ -58,5 +58,8 @@ func TestAClusterMachineClassServesTheNamespacesThatItNames(t *testing.T) {
 		if problem := Admit(class, m, "spec.classRef"); (problem == nil) != served {
 			t.Errorf("namespace %s: %+v", namespace, problem)
 		}
+		if problem := Admit(&machinev1alpha1.ClusterMachineClass{}, m, "spec.classRef"); problem == nil {
+			t.Errorf("a class that names no namespace serves %s", namespace)
+		}
 	}
 }

@@ -33,22 +33,24 @@ func TestBreaker(t *testing.T) {
 	}
 
 	expect("a live cluster is called", call(), nil, 1)
-	answer = context.Canceled
-	expect("a caller that gives up says nothing of the cluster", call(), context.Canceled, 2)
+	for i, err := range []error{context.Canceled, errBusy, errSlow} {
+		answer = err
+		expect("a call that was given up or waits for its turn reveals nothing about the cluster", call(), err, 2+i)
+	}
 	answer = dead
-	expect("a dead cluster is called", call(), dead, 3)
+	expect("a dead cluster is called", call(), dead, 5)
 	var down *downError
-	if err := call(); !errors.As(err, &down) || calls != 3 {
+	if err := call(); !errors.As(err, &down) || calls != 5 {
 		t.Fatalf("a second call waited for the dead cluster: %v, %d calls", err, calls)
 	}
 	now = now.Add(breakerPause)
-	expect("one call tries again", call(), dead, 4)
-	if err := call(); !errors.As(err, &down) || calls != 4 {
+	expect("one call tries again", call(), dead, 6)
+	if err := call(); !errors.As(err, &down) || calls != 6 {
 		t.Fatalf("the failed trial let another call through: %v, %d calls", err, calls)
 	}
 	now, answer = now.Add(breakerPause), nil
-	expect("a trial that works opens the way", call(), nil, 5)
-	expect("for all", call(), nil, 6)
+	expect("a trial that works opens the way", call(), nil, 7)
+	expect("for all", call(), nil, 8)
 }
 
 func TestBreakerLetsOneTrialThroughAtATime(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -380,6 +381,34 @@ func TestNoTagOfAnAccountIsOfOneMachine(t *testing.T) {
 	}
 	if len(tags) < 3 {
 		t.Errorf("tags %v do not name installation, cluster and namespace", tags)
+	}
+}
+
+// TestTagsAreInAFormThatTheirCloudAccepts has a cluster whose name is longer than a label: the cloud would refuse each
+// VM.
+func TestTagsAreInAFormThatTheirCloudAccepts(t *testing.T) {
+	manifest := []string{"spec", "forProvider", "manifest", "metadata", "labels"}
+	for cloud, of := range map[string]struct {
+		labels []string
+		valid  *regexp.Regexp
+	}{
+		"hcloud":   {[]string{"spec", "forProvider", "labels"}, regexp.MustCompile(`^([a-zA-Z0-9]([a-zA-Z0-9_.-]{0,61}[a-zA-Z0-9])?)?$`)},
+		"gcp":      {[]string{"spec", "forProvider", "labels"}, regexp.MustCompile(`^[a-z0-9_-]{0,63}$`)},
+		"kubevirt": {manifest, regexp.MustCompile(`^([a-zA-Z0-9]([a-zA-Z0-9_.-]{0,61}[a-zA-Z0-9])?)?$`)},
+	} {
+		t.Run(cloud, func(t *testing.T) {
+			p := newPlane(t, cloud, "")
+			machinetest.Set(p.Machine, strings.Repeat("target.", 12)+"example", "spec", "clusterRef", "name")
+			labels, _, err := unstructured.NestedStringMap(rendered(t, p).Object, of.labels...)
+			if err != nil || labels["drover-cluster"] == "" {
+				t.Fatalf("labels %v, error %v", labels, err)
+			}
+			for k, v := range labels {
+				if !of.valid.MatchString(v) {
+					t.Errorf("label %s: %q is not accepted", k, v)
+				}
+			}
+		})
 	}
 }
 

@@ -343,10 +343,13 @@ func TestAGroupThatWasLeftBehindIsUsed(t *testing.T) {
 		w.cloud.CreateGroup("ours", "workers-1", left.labels())
 		left.prefix = "others"
 		w.cloud.CreateGroup("ours", "others-1", left.labels())
+		// The servers of another installation in the project may be about to be created.
+		another := groupOwner{installation: "another", prefix: "more"}
+		w.cloud.CreateGroup("ours", "more-1", another.labels())
 		vm := w.runningIn("a")
-		w.wantGroups(map[string]int{"workers-1": 1, "others-1": 0})
+		w.wantGroups(map[string]int{"workers-1": 1, "others-1": 0, "more-1": 0})
 		w.deleted(vm)
-		w.wantGroups(map[string]int{})
+		w.wantGroups(map[string]int{"more-1": 0})
 	})
 }
 

@@ -360,6 +360,44 @@ func TestDelete(t *testing.T) {
 	}
 }
 
+// TestADrainDeletesOnlyWhatItSaw: another Node or pod may have the name by the time of the call, and the fake API
+// server does not check preconditions.
+func TestADrainDeletesOnlyWhatItSaw(t *testing.T) {
+	kube := fake.NewClientset(node("n", corev1.ConditionTrue), podOn("a"))
+	x, _ := newKeeper(start, kube, node("n", corev1.ConditionTrue))
+	wn := workerNode(deleted)
+	pass := func() {
+		t.Helper()
+		if _, err := x.leave(t.Context(), wn, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pass()
+	x.now = func() time.Time { return start.Add(2 * time.Hour) } // The drain is over: the pod is deleted.
+	pass()
+	pass()
+	var got []string
+	note := func(what string, o *metav1.DeleteOptions) {
+		if o != nil && o.Preconditions != nil && o.Preconditions.UID != nil {
+			what += " with UID " + string(*o.Preconditions.UID)
+		}
+		got = append(got, what)
+	}
+	for _, a := range kube.Actions() {
+		switch a := a.(type) {
+		case clienttesting.CreateActionImpl:
+			if e, ok := a.Object.(*policyv1.Eviction); ok {
+				note("eviction", e.DeleteOptions)
+			}
+		case clienttesting.DeleteActionImpl:
+			note("delete "+a.GetResource().Resource, &a.DeleteOptions)
+		}
+	}
+	if want := []string{"eviction with UID p", "delete pods with UID p", "delete nodes with UID uid-1"}; !slices.Equal(got, want) {
+		t.Errorf("calls %q, want %q", got, want)
+	}
+}
+
 // TestARefusedPodIsDeletedAfterItsRetries counts the refusals of the API server.
 func TestARefusedPodIsDeletedAfterItsRetries(t *testing.T) {
 	n := node("n", corev1.ConditionTrue)

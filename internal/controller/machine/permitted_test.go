@@ -18,7 +18,8 @@ func TestKeysThatTheConfigurationDoesNotAllowAreLeftOut(t *testing.T) {
 	}
 	given := workernode.Parameters{
 		Labels: map[string]string{"team": "a", "node-role.kubernetes.io/etcd": "", "machine.drover.dev/x": "y"},
-		Taints: []workernode.Taint{{Key: "team"}, {Key: "x.k8s.io/a"}, {Key: "machine.drover.dev/outdated-revision"}},
+		// The last but one may be a label, and no taint.
+		Taints: []workernode.Taint{{Key: "team"}, {Key: "x.k8s.io/a"}, {Key: "kubernetes.io/os"}, {Key: "machine.drover.dev/outdated-revision"}},
 	}
 	for name, tc := range map[string]struct {
 		labels, taints func(string) bool
@@ -29,7 +30,7 @@ func TestKeysThatTheConfigurationDoesNotAllowAreLeftOut(t *testing.T) {
 		"SomeAreNot": {labels: byDefault(allow.NodeLabel), taints: byDefault(allow.NodeTaint), want: workernode.Parameters{
 			Labels: map[string]string{"team": "a", "machine.drover.dev/x": "y"},
 			Taints: []workernode.Taint{{Key: "team"}, {Key: "machine.drover.dev/outdated-revision"}},
-		}, event: "node-role.kubernetes.io/etcd (allowedNodeLabels), x.k8s.io/a (allowedNodeTaints)"},
+		}, event: "kubernetes.io/os (allowedNodeTaints), node-role.kubernetes.io/etcd (allowedNodeLabels), x.k8s.io/a (allowedNodeTaints)"},
 		"ThoseOfDroverAlwaysAre": {labels: func(string) bool { return false }, taints: func(string) bool { return false }, want: workernode.Parameters{
 			Labels: map[string]string{"machine.drover.dev/x": "y"},
 			Taints: []workernode.Taint{{Key: "machine.drover.dev/outdated-revision"}},

@@ -33,6 +33,7 @@ type world struct {
 	liveReads int
 	writes    atomic.Int32
 	refuses   string // the name of a Machine
+	deletions []client.DeleteOptions
 	// old is the stale group that is observed, nil if the view is current.
 	old *v1alpha1.MachineGroup
 	now time.Time
@@ -69,6 +70,12 @@ func newWorld(t *testing.T, g v1alpha1.MachineGroupSpec, machines ...client.Obje
 					return errors.New("refused")
 				}
 				return c.Apply(ctx, obj, opts...)
+			},
+			Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
+				o := client.DeleteOptions{}
+				o.ApplyOptions(opts)
+				w.deletions = append(w.deletions, o)
+				return c.Delete(ctx, obj, opts...)
 			},
 			SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, obj client.Object, opts ...client.SubResourceUpdateOption) error {
 				w.writes.Add(1)
@@ -194,6 +201,15 @@ func TestWhatShallGoGoesBeforeAnythingIsCreated(t *testing.T) {
 	w.settle()
 	if got := w.machines(); !slices.Equal(got, []string{"new"}) {
 		t.Errorf("there are %v", got)
+	}
+	// In the foreground, so that the garbage collector leaves the VM to the Machine's controller, and with the UID, so
+	// that a younger Machine of the name stays.
+	if len(w.deletions) != 1 {
+		t.Fatalf("%d deletions", len(w.deletions))
+	}
+	d := w.deletions[0]
+	if d.PropagationPolicy == nil || *d.PropagationPolicy != metav1.DeletePropagationForeground || d.Preconditions == nil || d.Preconditions.UID == nil || *d.Preconditions.UID != "uid-of-old" {
+		t.Errorf("deleted with %+v", d)
 	}
 }
 

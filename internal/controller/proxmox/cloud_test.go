@@ -1,6 +1,7 @@
 package proxmox
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -162,6 +163,25 @@ func TestAVMHasThePropertiesOfItsClass(t *testing.T) {
 		// The address of the card, and none of the bridges in the guest.
 		if len(at.Addresses) != 1 || at.Addresses[0].Address != "10.0.0.7" {
 			t.Errorf("addresses %v", at.Addresses)
+		}
+	})
+}
+
+// TestAVMOfAnotherInstallationIsNotListed: a tag has fewer characters than an installation, so that two have one tag.
+func TestAVMOfAnotherInstallationIsNotListed(t *testing.T) {
+	l := newLab(fakeproxmox.Options{})
+	c := cloudOf(l)
+	nativetest.Until(t, c, newVM("vm-1", map[string]string{"drover-installation": "team/1"}), func(vm *v1alpha1.VirtualMachine) bool {
+		return vm.Status.AtProvider.ProviderID != ""
+	}, func(*v1alpha1.VirtualMachine) {
+		a, err := c.Provider.Open(c.Config, l.credentials())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for installation, want := range map[string]int{"team/1": 1, "team_1": 0} {
+			if vms, complete, err := a.List(context.Background(), installation); len(vms) != want || !complete || err != nil {
+				t.Errorf("%s has %+v, complete %t, error %v", installation, vms, complete, err)
+			}
 		}
 	})
 }

@@ -47,7 +47,9 @@ func TestParentsStayUntilTheLastChildIsGone(t *testing.T) {
 				t.Fatal(err)
 			}
 			c := fake.NewClientBuilder().WithScheme(s).WithStatusSubresource(&v1alpha1.MachineSet{}).WithObjects(append(tc.live, set.DeepCopy())...).Build()
-			r := &parents{gvk: gvk, child: v1alpha1.MachineGroupVersionKind, label: v1alpha1.LabelSet, client: c, live: c, views: c,
+			// The cache lacks the child.
+			views := fake.NewClientBuilder().WithScheme(s).WithStatusSubresource(&v1alpha1.MachineSet{}).WithObjects(set.DeepCopy()).Build()
+			r := &parents{gvk: gvk, child: v1alpha1.MachineGroupVersionKind, label: v1alpha1.LabelSet, client: c, live: c, views: views,
 				children: func(context.Context, client.Object) (int, error) { return tc.cached, nil },
 				reporter: newReporter(c, sets{})}
 			if _, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "ns", Name: "set"}}); err != nil {

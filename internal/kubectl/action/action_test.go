@@ -2,6 +2,7 @@ package action_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -44,8 +45,10 @@ func TestMachinesAreChangedByTheirAnnotations(t *testing.T) {
 		deletes bool
 		err     string
 	}{
-		"DrainOfAMachineThatStays": {reason: "kubectl users expect that drain deletes nothing", do: drain(action.Drain{}), err: "Add --delete"},
-		"DrainAndDelete":           {reason: "--delete deletes", do: drain(action.Drain{Delete: true}), deletes: true},
+		"DrainOfAMachineThatStays":   {reason: "kubectl users expect that drain deletes nothing", do: drain(action.Drain{}), err: "Add --delete"},
+		"DrainByForceOfOneThatStays": {reason: "--force alone deletes nothing either", do: drain(action.Drain{Force: true}), err: "Add --delete"},
+		"DrainSkippedOfOneThatStays": {reason: "nor does --skip", do: drain(action.Drain{Skip: true}), err: "Add --delete"},
+		"DrainAndDelete":             {reason: "--delete deletes", do: drain(action.Drain{Delete: true}), deletes: true},
 		"DrainByForce": {reason: "a drain under way is forced", machine: terminating, do: drain(action.Drain{Force: true}),
 			patch: `{"metadata":{"annotations":{"drover.dev/force-drain":"true"}}}`},
 		"DrainByForceFromTheStart": {reason: "both in one command", do: drain(action.Drain{Force: true, Delete: true}), deletes: true,
@@ -191,15 +194,25 @@ func TestAFreezeOfAPoolIsOneOfItsDeployments(t *testing.T) {
 	d := deployment(func(d *machinev1alpha1.MachineDeployment) {
 		d.OwnerReferences = []metav1.OwnerReference{{Kind: view.NodePool, Name: "web", Controller: ptr.To(true)}}
 	})
+	// One MachineDeployment for each failure domain, and one of another pool.
+	b, other := d.DeepCopy(), d.DeepCopy()
+	b.Name, other.Name, other.OwnerReferences[0].Name = "workers-b", "other", "batch"
 	s := machinev1alpha1.MachineSet{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "set"}}
 	s.OwnerReferences = []metav1.OwnerReference{{Kind: view.MachineDeployment, Name: "workers", Controller: ptr.To(true)}}
 	v := &view.View{
 		Pools:       []machinev1alpha1.NodePool{{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "web"}}},
-		Deployments: []machinev1alpha1.MachineDeployment{*d}, Sets: []machinev1alpha1.MachineSet{s},
+		Deployments: []machinev1alpha1.MachineDeployment{*d, *b, *other}, Sets: []machinev1alpha1.MachineSet{s},
 	}
 	changes, err := action.Freeze(v, view.Ref{Kind: view.NodePool, Namespace: "team", Name: "web"}, false)
-	if err != nil || len(changes) != 1 || changes[0].Name != "workers" || string(changes[0].Patch) != `{"metadata":{"labels":{"machine.drover.dev/freeze":"true"}}}` {
-		t.Errorf("got %+v, %v", changes, err)
+	var names []string
+	for _, c := range changes {
+		names = append(names, c.Name)
+		if string(c.Patch) != `{"metadata":{"labels":{"machine.drover.dev/freeze":"true"}}}` {
+			t.Errorf("%s: patch %s", c.Name, c.Patch)
+		}
+	}
+	if err != nil || !slices.Equal(names, []string{"workers", "workers-b"}) {
+		t.Errorf("frozen are %v, error %v", names, err)
 	}
 	if _, err := action.Freeze(v, view.Ref{Kind: view.MachineSet, Namespace: "team", Name: "set"}, false); err == nil || !strings.Contains(err.Error(), "freeze that") {
 		t.Errorf("a set of a deployment: %v", err)

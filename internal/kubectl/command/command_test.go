@@ -3,6 +3,8 @@ package command
 import (
 	"bytes"
 	"context"
+	"errors"
+	"io"
 	"strings"
 	"testing"
 
@@ -10,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/drover-dev/drover/internal/kubectl/diagnosis"
 	"github.com/drover-dev/drover/internal/kubectl/view"
 )
 
@@ -92,5 +95,16 @@ func TestTheCompletionOfKubectlRunsThePlugin(t *testing.T) {
 	code := Run(context.Background(), genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: out, ErrOut: &bytes.Buffer{}}, []string{"completion", "kubectl"})
 	if code != 0 || !strings.Contains(out.String(), `exec kubectl-drover __complete "$@"`) {
 		t.Errorf("code %d:\n%s", code, out)
+	}
+}
+
+func TestTheExitCodeIsThatOfTheState(t *testing.T) {
+	for state, want := range map[diagnosis.State]error{diagnosis.Complete: nil, diagnosis.InProgress: ExitError{2}, diagnosis.NeedsUser: ExitError{3}} {
+		if got := exit(state, nil); !errors.Is(got, want) {
+			t.Errorf("%s ends with %v, want %v", state, got, want)
+		}
+		if got := exit(state, io.EOF); !errors.Is(got, io.EOF) {
+			t.Errorf("an error of %s ends with %v", state, got)
+		}
 	}
 }
