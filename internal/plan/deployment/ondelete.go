@@ -11,9 +11,15 @@ func (p *plan) onDelete() {
 		return
 	}
 	for _, s := range p.oldSets {
-		if !p.isHeld() && s.createsNone() {
-			p.setDesired(s, max(0, min(s.desired-p.costless(s), s.Status.Replicas)))
+		if p.isHeld() || !s.createsNone() {
+			continue
 		}
+		n := min(s.desired, s.Status.Replicas)
+		if p.lowered() == 0 {
+			// A scale-down deletes marked Machines before these.
+			n = min(n, s.desired-p.costless(s))
+		}
+		p.setDesired(s, max(0, n))
 	}
 	tooMuch := max(0, sum(p.sets, p.nextReplicas)-p.bounds.replicas)
 	// Marked Machines are deleted first, regardless of their set. Those of the new set are deleted

@@ -386,6 +386,11 @@ func TestMachinesThatCostNothingGoAtOnce(t *testing.T) {
 			sets:    []Set{machineSet("v1", 1, 12, available(0), starting(12), booting(0)), machineSet("v2", 2, 0)},
 			decided: counts{"v1": 12, "v2": 1},
 		},
+		"AScaleDownWithOnDeleteDeletesAMarkedMachineFirst": {
+			d:       deployment(6, by(machinev1alpha1.OnDelete), scaledFor(7)),
+			sets:    []Set{machineSet("v1", 1, 1, createsNone, available(0), starting(1)), machineSet("v2", 2, 6, marked(2))},
+			decided: counts{"v1": 1, "v2": 5},
+		},
 		"APauseKeepsIt": {
 			d:       deployment(3, ints(1, 0), held),
 			sets:    []Set{machineSet("v1", 1, 1, available(0), starting(1)), machineSet("v2", 2, 3, available(1), starting(1))},

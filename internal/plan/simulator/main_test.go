@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 	debug.SetGCPercent(400)
 	given := flag.Lookup("rapid.seed")
 	if given.Value.String() == "0" {
-		if err := flag.Set(given.Name, strconv.Itoa(1+rand.Intn(1<<31-1))); err != nil { //nolint:gosec // No secret depends on it.
+		if err := flag.Set(given.Name, strconv.Itoa(1+rand.Intn(1<<31-1))); err != nil {
 			panic(err)
 		}
 	}

@@ -16,7 +16,7 @@ var regressions = map[string]struct {
 }{
 	"rollouts":     {rollouts, []int{1, 7}},
 	"scaling":      {scalesInTheMiddle, []int{1, 7}},
-	"taken back":   {takesBack, []int{1}},
+	"taken back":   {takesBack, []int{1, 1522350146}},
 	"replacements": {func(t *rapid.T) { replacesMachines(t) }, []int{1, 7}},
 	"restores":     {restores, []int{1}},
 }

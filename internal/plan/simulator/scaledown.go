@@ -37,7 +37,12 @@ func (s *scaleDowns) onLowered(c *Cluster, before, now *wish) {
 		s.pending = nil
 	case now.replicas < before.replicas:
 		from := min(before.replicas, ptr.Deref(c.deployment().Status.DesiredReplicas, 0))
-		fewer := int(from-now.replicas) - max(0, int(from)-c.kept())
+		// The deployment may have decided on fewer Machines already, such as without a leftover.
+		decided := 0
+		for _, r := range c.deployment().Status.MachineSets {
+			decided += int(r.Replicas)
+		}
+		fewer := int(from-now.replicas) - max(0, int(from)-min(decided, c.kept()))
 		if marked := c.visiblyMarked(); len(marked) > 0 {
 			s.pending = append(s.pending, scaleDown{wish: now, fewer: fewer, marked: marked, deleted: s.deleted, lost: s.lost})
 		}
