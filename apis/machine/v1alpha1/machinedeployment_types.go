@@ -89,7 +89,7 @@ type InPlaceUpdateBounds struct {
 	// the update has failed, and stays visible on the Machine until it succeeds or
 	// the Machine is deleted.
 	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ms|s|m|h))+$`
+	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$`
 	// +kubebuilder:default="20m"
 	Timeout metav1.Duration `json:"timeout,omitempty,omitzero"`
 }

@@ -105,7 +105,7 @@ type MachineSetInPlaceUpdate struct {
 
 	// Timeout of the update of one Machine, from the end of its drain on.
 	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ms|s|m|h))+$`
+	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$`
 	// +kubebuilder:default="20m"
 	Timeout metav1.Duration `json:"timeout,omitempty,omitzero"`
 

@@ -42,14 +42,14 @@ type OrphanCollectorSpec struct {
 	// GracePeriod is how long a VM must be observed unclaimed, twice at
 	// least, until it is an orphan. With the policy Delete it must be at least 10m.
 	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ms|s|m|h))+$`
+	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$`
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s')",message="gracePeriod must be at least 1s"
 	// +kubebuilder:default="15m"
 	GracePeriod metav1.Duration `json:"gracePeriod,omitempty,omitzero"`
 
 	// Interval between two looks at the cloud.
 	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ms|s|m|h))+$`
+	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$`
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s')",message="interval must be at least 1s"
 	// +kubebuilder:default="5m"
 	Interval metav1.Duration `json:"interval,omitempty,omitzero"`
