@@ -64,6 +64,7 @@ func generate(ctx context.Context, name string, configure func(context.Context) 
 		return err
 	}
 	for _, args := range [][]string{
+		{"run", "./internal/storedgen", apis + "/*"},
 		{"tool", "controller-gen", "object:headerFile=" + header, "paths=" + pkgs},
 		{"tool", "-modfile=tools/go.mod", "angryjet", "generate-methodsets", "--header-file=" + header, pkgs},
 		{"tool", "controller-gen", "crd:crdVersions=v1", "paths=" + pkgs, "output:crd:artifacts:config=" + crds},
@@ -75,7 +76,7 @@ func generate(ctx context.Context, name string, configure func(context.Context) 
 	return bound(crds)
 }
 
-// bound narrows the schemas of all CRDs in a folder to what the types can decode.
+// bound narrows the schemas of all CRDs in a folder to the values that the types can decode.
 func bound(dir string) error {
 	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
 	if err != nil {

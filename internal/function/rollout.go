@@ -1,6 +1,7 @@
 package function
 
 import (
+	"errors"
 	"slices"
 	"time"
 
@@ -73,6 +74,10 @@ func observeDeployment(req *fnv1.RunFunctionRequest, rsp step.Response, d *machi
 	unowned, _ := step.Others(req, requirementSets, d.UID)
 	for _, u := range unowned {
 		s, err := step.As[machinev1alpha1.MachineSet](u)
+		var fields *step.NotDecodableError
+		if errors.As(err, &fields) {
+			continue // It is not adopted: its controller is not known to be this one's.
+		}
 		if err != nil {
 			return o, false, err
 		}

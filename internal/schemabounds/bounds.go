@@ -37,7 +37,7 @@ const (
 	// each number, so that the sum of all of them fits into a time.Duration.
 	decodableDuration = `^([0-9]{1,5}([.][0-9]{1,9})?h)?([0-9]{1,6}([.][0-9]{1,9})?m)?([0-9]{1,9}([.][0-9]{1,9})?s)?([0-9]{1,12}([.][0-9]{1,9})?ms)?([0-9]{1,12}([.][0-9]{1,9})?(us|µs))?([0-9]{1,15}ns)?$`
 
-	// time is what RFC 3339 and time.Parse both accept. The years are those that stay within four digits in each time
+	// time matches texts that RFC 3339 and time.Parse both accept. The years are those that stay within four digits in each time
 	// zone, and after which no zero time is encoded, which JSON has as null.
 	time = `^[12][0-9]{3}-[0-9]{2}-[0-9]{2}T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]([.][0-9]{1,9})?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`
 

@@ -4,88 +4,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	kjson "sigs.k8s.io/json"
 
-	alibaba "github.com/drover-dev/drover/apis/alibaba/v1alpha1"
-	aws "github.com/drover-dev/drover/apis/aws/v1alpha1"
-	azure "github.com/drover-dev/drover/apis/azure/v1alpha1"
-	cluster "github.com/drover-dev/drover/apis/cluster/v1alpha1"
-	digitalocean "github.com/drover-dev/drover/apis/digitalocean/v1alpha1"
-	gcp "github.com/drover-dev/drover/apis/gcp/v1alpha1"
-	hcloud "github.com/drover-dev/drover/apis/hcloud/v1alpha1"
-	kubevirt "github.com/drover-dev/drover/apis/kubevirt/v1alpha1"
-	local "github.com/drover-dev/drover/apis/local/v1alpha1"
-	machine "github.com/drover-dev/drover/apis/machine/v1alpha1"
-	metalstack "github.com/drover-dev/drover/apis/metalstack/v1alpha1"
-	nutanix "github.com/drover-dev/drover/apis/nutanix/v1alpha1"
-	openstack "github.com/drover-dev/drover/apis/openstack/v1alpha1"
-	proxmox "github.com/drover-dev/drover/apis/proxmox/v1alpha1"
-	terraform "github.com/drover-dev/drover/apis/terraform/v1alpha1"
-	vcd "github.com/drover-dev/drover/apis/vcd/v1alpha1"
-	vsphere "github.com/drover-dev/drover/apis/vsphere/v1alpha1"
-	yandex "github.com/drover-dev/drover/apis/yandex/v1alpha1"
 	"github.com/drover-dev/drover/internal/schematest"
 )
-
-// files of all schemas that an API server gets.
-var files = []string{"../../package/*/crds/*.yaml", "../../apis/machine/xrds/*.yaml"}
-
-func scheme(t testing.TB) *runtime.Scheme {
-	t.Helper()
-	s := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{
-		alibaba.AddToScheme,
-		aws.AddToScheme,
-		azure.AddToScheme,
-		cluster.AddToScheme,
-		digitalocean.AddToScheme,
-		gcp.AddToScheme,
-		hcloud.AddToScheme,
-		kubevirt.AddToScheme,
-		local.AddToScheme,
-		machine.AddToScheme,
-		metalstack.AddToScheme,
-		nutanix.AddToScheme,
-		openstack.AddToScheme,
-		proxmox.AddToScheme,
-		terraform.AddToScheme,
-		vcd.AddToScheme,
-		vsphere.AddToScheme,
-		yandex.AddToScheme,
-	} {
-		if err := add(s); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return s
-}
-
-// fields of all kinds. They are read once.
-var fields []schematest.Leaf
-
-func leaves(t *testing.T) []schematest.Leaf {
-	t.Helper()
-	if len(fields) > 0 {
-		return fields
-	}
-	var out []schematest.Leaf
-	for _, pattern := range files {
-		found, err := filepath.Glob(pattern)
-		if err != nil || len(found) == 0 {
-			t.Fatalf("%s: %v", pattern, err)
-		}
-		for _, file := range found {
-			out = append(out, schematest.Leaves(t, file)...)
-		}
-	}
-	fields = out
-	return out
-}
 
 // values that API servers accept for one format or another, although Go decodes none of some types from them.
 var values = []any{
@@ -102,12 +29,24 @@ var values = []any{
 	float64(1), 1.5, 1e19, -1e19, 1e300, 9223372036854775808.0, 9007199254740991.0, 2147483648.0, true, false,
 }
 
+// valuesOf returns the values that may fit a field. A text that may be anything needs few: if Go refuses some, it refuses
+// these.
+func valuesOf(l schematest.Leaf) []any {
+	if l.Free && l.Type == "string" {
+		return []any{"", "9999999h", "2026-11-27t08:00:00z", "1e1.5", "\x00"}
+	}
+	return slices.DeleteFunc(slices.Clone(values), func(v any) bool {
+		_, isText := v.(string)
+		return isText && l.Type != "string" && l.Type != "" || !isText && l.Type == "string"
+	})
+}
+
 // TestASchemaAcceptsOnlyWhatGoDecodes walks all fields of all kinds. It fails for a new field without bounds.
 func TestASchemaAcceptsOnlyWhatGoDecodes(t *testing.T) {
-	s := scheme(t)
+	s := schematest.Scheme(t)
 	accepted := 0
-	for _, l := range leaves(t) {
-		for _, v := range values {
+	for _, l := range schematest.AllLeaves(t) {
+		for _, v := range valuesOf(l) {
 			ok, err := check(s, l, v)
 			if err != nil {
 				t.Error(err)
@@ -117,17 +56,17 @@ func TestASchemaAcceptsOnlyWhatGoDecodes(t *testing.T) {
 			}
 		}
 	}
-	if accepted < 10_000 {
+	if accepted < 5_000 {
 		t.Errorf("only %d values were accepted", accepted)
 	}
 }
 
 // TestASchemaAcceptsOnlyWhatGoDecodesOfRandomText changes texts that a schema may accept at random places.
 func TestASchemaAcceptsOnlyWhatGoDecodesOfRandomText(t *testing.T) {
-	s := scheme(t)
+	s := schematest.Scheme(t)
 	accepted := 0
-	for seed, l := range leaves(t) {
-		if l.Type != "string" && l.Type != "" {
+	for seed, l := range schematest.AllLeaves(t) {
+		if l.Free || l.Type != "string" && l.Type != "" {
 			continue
 		}
 		r := rand.New(rand.NewPCG(uint64(seed), 1))
@@ -141,7 +80,7 @@ func TestASchemaAcceptsOnlyWhatGoDecodesOfRandomText(t *testing.T) {
 			}
 		}
 	}
-	if accepted < 2_000 {
+	if accepted < 200 {
 		t.Errorf("only %d texts were accepted", accepted)
 	}
 }
@@ -150,9 +89,12 @@ func TestASchemaAcceptsOnlyWhatGoDecodesOfRandomText(t *testing.T) {
 func FuzzASchemaAcceptsOnlyWhatGoDecodes(f *testing.F) {
 	f.Add("9999999h", int64(1<<53))
 	f.Add("2026-11-27t08:00:00z", int64(-1))
-	s := scheme(f)
+	s := schematest.Scheme(f)
 	f.Fuzz(func(t *testing.T, text string, number int64) {
-		for _, l := range leaves(t) {
+		for _, l := range schematest.AllLeaves(t) {
+			if l.Free && l.Type != "integer" && l.Type != "" {
+				continue
+			}
 			for _, v := range []any{text, number, float64(number) * 1e3} {
 				if _, err := check(s, l, v); err != nil {
 					t.Error(err)

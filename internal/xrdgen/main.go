@@ -1,5 +1,5 @@
 // Command xrdgen writes the schemas that are installed: it runs controller-gen
-// over Drover's API types, bounds the schemas to what the types can decode, turns the
+// over Drover's API types, bounds the schemas to the values that the types can decode, turns the
 // CRDs of composite resources into XRDs, and writes each file where its package is built from.
 //
 // It is run by go generate in the apis folder.

@@ -3,6 +3,8 @@ package v1alpha1
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/drover-dev/drover/internal/stored"
 )
 
 // MaxReplicas is the largest desired number of Machines of a MachineDeployment or a MachineSet, and
@@ -402,6 +404,7 @@ type MachineDeploymentStatus struct {
 type MachineDeployment struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
+	stored.Undecoded  `json:"-"`
 
 	Spec   MachineDeploymentSpec   `json:"spec"`
 	Status MachineDeploymentStatus `json:"status,omitempty"`

@@ -2,6 +2,8 @@ package v1alpha1
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/drover-dev/drover/internal/stored"
 )
 
 // MachineSetSpec has the desired number of Machines of one template.
@@ -322,6 +324,7 @@ type MachineSetStatus struct {
 type MachineSet struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
+	stored.Undecoded  `json:"-"`
 
 	Spec   MachineSetSpec   `json:"spec"`
 	Status MachineSetStatus `json:"status,omitempty"`

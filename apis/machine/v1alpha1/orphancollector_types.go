@@ -3,6 +3,8 @@ package v1alpha1
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/drover-dev/drover/internal/stored"
 )
 
 // An OrphanPolicy is the action on orphans.
@@ -208,6 +210,7 @@ type OrphanCollectorStatus struct {
 type OrphanCollector struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
+	stored.Undecoded  `json:"-"`
 
 	Spec   OrphanCollectorSpec   `json:"spec"`
 	Status OrphanCollectorStatus `json:"status,omitempty"`
