@@ -2,6 +2,7 @@
 package apis
 
 //go:generate go run ../internal/cloudgen
+//go:generate go run ../internal/storedgen */v1alpha1
 //go:generate go tool controller-gen object:headerFile=../hack/boilerplate.go.txt paths=./machine/... paths=./cluster/... paths=./vsphere/... paths=./proxmox/... paths=./nutanix/... paths=./alibaba/... paths=./vcd/... paths=./metalstack/... paths=./terraform/... paths=./fn/... paths=./inventory/... paths=./native/... paths=./aws/... paths=./azure/... paths=./digitalocean/... paths=./gcp/... paths=./kubevirt/... paths=./yandex/...
 //go:generate go tool -modfile=../tools/go.mod angryjet generate-methodsets --header-file=../hack/boilerplate.go.txt ./...
 //go:generate go run ../internal/xrdgen

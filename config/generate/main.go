@@ -14,11 +14,14 @@ import (
 	ujconfig "github.com/crossplane/upjet/v2/pkg/config"
 	"github.com/crossplane/upjet/v2/pkg/pipeline"
 	"github.com/crossplane/upjet/v2/pkg/types"
+	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/drover-dev/drover/config/hcloud"
 	"github.com/drover-dev/drover/config/local"
 	"github.com/drover-dev/drover/config/openstack"
 	"github.com/drover-dev/drover/internal/lift"
+	"github.com/drover-dev/drover/internal/schemabounds"
 )
 
 const header = "hack/boilerplate.go.txt"
@@ -61,11 +64,44 @@ func generate(ctx context.Context, name string, configure func(context.Context) 
 		return err
 	}
 	for _, args := range [][]string{
+		{"run", "./internal/storedgen", apis + "/*"},
 		{"tool", "controller-gen", "object:headerFile=" + header, "paths=" + pkgs},
 		{"tool", "-modfile=tools/go.mod", "angryjet", "generate-methodsets", "--header-file=" + header, pkgs},
 		{"tool", "controller-gen", "crd:crdVersions=v1", "paths=" + pkgs, "output:crd:artifacts:config=" + crds},
 	} {
 		if err := run(ctx, "go", args...); err != nil {
+			return err
+		}
+	}
+	return bound(crds)
+}
+
+// bound narrows the schemas of all CRDs in a folder to the values that the types can decode.
+func bound(dir string) error {
+	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		crd := &extv1.CustomResourceDefinition{}
+		if err := yaml.Unmarshal(b, crd); err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+		for _, v := range crd.Spec.Versions {
+			schemabounds.Apply(v.Schema.OpenAPIV3Schema)
+		}
+		b, err = yaml.Marshal(map[string]any{
+			"apiVersion": crd.APIVersion, "kind": crd.Kind, "spec": crd.Spec,
+			"metadata": map[string]any{"name": crd.Name, "annotations": crd.Annotations},
+		})
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(file, append([]byte("---\n"), b...), 0o644); err != nil {
 			return err
 		}
 	}

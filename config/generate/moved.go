@@ -30,7 +30,7 @@ var moved = map[string]map[string]string{
 
 // rewrite has the Go files of a folder import coreAPI instead of the packages that were moved to
 // it, so that Drover's API has Crossplane's own types, and not the aliases that upjet needs. It moves the rules of
-// kinds to their specs.
+// kinds to their specs. It has each kind embed stored.Undecoded.
 func rewrite(dir string) error {
 	files, err := filepath.Glob(filepath.Join(dir, "*", "*.go"))
 	if err != nil {
@@ -42,6 +42,9 @@ func rewrite(dir string) error {
 			return err
 		}
 		out, err := withCoreAPI(f, withRules(src))
+		if err == nil {
+			out, err = withUndecoded(f, out)
+		}
 		if err != nil {
 			return err
 		}
@@ -71,6 +74,28 @@ func withRules(src []byte) []byte {
 		return slices.Concat(out[:at[0]], bytes.Join(rules, nil), out[at[0]:])
 	}
 	return src
+}
+
+// objectMeta is the field of a kind that has its metadata.
+var objectMeta = regexp.MustCompile("(?m)^\tmetav1\\.ObjectMeta\\s.*\n")
+
+// withUndecoded has the kinds of a file embed stored.Undecoded.
+func withUndecoded(name string, src []byte) ([]byte, error) {
+	if !objectMeta.Match(src) {
+		return src, nil
+	}
+	src = objectMeta.ReplaceAll(src, []byte("${0}\tstored.Undecoded `json:\"-\"`\n"))
+	fset := token.NewFileSet()
+	f, err := parser.ParseFile(fset, name, src, parser.ParseComments)
+	if err != nil {
+		return nil, err
+	}
+	astutil.AddImport(fset, f, lift.Module+"/internal/stored")
+	var out bytes.Buffer
+	if err := format.Node(&out, fset, f); err != nil {
+		return nil, err
+	}
+	return format.Source(out.Bytes())
 }
 
 func withCoreAPI(name string, src []byte) ([]byte, error) {

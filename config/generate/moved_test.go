@@ -107,3 +107,49 @@ type VM struct {
 		t.Errorf("a file without rules of a type changes: %s", diff)
 	}
 }
+
+func TestGeneratedKindsRecordWhatTheyCannotDecode(t *testing.T) {
+	const src = `package v1alpha1
+
+import (
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+type Spec struct {
+	xpv2.ManagedResourceSpec ` + "`json:\",inline\"`" + `
+}
+
+type Kind struct {
+	metav1.TypeMeta   ` + "`json:\",inline\"`" + `
+	metav1.ObjectMeta ` + "`json:\"metadata,omitempty\"`" + `
+	Spec              Spec ` + "`json:\"spec\"`" + `
+}
+`
+	const want = `package v1alpha1
+
+import (
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"github.com/drover-dev/drover/internal/stored"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+type Spec struct {
+	xpv2.ManagedResourceSpec ` + "`json:\",inline\"`" + `
+}
+
+type Kind struct {
+	metav1.TypeMeta   ` + "`json:\",inline\"`" + `
+	metav1.ObjectMeta ` + "`json:\"metadata,omitempty\"`" + `
+	stored.Undecoded  ` + "`json:\"-\"`" + `
+	Spec              Spec ` + "`json:\"spec\"`" + `
+}
+`
+	got, err := withUndecoded("file.go", []byte(src))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Error(diff)
+	}
+}

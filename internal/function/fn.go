@@ -3,6 +3,7 @@ package function
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/function/step"
 	"github.com/drover-dev/drover/internal/plan"
 )
@@ -67,8 +69,24 @@ func (f *Function) RunFunction(_ context.Context, req *fnv1.RunFunctionRequest) 
 	}
 	log.Info("Cannot answer", "error", err)
 	rsp := response.To(req, plan.InFlight)
+	var fields *step.NotDecodableError
+	if errors.As(err, &fields) {
+		step.Response{RunFunctionResponse: rsp}.SetConditions(notDecodable(step.CompositeKind(req).Kind, err)...)
+	}
 	response.Fatal(rsp, err)
 	return rsp, nil
+}
+
+// notDecodable returns the conditions of a composite resource about which nothing can be decided, since a
+// field of it, or of an object below it, cannot be decoded. Crossplane sets them although the step fails.
+func notDecodable(kind string, err error) []plan.Condition {
+	condition := func(conditionType, status string) plan.Condition {
+		return plan.Condition{Type: conditionType, Status: status, Reason: machinev1alpha1.ReasonNotDecodable, Message: err.Error()}
+	}
+	if kind == machinev1alpha1.OrphanCollectorGroupVersionKind.Kind {
+		return []plan.Condition{condition(machinev1alpha1.ConditionOrphansFound, "Unknown")}
+	}
+	return []plan.Condition{condition(machinev1alpha1.ConditionValid, "False"), condition(machinev1alpha1.ConditionStalled, "True")}
 }
 
 // quieten prevents that Crossplane emits an event for each composed resource that is not ready, at

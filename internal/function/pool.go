@@ -1,6 +1,7 @@
 package function
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -64,6 +65,10 @@ func observePool(req *fnv1.RunFunctionRequest, o *pool.Observed) (bool, error) {
 	unowned, _ := step.Others(req, requirementDeployments, o.Pool.UID)
 	for _, u := range unowned {
 		d, err := step.As[machinev1alpha1.MachineDeployment](u)
+		var fields *step.NotDecodableError
+		if errors.As(err, &fields) {
+			continue // It is not adopted: its controller is not known to be this one's.
+		}
 		if err != nil {
 			return false, err
 		}

@@ -168,8 +168,9 @@ func machinesOf(req *fnv1.RunFunctionRequest, s *machinev1alpha1.MachineSet) ([]
 	return children, looked
 }
 
-// machineOf decodes a Machine that exists.
+// machineOf decodes a Machine that exists. A Machine with a field that cannot be decoded counts by its
+// other fields: it must not keep the set from its other Machines.
 func machineOf(o plan.Object) (set.Machine, error) {
-	m, err := step.As[machinev1alpha1.Machine](o)
+	m, err := step.PartsAs[machinev1alpha1.Machine](o)
 	return set.Machine{Machine: m}, err
 }

@@ -1,6 +1,7 @@
 package function
 
 import (
+	"errors"
 	"slices"
 	"time"
 
@@ -75,6 +76,10 @@ func observeDeployment(now time.Time, req *fnv1.RunFunctionRequest, rsp step.Res
 	unowned, _ := step.Others(req, requirementSets, d.UID)
 	for _, u := range unowned {
 		s, err := step.As[machinev1alpha1.MachineSet](u)
+		var fields *step.NotDecodableError
+		if errors.As(err, &fields) {
+			continue // It is not adopted: its controller is not known to be this one's.
+		}
 		if err != nil {
 			return o, false, err
 		}

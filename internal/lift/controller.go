@@ -91,7 +91,7 @@ func setup(mgr ctrl.Manager, o tjcontroller.Options, resourceName string, kind s
 		WithOptions(co).
 		WithEventFilter(resource.DesiredStateChanged()).
 		Watches(obj.(client.Object), events).
-		Complete(ratelimiter.NewReconciler(name, awaitSecrets(Reconciler(mgr, o, resourceName, kind, b, recorder, requeue), mgr.GetClient(), func() ujresource.Terraformed {
+		Complete(ratelimiter.NewReconciler(name, awaitSecrets(mr.Guard(mgr.GetClient(), obj.(client.Object), Reconciler(mgr, o, resourceName, kind, b, recorder, requeue)), mgr.GetClient(), func() ujresource.Terraformed {
 			return obj.DeepCopyObject().(ujresource.Terraformed)
 		}, time.Now), o.GlobalRateLimiter))
 }
@@ -120,7 +120,7 @@ func Reconciler(mgr ctrl.Manager, o tjcontroller.Options, resourceName string, k
 		managed.WithExternalConnector(c),
 		managed.WithLogger(log),
 		managed.WithRecorder(recorder),
-		managed.WithFinalizer(tjcontroller.NewOperationTrackerFinalizer(o.OperationTrackerStore, resource.NewAPIFinalizer(mgr.GetClient(), managed.FinalizerName))),
+		managed.WithFinalizer(tjcontroller.NewOperationTrackerFinalizer(o.OperationTrackerStore, resource.NewAPIFinalizer(mr.Quiet(mgr).GetClient(), managed.FinalizerName))),
 		managed.WithTimeout(reconcileTimeout),
 		managed.WithInitializers(managed.InitializerFn(creations.Initialize)),
 		managed.WithCriticalAnnotationUpdater(creations),

@@ -9,6 +9,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"sigs.k8s.io/yaml"
+
+	"github.com/drover-dev/drover/internal/undecoded"
 )
 
 var (
@@ -23,6 +25,7 @@ func described(t *testing.T) map[string]bool {
 	descs := make(chan *prometheus.Desc, 100)
 	c.Describe(descs)
 	(&orphans{}).Describe(descs)
+	undecoded.Describe(descs)
 	close(descs)
 	out := map[string]bool{}
 	for d := range descs {

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/drover-dev/drover/internal/undecoded"
 )
 
 var descLabels = regexp.MustCompile(`variableLabels: \{([^}]*)\}`)
@@ -18,6 +20,7 @@ func TestTheReferenceHasEachMetricWithItsLabels(t *testing.T) {
 	descs := make(chan *prometheus.Desc, 100)
 	c.Describe(descs)
 	(&orphans{}).Describe(descs)
+	undecoded.Describe(descs)
 	close(descs)
 	page, all := read(t, "docs/reference/metrics.md"), 0
 	for d := range descs {

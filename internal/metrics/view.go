@@ -7,12 +7,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/stored"
 )
 
 // An Owner has the fields of a MachineDeployment or MachineSet that are read.
 type Owner struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
+	stored.Undecoded  `json:"-"`
 
 	Status OwnerStatus `json:"status,omitempty"`
 }
@@ -41,6 +43,18 @@ type (
 		Items           []Set `json:"items"`
 	}
 )
+
+// UnmarshalJSON drops the fields that do not fit: see package stored.
+func (d *Deployment) UnmarshalJSON(b []byte) error {
+	type plain Deployment
+	return stored.Unmarshal(b, (*plain)(d), &d.Undecoded)
+}
+
+// UnmarshalJSON drops the fields that do not fit: see package stored.
+func (s *Set) UnmarshalJSON(b []byte) error {
+	type plain Set
+	return stored.Unmarshal(b, (*plain)(s), &s.Undecoded)
+}
 
 func (o *Owner) copy() Owner {
 	out := *o

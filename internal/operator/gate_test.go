@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/drover-dev/drover/internal/undecoded"
 )
 
 // runnables is a manager that only records the runnables that are added.
@@ -69,7 +71,7 @@ func TestCRDsAreCachedWithoutTheirSchemas(t *testing.T) {
 	crd := &apiextensionsv1.CustomResourceDefinition{Spec: apiextensionsv1.CustomResourceDefinitionSpec{
 		Group: "g", Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: "v1", Served: true, Schema: &apiextensionsv1.CustomResourceValidation{}}},
 	}}
-	for o, options := range cacheOptions(time.Hour).ByObject {
+	for o, options := range cacheOptions(time.Hour, undecoded.NewTracker()).ByObject {
 		if _, ok := o.(*apiextensionsv1.CustomResourceDefinition); !ok {
 			continue
 		}

@@ -29,6 +29,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/drover-dev/drover/internal/undecoded"
 )
 
 const (
@@ -119,9 +121,13 @@ func Run(ctx context.Context, op Operator, f Flags) error {
 		return fmt.Errorf("cannot find the API server: %w", err)
 	}
 	cfg.WarningHandlerWithContext = warnings{next: ctrllog.NewKubeAPIWarningLogger(ctrllog.KubeAPIWarningLoggerOptions{})}
-	mgr, err := newManager(ratelimiter.LimitRESTConfig(cfg, f.MaxReconcileRate), op, f)
+	dropped := undecoded.NewTracker()
+	mgr, err := newManager(ratelimiter.LimitRESTConfig(cfg, f.MaxReconcileRate), op, f, dropped)
 	if err != nil {
 		return err
+	}
+	if err := dropped.Report(mgr, op.Name); err != nil {
+		return fmt.Errorf("cannot report objects that cannot be decoded: %w", err)
 	}
 	o, err := controllerOptions(log, f)
 	if err != nil {
@@ -139,7 +145,7 @@ func Run(ctx context.Context, op Operator, f Flags) error {
 	return nil
 }
 
-func newManager(cfg *rest.Config, op Operator, f Flags) (ctrl.Manager, error) {
+func newManager(cfg *rest.Config, op Operator, f Flags, dropped *undecoded.Tracker) (ctrl.Manager, error) {
 	scheme := runtime.NewScheme()
 	if err := addToScheme(scheme, op.AddToScheme); err != nil {
 		return nil, fmt.Errorf("cannot register the API types: %w", err)
@@ -157,7 +163,7 @@ func newManager(cfg *rest.Config, op Operator, f Flags) (ctrl.Manager, error) {
 		Metrics:                       metricsserver.Options{BindAddress: cmp.Or(f.MetricsBindAddress, disabled)},
 		HealthProbeBindAddress:        cmp.Or(f.HealthProbeBindAddress, disabled),
 		PprofBindAddress:              f.PprofBindAddress,
-		Cache:                         cacheOptions(f.Sync),
+		Cache:                         cacheOptions(f.Sync, dropped),
 		// A cache of Secrets would hold those of the whole cluster.
 		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
 	})
@@ -175,9 +181,10 @@ func newManager(cfg *rest.Config, op Operator, f Flags) (ctrl.Manager, error) {
 
 // cacheOptions leave out the schemas of CRDs, of which the gate reads only names and conditions.
 // They would be most of what a provider keeps in memory.
-func cacheOptions(sync time.Duration) cache.Options {
+func cacheOptions(sync time.Duration, dropped *undecoded.Tracker) cache.Options {
 	return cache.Options{
-		SyncPeriod: &sync,
+		SyncPeriod:  &sync,
+		NewInformer: dropped.NewInformer,
 		ByObject: map[client.Object]cache.ByObject{
 			&apiextensionsv1.CustomResourceDefinition{}: {Transform: customresourcesgate.TransformStripCRDSchema},
 		},

@@ -27,6 +27,9 @@ const (
 	suffix = ".yaml"
 )
 
+// A strictProfile is decoded without the method of the kind, which drops fields that do not fit.
+type strictProfile machinev1alpha1.OperatingSystemProfile
+
 // all profiles by name. They are read once, and must not be changed.
 var all = sync.OnceValue(func() map[string]*machinev1alpha1.OperatingSystemProfile {
 	entries, err := files.ReadDir(dir)
@@ -39,11 +42,11 @@ var all = sync.OnceValue(func() map[string]*machinev1alpha1.OperatingSystemProfi
 		if err != nil {
 			panic(err)
 		}
-		p := &machinev1alpha1.OperatingSystemProfile{}
+		p := &strictProfile{}
 		if err := yaml.UnmarshalStrict(b, p); err != nil {
 			panic(fmt.Errorf("%s: %w", e.Name(), err))
 		}
-		out[strings.TrimSuffix(e.Name(), suffix)] = Defaulted(p)
+		out[strings.TrimSuffix(e.Name(), suffix)] = Defaulted((*machinev1alpha1.OperatingSystemProfile)(p))
 	}
 	return out
 })

@@ -92,3 +92,9 @@ func NoInstallation() *Problem {
 		Message: fmt.Sprintf("there is no CompositeResourceDefinition %q, whose UID distinguishes the VMs of this installation from those of other installations", machinev1alpha1.DefinitionOfInstallation),
 	}
 }
+
+// NotDecodable is the problem of an object that is stored with fields that cannot be decoded. The fields have their
+// values and the errors.
+func NotDecodable(fields string) *Problem {
+	return &Problem{Reason: machinev1alpha1.ReasonNotDecodable, Message: "cannot decode " + fields + ". Nothing of the object is changed until the field is corrected or the object is deleted"}
+}

@@ -16,6 +16,7 @@ type metric struct {
 // metricProcesses are the packages with the metrics of a process.
 var metricProcesses = []struct{ process, folder, intro string }{
 	{"provider-drover", "internal/metrics", "Only the leader of several instances reports them. They are computed from its caches, or count since it started."},
+	{"All providers", "internal/undecoded", "Each instance reports the objects of its caches."},
 	{"function-drover", "cmd/function-drover", "Each instance counts its own calls."},
 }
 

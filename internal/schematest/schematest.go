@@ -47,20 +47,23 @@ func Load(t *testing.T, file string) *Schema {
 	if errs := crdvalidation.ValidateCustomResourceDefinition(context.Background(), crd); len(errs) > 0 {
 		t.Fatalf("%s: no API server accepts it: %v", file, errs.ToAggregate())
 	}
-	props := crd.Spec.Validation.OpenAPIV3Schema
-	structural, err := schema.NewStructural(props)
+	s, err := schemaOf(crd.Spec.Validation.OpenAPIV3Schema, true)
 	if err != nil {
 		t.Fatalf("%s: %v", file, err)
+	}
+	return s
+}
+
+func schemaOf(props *apiextensions.JSONSchemaProps, isRoot bool) (*Schema, error) {
+	structural, err := schema.NewStructural(props)
+	if err != nil {
+		return nil, err
 	}
 	openapi, _, err := validation.NewSchemaValidator(props)
 	if err != nil {
-		t.Fatalf("%s: %v", file, err)
+		return nil, err
 	}
-	return &Schema{
-		structural: structural,
-		openapi:    openapi,
-		rules:      cel.NewValidator(structural, true, celconfig.PerCallLimit),
-	}
+	return &Schema{structural: structural, openapi: openapi, rules: cel.NewValidator(structural, isRoot, celconfig.PerCallLimit)}, nil
 }
 
 // Check validates an object in YAML by the schema in a file, and fails the test unless an error contains want, or

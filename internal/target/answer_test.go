@@ -82,6 +82,13 @@ func TestNoWordOfAServerIsRepeated(t *testing.T) {
 			_, probed := conn.Probe(t.Context())
 			_, listed := conn.Nodes(t.Context(), "a", "b", "c")
 			for what, err := range map[string]error{"probe": probed, "list": listed} {
+				if what == "list" && name == "ATimeThatIsNone" {
+					// The Node is decoded without the time.
+					if err != nil {
+						t.Errorf("list: error %v", err)
+					}
+					continue
+				}
 				if !Is(err) || strings.Contains(err.Error(), inner) {
 					t.Errorf("%s: error %v repeats the server, or is not its fault", what, err)
 				}

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/drover-dev/drover/apis/cluster/v1alpha1"
+	"github.com/drover-dev/drover/internal/stored"
 )
 
 // Readers of the control cluster.
@@ -38,20 +39,26 @@ type Readers struct {
 
 // spec returns the spec and UID of the configuration, and its allowances, nil if it has no limits.
 func (r Readers) spec(ctx context.Context, ref Ref) (spec v1alpha1.ProviderConfigSpec, allows *allowances, uid types.UID, err error) {
+	dropped := ""
 	switch ref.Kind {
 	case kindProviderConfig:
 		pc := &v1alpha1.ProviderConfig{}
 		err = r.Configs.Get(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, pc)
-		spec, uid = pc.Spec, pc.GetUID()
+		spec, uid, dropped = pc.Spec, pc.GetUID(), stored.Faults(pc)
 	case kindClusterProviderConfig:
 		pc := &v1alpha1.ClusterProviderConfig{}
 		err = r.Configs.Get(ctx, types.NamespacedName{Name: ref.Name}, pc)
 		spec, allows, uid = pc.Spec.ProviderConfigSpec, allowancesOf(pc.Spec), pc.GetUID()
+		dropped = stored.Faults(pc)
 	default:
 		return spec, nil, uid, &Error{Kind: ConfigInvalid, Ref: ref, Detail: fmt.Sprintf("providerConfigRef.kind is %q, but must be %s or %s", ref.Kind, kindProviderConfig, kindClusterProviderConfig)}
 	}
 	if kerrors.IsNotFound(err) {
 		return spec, nil, uid, &Error{Kind: ConfigNotFound, Ref: ref, Detail: "there is no such configuration"}
+	}
+	if dropped != "" {
+		// Without its CA bundle, for example, a cluster would be trusted by other certificates.
+		return spec, nil, uid, &Error{Kind: ConfigInvalid, Ref: ref, Detail: "cannot decode " + dropped}
 	}
 	return spec, allows, uid, err
 }

@@ -75,10 +75,10 @@ func newLink(cfg *rest.Config, limits *Networks, s *shared, now func() time.Time
 		return nil, err
 	}
 	l := &link{shared: s, transport: rt, host: cfg.Host, ca: cfg.CAData, now: now, observer: o, server: server, users: map[Ref]time.Time{}, requests: map[string]*requests{}}
-	if l.kube, err = kubernetes.NewForConfigAndClient(cfg, &http.Client{Transport: rt, Timeout: callTimeout, CheckRedirect: noRedirects}); err != nil {
+	if l.kube, err = newClient(cfg, &http.Client{Transport: rt, Timeout: callTimeout, CheckRedirect: noRedirects}); err != nil {
 		return nil, err
 	}
-	if l.watching, err = kubernetes.NewForConfigAndClient(cfg, &http.Client{Transport: rt, CheckRedirect: noRedirects}); err != nil {
+	if l.watching, err = newClient(cfg, &http.Client{Transport: rt, CheckRedirect: noRedirects}); err != nil {
 		return nil, err
 	}
 	s.connected.Add(1)

@@ -1,6 +1,6 @@
 // Command xrdgen writes the schemas that are installed: it runs controller-gen
-// over Drover's API types, turns the CRDs of composite resources into XRDs, and
-// writes each file where its package is built from.
+// over Drover's API types, bounds the schemas to the values that the types can decode, turns the
+// CRDs of composite resources into XRDs, and writes each file where its package is built from.
 //
 // It is run by go generate in the apis folder.
 package main
@@ -15,6 +15,8 @@ import (
 
 	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/drover-dev/drover/internal/schemabounds"
 )
 
 // composites are the kinds that become XRDs, with their default Composition. An OrphanCollector has none, since
@@ -84,6 +86,9 @@ func generate(paths string) ([]*extv1.CustomResourceDefinition, error) {
 		crd := &extv1.CustomResourceDefinition{}
 		if err := yaml.Unmarshal(doc, crd); err != nil {
 			return nil, fmt.Errorf("controller-gen %s: %w", paths, err)
+		}
+		for _, v := range crd.Spec.Versions {
+			schemabounds.Apply(v.Schema.OpenAPIV3Schema)
 		}
 		crds = append(crds, crd)
 	}

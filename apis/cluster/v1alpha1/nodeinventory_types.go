@@ -2,6 +2,8 @@ package v1alpha1
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/drover-dev/drover/internal/stored"
 )
 
 // MaxNodeQueries is the maximum number of VMs in the spec of a NodeInventory.
@@ -125,6 +127,7 @@ type NodeInventoryStatus struct {
 type NodeInventory struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
+	stored.Undecoded  `json:"-"`
 
 	Spec   NodeInventorySpec   `json:"spec,omitempty"`
 	Status NodeInventoryStatus `json:"status,omitempty"`

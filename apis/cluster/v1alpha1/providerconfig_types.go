@@ -3,6 +3,8 @@ package v1alpha1
 import (
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/drover-dev/drover/internal/stored"
 )
 
 // A CredentialsSource is the source of the credentials of a target cluster.
@@ -228,6 +230,7 @@ type Outage struct {
 type ProviderConfig struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
+	stored.Undecoded  `json:"-"`
 
 	Spec   ProviderConfigSpec   `json:"spec"`
 	Status ProviderConfigStatus `json:"status,omitempty"`
@@ -256,6 +259,7 @@ type ProviderConfigList struct {
 type ClusterProviderConfig struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
+	stored.Undecoded  `json:"-"`
 
 	Spec   ClusterProviderConfigSpec `json:"spec"`
 	Status ProviderConfigStatus      `json:"status,omitempty"`

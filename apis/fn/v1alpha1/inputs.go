@@ -137,7 +137,7 @@ type Lifecycle struct {
 	// becomes Failed because of its Node, or because it has none. Kubelets need this time to renew
 	// their leases, and the cluster needs it to mark their Nodes as Ready. 0s means no grace.
 	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ms|s|m|h))+$`
+	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$`
 	// +kubebuilder:default="2m"
 	ReturnGrace *metav1.Duration `json:"returnGrace,omitempty"`
 }

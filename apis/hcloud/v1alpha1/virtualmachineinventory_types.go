@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	inventoryv1alpha1 "github.com/drover-dev/drover/apis/inventory/v1alpha1"
+	"github.com/drover-dev/drover/internal/stored"
 )
 
 // VirtualMachineInventorySpec describes the VMs to look for.
@@ -36,6 +37,7 @@ type VirtualMachineInventoryStatus struct {
 type VirtualMachineInventory struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
+	stored.Undecoded  `json:"-"`
 
 	Spec   VirtualMachineInventorySpec   `json:"spec"`
 	Status VirtualMachineInventoryStatus `json:"status,omitempty"`

@@ -84,7 +84,7 @@ type InventoryParameters struct {
 	// Interval between two looks at the cloud. A failed look is repeated sooner. If a VM or a state
 	// is due to be confirmed, the next look comes sooner too.
 	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ms|s|m|h))+$`
+	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$`
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s')",message="interval must be at least 1s"
 	// +kubebuilder:default="5m"
 	Interval metav1.Duration `json:"interval,omitempty,omitzero"`
@@ -92,7 +92,7 @@ type InventoryParameters struct {
 	// ConfirmAfter is how long a VM must be unclaimed to be confirmed as such: by a look that comes
 	// at least this long after the first look that saw it unclaimed.
 	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ms|s|m|h))+$`
+	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$`
 	// +kubebuilder:default="15m"
 	ConfirmAfter metav1.Duration `json:"confirmAfter,omitempty,omitzero"`
 }

@@ -4,6 +4,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
+	"github.com/drover-dev/drover/internal/stored"
 )
 
 // ClusterMachineClassSpec is that of a MachineClass, and the namespaces that it serves.
@@ -33,6 +34,7 @@ type ClusterMachineClassSpec struct {
 type ClusterMachineClass struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
+	stored.Undecoded  `json:"-"`
 
 	// +kubebuilder:validation:XValidation:rule="!has(self.userData) || has(self.userData.secretRef.__namespace__)",fieldPath=".userData.secretRef",message="namespace must be set: a ClusterMachineClass has none itself"
 	// +kubebuilder:validation:XValidation:rule="self.provider == oldSelf.provider && has(self.forProvider) == has(oldSelf.forProvider) && (!has(self.forProvider) || self.forProvider == oldSelf.forProvider) && has(self.companions) == has(oldSelf.companions) && (!has(self.companions) || self.companions == oldSelf.companions) && has(self.providerConfigRef) == has(oldSelf.providerConfigRef) && (!has(self.providerConfigRef) || self.providerConfigRef == oldSelf.providerConfigRef) && has(self.operatingSystem) == has(oldSelf.operatingSystem) && (!has(self.operatingSystem) || self.operatingSystem == oldSelf.operatingSystem) && has(self.kubelet) == has(oldSelf.kubelet) && (!has(self.kubelet) || self.kubelet == oldSelf.kubelet) && has(self.userData) == has(oldSelf.userData) && (!has(self.userData) || self.userData == oldSelf.userData) && has(self.nodeCapacity) == has(oldSelf.nodeCapacity) && (!has(self.nodeCapacity) || self.nodeCapacity == oldSelf.nodeCapacity)",message="a ClusterMachineClass is immutable but for allowedNamespaces: create a new one and change classRef to roll over to it"

@@ -9,7 +9,7 @@ type Drain struct {
 	// Timeout of the whole drain. After it, pods that are left are deleted without
 	// regard to their PodDisruptionBudgets, with 30 s to end.
 	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ms|s|m|h))+$`
+	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$`
 	// +kubebuilder:default="2h"
 	Timeout metav1.Duration `json:"timeout,omitempty,omitzero"`
 
@@ -25,27 +25,27 @@ type Drain struct {
 	// has its own grace period, until the timeout.
 	// +optional
 	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ms|s|m|h))+$`
+	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$`
 	GracePeriod *metav1.Duration `json:"gracePeriod,omitempty"`
 
 	// VolumeDetachTimeout is how long a volume may take to be detached from the Node once no pod
 	// there uses it. After that, the drain continues without waiting for the volume.
 	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ms|s|m|h))+$`
+	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$`
 	// +kubebuilder:default="2m"
 	VolumeDetachTimeout metav1.Duration `json:"volumeDetachTimeout,omitempty,omitzero"`
 
 	// VolumeReattachTimeout is how long the next pod with volumes waits for the
 	// volumes of the one before to be attached elsewhere.
 	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ms|s|m|h))+$`
+	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$`
 	// +kubebuilder:default="90s"
 	VolumeReattachTimeout metav1.Duration `json:"volumeReattachTimeout,omitempty,omitzero"`
 
 	// HookTimeout is how long a hook may hold the deletion of the Machine, each of the
 	// two points for itself.
 	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ms|s|m|h))+$`
+	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$`
 	// +kubebuilder:default="2h"
 	HookTimeout metav1.Duration `json:"hookTimeout,omitempty,omitzero"`
 

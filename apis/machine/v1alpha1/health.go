@@ -18,7 +18,7 @@ type Health struct {
 	// that have no timeout of their own. A Node that was healthy for less than a minute
 	// in between, or for less than this timeout if that is shorter, was not well again.
 	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ms|s|m|h))+$`
+	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$`
 	// +kubebuilder:default="10m"
 	Timeout metav1.Duration `json:"timeout,omitempty,omitzero"`
 
@@ -55,7 +55,7 @@ type HealthCondition struct {
 	// Failed. Without it health.timeout counts.
 	// +optional
 	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ms|s|m|h))+$`
+	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$`
 	Timeout *metav1.Duration `json:"timeout,omitempty"`
 }
 

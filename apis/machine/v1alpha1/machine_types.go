@@ -3,6 +3,8 @@ package v1alpha1
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/drover-dev/drover/internal/stored"
 )
 
 // A MachinePhase is the stage of a Machine's life in one word.
@@ -512,6 +514,7 @@ func (s MachineStatus) Failure() string {
 type Machine struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
+	stored.Undecoded  `json:"-"`
 
 	// Spec of the Machine. What its VM was created from cannot change.
 	//

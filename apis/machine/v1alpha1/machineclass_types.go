@@ -4,6 +4,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/drover-dev/drover/internal/stored"
 )
 
 // Kubelet settings of a class.
@@ -154,6 +156,7 @@ type MachineClassSpec struct {
 type MachineClass struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
+	stored.Undecoded  `json:"-"`
 
 	// +kubebuilder:validation:XValidation:rule="!has(self.userData) || !has(self.userData.secretRef.__namespace__)",fieldPath=".userData.secretRef",message="namespace must be absent: the Secret of a MachineClass is in the namespace of the class"
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a MachineClass is immutable: create a new one and change classRef to roll over to it"

@@ -3,6 +3,8 @@ package v1alpha1
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/drover-dev/drover/internal/stored"
 )
 
 // MaxReplicas is the largest desired number of Machines of a MachineDeployment or a MachineSet, and
@@ -89,7 +91,7 @@ type InPlaceUpdateBounds struct {
 	// the update has failed, and stays visible on the Machine until it succeeds or
 	// the Machine is deleted.
 	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ms|s|m|h))+$`
+	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$`
 	// +kubebuilder:default="20m"
 	Timeout metav1.Duration `json:"timeout,omitempty,omitzero"`
 }
@@ -431,6 +433,7 @@ type MachineDeploymentStatus struct {
 type MachineDeployment struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
+	stored.Undecoded  `json:"-"`
 
 	Spec   MachineDeploymentSpec   `json:"spec"`
 	Status MachineDeploymentStatus `json:"status,omitempty"`

@@ -3,6 +3,8 @@ package v1alpha1
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/drover-dev/drover/internal/stored"
 )
 
 // A GroupTemplate is what several Machines of a group have in common.
@@ -139,6 +141,7 @@ type MachineGroupStatus struct {
 type MachineGroup struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
+	stored.Undecoded  `json:"-"`
 
 	Spec   MachineGroupSpec   `json:"spec"`
 	Status MachineGroupStatus `json:"status,omitempty"`

@@ -2,6 +2,8 @@ package v1alpha1
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/drover-dev/drover/internal/stored"
 )
 
 // MachineSetSpec has the desired number of Machines of one template.
@@ -105,7 +107,7 @@ type MachineSetInPlaceUpdate struct {
 
 	// Timeout of the update of one Machine, from the end of its drain on.
 	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ms|s|m|h))+$`
+	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$`
 	// +kubebuilder:default="20m"
 	Timeout metav1.Duration `json:"timeout,omitempty,omitzero"`
 
@@ -328,6 +330,7 @@ type MachineSetStatus struct {
 type MachineSet struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
+	stored.Undecoded  `json:"-"`
 
 	Spec   MachineSetSpec   `json:"spec"`
 	Status MachineSetStatus `json:"status,omitempty"`

@@ -91,7 +91,7 @@ type MachineSpec struct {
 	// while an input of the VM is invalid, because another Machine would get the same result.
 	// When a refusal ends, it starts again.
 	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ms|s|m|h))+$`
+	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$`
 	// +kubebuilder:default="20m"
 	CreationTimeout metav1.Duration `json:"creationTimeout,omitempty,omitzero"`
 
@@ -102,7 +102,7 @@ type MachineSpec struct {
 	// takes another group.
 	// +optional
 	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ms|s|m|h))+$`
+	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$`
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s')",message="capacityTimeout must be at least 1s"
 	CapacityTimeout *metav1.Duration `json:"capacityTimeout,omitempty"`
 
@@ -217,7 +217,7 @@ type MachineUpdate struct {
 	// Timeout of the update, from the end of the drain on. After it the update has
 	// failed; a later success of the agent still counts.
 	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ms|s|m|h))+$`
+	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$`
 	// +kubebuilder:default="20m"
 	Timeout metav1.Duration `json:"timeout,omitempty,omitzero"`
 }
@@ -228,7 +228,7 @@ type Preserve struct {
 	// Timeout of a preservation, from its beginning. A change does not affect one
 	// that has begun.
 	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ms|s|m|h))+$`
+	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$`
 	// +kubebuilder:default="96h"
 	Timeout metav1.Duration `json:"timeout,omitempty,omitzero"`
 }

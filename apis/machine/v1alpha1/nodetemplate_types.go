@@ -3,6 +3,8 @@ package v1alpha1
 import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/drover-dev/drover/internal/stored"
 )
 
 // NodeTemplateStatus has the expected properties of a Node of the template. Its form is the contract of the
@@ -43,6 +45,7 @@ type NodeTemplateInfo struct {
 type NodeTemplate struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
+	stored.Undecoded  `json:"-"`
 
 	Status NodeTemplateStatus `json:"status,omitempty"`
 }

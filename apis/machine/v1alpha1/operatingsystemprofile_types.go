@@ -2,6 +2,8 @@ package v1alpha1
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/drover-dev/drover/internal/stored"
 )
 
 // ProfileKubelet has the facts about an operating system that a kubelet needs.
@@ -297,6 +299,7 @@ type OperatingSystemProfileSpec struct {
 type OperatingSystemProfile struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
+	stored.Undecoded  `json:"-"`
 
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="an OperatingSystemProfile is immutable: create one with the next version in its name, and a class that names it"
 	Spec OperatingSystemProfileSpec `json:"spec"`

@@ -3,6 +3,8 @@ package v1alpha1
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/drover-dev/drover/internal/stored"
 )
 
 // An OrphanPolicy is the action on orphans.
@@ -42,14 +44,14 @@ type OrphanCollectorSpec struct {
 	// GracePeriod is how long a VM must be observed unclaimed, twice at
 	// least, until it is an orphan. With the policy Delete it must be at least 10m.
 	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ms|s|m|h))+$`
+	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$`
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s')",message="gracePeriod must be at least 1s"
 	// +kubebuilder:default="15m"
 	GracePeriod metav1.Duration `json:"gracePeriod,omitempty,omitzero"`
 
 	// Interval between two looks at the cloud.
 	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ms|s|m|h))+$`
+	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$`
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s')",message="interval must be at least 1s"
 	// +kubebuilder:default="5m"
 	Interval metav1.Duration `json:"interval,omitempty,omitzero"`
@@ -208,6 +210,7 @@ type OrphanCollectorStatus struct {
 type OrphanCollector struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
+	stored.Undecoded  `json:"-"`
 
 	Spec   OrphanCollectorSpec   `json:"spec"`
 	Status OrphanCollectorStatus `json:"status,omitempty"`

@@ -625,6 +625,14 @@ const (
 	//   - Of: Unknown
 	//   - Do: Read the error, and correct the step or its input.
 	ReasonFatalResult = "FatalResult"
+	// ReasonNotDecodable means that the object is stored with a field that Drover cannot decode, such as a
+	// duration that is too long. The object is older than the schema that refuses the field. Nothing of
+	// the object is changed, and it can be deleted. The message names the field and its value. Objects
+	// of all kinds have a warning with the reason.
+	//   - Kinds: Machine, MachineSet, MachineDeployment, NodePool, OrphanCollector
+	//   - Of: Valid=False, ReplicaFailure=True, Progressing=False, Stalled=True, OrphansFound=Unknown
+	//   - Do: Correct the field that the message names, or delete the object.
+	ReasonNotDecodable = "NotDecodable"
 	// ReasonUnspecified means that a step of the pipeline set a condition without a reason.
 	//   - Kinds: Machine
 	//   - Of: any

@@ -5,6 +5,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	nativev1alpha1 "github.com/drover-dev/drover/apis/native/v1alpha1"
+	"github.com/drover-dev/drover/internal/stored"
 )
 
 // A FailureDomain is a partition with the networks of machines in it. A private network of metal-stack is in one
@@ -215,6 +216,7 @@ type VirtualMachineStatus struct {
 type VirtualMachine struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
+	stored.Undecoded  `json:"-"`
 
 	Spec   VirtualMachineSpec   `json:"spec"`
 	Status VirtualMachineStatus `json:"status,omitempty"`

@@ -5,6 +5,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	nativev1alpha1 "github.com/drover-dev/drover/apis/native/v1alpha1"
+	"github.com/drover-dev/drover/internal/stored"
 )
 
 // Annotations of a VirtualMachine. The provider writes them.
@@ -279,6 +280,7 @@ type VirtualMachineStatus struct {
 type VirtualMachine struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
+	stored.Undecoded  `json:"-"`
 
 	Spec   VirtualMachineSpec   `json:"spec"`
 	Status VirtualMachineStatus `json:"status,omitempty"`

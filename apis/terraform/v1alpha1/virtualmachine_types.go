@@ -4,6 +4,8 @@ import (
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/drover-dev/drover/internal/stored"
 )
 
 // VirtualMachineParameters are the parameters that a VM is created with. An existing VM is never
@@ -106,6 +108,7 @@ type VirtualMachineStatus struct {
 type VirtualMachine struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
+	stored.Undecoded  `json:"-"`
 
 	Spec   VirtualMachineSpec   `json:"spec"`
 	Status VirtualMachineStatus `json:"status,omitempty"`

@@ -3,6 +3,8 @@ package v1alpha1
 import (
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/drover-dev/drover/internal/stored"
 )
 
 // AnnotationCloneTask of a VirtualMachine is the ID of the vCenter's task that clones its VM. It is
@@ -346,6 +348,7 @@ type VirtualMachineStatus struct {
 type VirtualMachine struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
+	stored.Undecoded  `json:"-"`
 
 	Spec   VirtualMachineSpec   `json:"spec"`
 	Status VirtualMachineStatus `json:"status,omitempty"`

@@ -16,6 +16,8 @@ import (
 	"github.com/drover-dev/drover/internal/finalizer"
 	"github.com/drover-dev/drover/internal/jointoken"
 	"github.com/drover-dev/drover/internal/pipeline"
+	"github.com/drover-dev/drover/internal/plan"
+	"github.com/drover-dev/drover/internal/stored"
 	"github.com/drover-dev/drover/internal/target"
 )
 
@@ -114,6 +116,10 @@ func (r *Reconciler) reconcile(ctx context.Context, m *machinev1alpha1.Machine) 
 	}
 	if next := finalizer.StateOf(m).Next(true); next != finalizer.Nothing {
 		return reconcile.Result{}, finalizer.Take(ctx, r.client, machineKind, m, next)
+	}
+	if fields := stored.Faults(m); fields != "" {
+		// The defaults of the fields would decide about the VM otherwise. A deletion uses them, so that it ends.
+		return reconcile.Result{}, r.refuse(ctx, m, plan.NotDecodable(fields))
 	}
 	return r.advance(ctx, m)
 }

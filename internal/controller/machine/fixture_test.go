@@ -31,6 +31,7 @@ import (
 	"github.com/drover-dev/drover/internal/controller/installations"
 	"github.com/drover-dev/drover/internal/jointoken"
 	"github.com/drover-dev/drover/internal/pipeline"
+	"github.com/drover-dev/drover/internal/stored"
 )
 
 var (
@@ -67,6 +68,8 @@ type world struct {
 	refuse func(write string) error
 	// stale is the Machine in the cache, nil if the cache is current.
 	stale *v1alpha1.Machine
+	// undecoded describes the fields of the Machine in the cache that were dropped.
+	undecoded stored.Undecoded
 	// unreachable is the error of a connection to the target cluster.
 	unreachable error
 	// version of the API server of the target cluster, empty if it is not known.
@@ -199,7 +202,11 @@ func (c cachedClient) Get(ctx context.Context, key client.ObjectKey, obj client.
 		c.w.stale.DeepCopyInto(m)
 		return nil
 	}
-	return c.Client.Get(ctx, key, obj, opts...)
+	err := c.Client.Get(ctx, key, obj, opts...)
+	if m, ok := obj.(*v1alpha1.Machine); ok {
+		m.Undecoded = c.w.undecoded
+	}
+	return err
 }
 
 // note records a write, unless it is refused.

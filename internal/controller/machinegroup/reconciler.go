@@ -17,6 +17,7 @@ import (
 
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/plan/group"
+	"github.com/drover-dev/drover/internal/stored"
 )
 
 // atOnce is how many Machines of a group are written in parallel.
@@ -36,7 +37,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	owner := metav1.GetControllerOfNoCopy(g)
-	if g.DeletionTimestamp != nil || owner == nil {
+	if g.DeletionTimestamp != nil || owner == nil || stored.Faults(g) != "" { // A group without some of its fields would be another one.
 		return reconcile.Result{}, nil
 	}
 	seen, err := r.look(ctx, g, owner.UID)

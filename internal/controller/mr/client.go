@@ -2,12 +2,17 @@ package mr
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/drover-dev/drover/internal/finalizer"
+	"github.com/drover-dev/drover/internal/stored"
 )
 
 // managerWith is a manager with another client.
@@ -36,6 +41,33 @@ func (c quietClient) Create(ctx context.Context, obj client.Object, opts ...clie
 		return nil
 	}
 	return c.Client.Create(ctx, obj, opts...)
+}
+
+// update writes only the metadata of an object of which a field was dropped when it was decoded: an update of all would
+// drop the field in the API server too, and be refused if the field is immutable. The finalizer of such an object could
+// not be removed.
+func (c quietClient) update(ctx context.Context, obj client.Object, opts ...client.UpdateOption) error {
+	if stored.Faults(obj) == "" {
+		return c.Client.Update(ctx, obj, opts...)
+	}
+	kinds, _, err := c.Scheme().ObjectKinds(obj)
+	if err != nil {
+		return err
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"resourceVersion": obj.GetResourceVersion(), "finalizers": obj.GetFinalizers(), "annotations": obj.GetAnnotations(), "labels": obj.GetLabels(),
+	}})
+	if err != nil {
+		return err
+	}
+	written := finalizer.NewMetadata(kinds[0])
+	written.SetNamespace(obj.GetNamespace())
+	written.SetName(obj.GetName())
+	if err := c.Client.Patch(ctx, written, client.RawPatch(types.MergePatchType, patch)); err != nil {
+		return err
+	}
+	obj.SetResourceVersion(written.GetResourceVersion())
+	return nil
 }
 
 func (c quietClient) Status() client.SubResourceWriter {

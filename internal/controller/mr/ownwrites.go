@@ -78,7 +78,7 @@ func (c quietClient) Get(ctx context.Context, key client.ObjectKey, obj client.O
 }
 
 func (c quietClient) Update(ctx context.Context, obj client.Object, opts ...client.UpdateOption) error {
-	return c.own.remember(obj, c.Client.Update(ctx, obj, opts...))
+	return c.own.remember(obj, c.update(ctx, obj, opts...))
 }
 
 func (c quietClient) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {

@@ -80,7 +80,7 @@ func (c Controller[T]) Setup(mgr ctrl.Manager, o controller.Options) error {
 	for _, s := range c.Sources {
 		b = b.WatchesRawSource(s)
 	}
-	return b.Complete(ratelimiter.NewReconciler(name, c.Again.wrap(r), o.GlobalRateLimiter))
+	return b.Complete(ratelimiter.NewReconciler(name, Guard(mgr.GetClient(), c.Object, c.Again.wrap(r)), o.GlobalRateLimiter))
 }
 
 // options returns the options that every Controller has. The name is that of the controller.

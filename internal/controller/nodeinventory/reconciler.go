@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
+	"github.com/drover-dev/drover/internal/stored"
 	"github.com/drover-dev/drover/internal/target"
 	"github.com/drover-dev/drover/internal/text"
 	"github.com/drover-dev/drover/internal/workernode"
@@ -50,7 +51,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err := r.client.Get(ctx, req.NamespacedName, n); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	if n.GetDeletionTimestamp() != nil {
+	if n.GetDeletionTimestamp() != nil || stored.Faults(n) != "" { // It would answer other questions.
 		return reconcile.Result{}, nil
 	}
 	status := clusterv1alpha1.NodeInventoryStatus{ObservedGeneration: n.GetGeneration()}

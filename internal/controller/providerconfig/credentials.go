@@ -10,6 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/drover-dev/drover/internal/stored"
 )
 
 // Kinds of provider configs, as references name them.
@@ -38,6 +40,9 @@ func (configs Configs) Get(ctx context.Context, c client.Reader, mg resource.Mod
 	}
 	if err := c.Get(ctx, key, pc); err != nil {
 		return nil, fmt.Errorf("spec.providerConfigRef: cannot get %s %q: %w", ref.Kind, ref.Name, err)
+	}
+	if fields := stored.Faults(pc); fields != "" {
+		return nil, fmt.Errorf("spec.providerConfigRef: cannot decode %s %q: %s", ref.Kind, ref.Name, fields)
 	}
 	return pc, nil
 }

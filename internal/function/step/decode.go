@@ -12,6 +12,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/drover-dev/drover/internal/plan"
+	"github.com/drover-dev/drover/internal/stored"
 )
 
 // Composite decodes the observed XR. It ignores unknown fields, and a status that cannot be decoded:
@@ -34,9 +35,26 @@ func Composite(req *fnv1.RunFunctionRequest, into any) error {
 	return fmt.Errorf("cannot decode the observed composite resource: %w", err)
 }
 
+// A NotDecodableError has the fields of an object that its type cannot decode, with their values.
+type NotDecodableError struct{ Fields string }
+
+// Error implements error.
+func (e *NotDecodableError) Error() string { return e.Fields }
+
 // strictly decodes by way of JSON: the converter of the API machinery would turn a number that is too
-// large for its field into another number.
+// large for its field into another number. A field that does not fit is an error: its default would be
+// another decision than the one that the field asks for.
 func strictly(m map[string]any, into any) error {
+	if err := tolerantly(m, into); err != nil {
+		return err
+	}
+	if fields := stored.Faults(into); fields != "" {
+		return &NotDecodableError{Fields: fields}
+	}
+	return nil
+}
+
+func tolerantly(m map[string]any, into any) error {
 	b, err := json.Marshal(m)
 	if err != nil {
 		return err
@@ -82,6 +100,16 @@ func Required(req *fnv1.RunFunctionRequest, requirement string) ([]plan.Object, 
 func As[T any](o plan.Object) (*T, error) {
 	into := new(T)
 	if err := strictly(o.Object, into); err != nil {
+		return nil, fmt.Errorf("cannot decode %s %q: %w", o.GetKind(), o.GetName(), err)
+	}
+	return into, nil
+}
+
+// PartsAs decodes an observed resource into a typed one, without the fields that do not fit: see package
+// stored. It serves the decision about many objects, which must not depend on one of them.
+func PartsAs[T any](o plan.Object) (*T, error) {
+	into := new(T)
+	if err := tolerantly(o.Object, into); err != nil {
 		return nil, fmt.Errorf("cannot decode %s %q: %w", o.GetKind(), o.GetName(), err)
 	}
 	return into, nil

@@ -27,6 +27,8 @@ import (
 	"github.com/drover-dev/drover/internal/console"
 	"github.com/drover-dev/drover/internal/kubectl/view"
 	"github.com/drover-dev/drover/internal/names"
+	"github.com/drover-dev/drover/internal/plan"
+	"github.com/drover-dev/drover/internal/stored"
 )
 
 // pageSize of a list.
@@ -119,8 +121,34 @@ func (r *reader) machines() error {
 			return err
 		}
 	}
+	for i := range pools.Items {
+		explain(&pools.Items[i], &pools.Items[i].Status.Conditions)
+	}
+	for i := range deployments.Items {
+		explain(&deployments.Items[i], &deployments.Items[i].Status.Conditions)
+	}
+	for i := range sets.Items {
+		explain(&sets.Items[i], &sets.Items[i].Status.Conditions)
+	}
+	for i := range machines.Items {
+		explain(&machines.Items[i], &machines.Items[i].Status.Conditions)
+	}
 	r.v.Pools, r.v.Deployments, r.v.Sets, r.v.Machines = pools.Items, deployments.Items, sets.Items, machines.Items
 	return nil
+}
+
+// explain sets the condition Valid of an object with fields that cannot be decoded, as its controller does, which may not
+// have seen the object yet.
+func explain(o client.Object, conditions *[]metav1.Condition) {
+	fields := stored.Faults(o)
+	if fields == "" {
+		return
+	}
+	p := plan.NotDecodable(fields)
+	meta.SetStatusCondition(conditions, metav1.Condition{
+		Type: machinev1alpha1.ConditionValid, Status: metav1.ConditionFalse, Reason: p.Reason, Message: p.Message,
+		LastTransitionTime: o.GetCreationTimestamp(), ObservedGeneration: o.GetGeneration(),
+	})
 }
 
 // configs that the Machines and the templates name.

@@ -19,6 +19,8 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/kubectl/collect"
 	"github.com/drover-dev/drover/internal/kubectl/command"
+	"github.com/drover-dev/drover/internal/kubectl/diagnosis"
+	"github.com/drover-dev/drover/internal/kubectl/view"
 	"github.com/drover-dev/drover/internal/names"
 )
 
@@ -80,5 +82,29 @@ func TestAMissingRightLeavesTheRestRight(t *testing.T) {
 	}
 	if text := strings.Join(v.Unread, "\n"); len(v.Unread) != 2 || !strings.Contains(text, "events is forbidden") || !strings.Contains(text, "nodes is forbidden") {
 		t.Errorf("unread: %s", text)
+	}
+}
+
+func TestAnObjectThatCannotBeDecodedIsExplained(t *testing.T) {
+	const field = `spec.creationTimeout: "9999999h": time: invalid duration "9999999h"`
+	c := fake.NewClientBuilder().WithScheme(command.Scheme).WithObjects(objects()...).WithInterceptorFuncs(interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			err := c.List(ctx, list, opts...)
+			if machines, ok := list.(*machinev1alpha1.MachineList); ok {
+				machines.Items[0].Undecoded = field
+			}
+			return err
+		},
+	}).Build()
+	v, err := collect.View(t.Context(), c, time.Now(), collect.Options{Namespace: "team"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := diagnosis.Why(v, view.Ref{Kind: view.Machine, Namespace: "team", Name: "w"}, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := a.Findings; len(f) != 1 || f[0].Reason != machinev1alpha1.ReasonNotDecodable || !strings.Contains(f[0].Cause, field) || f[0].Do == "" || !f[0].NeedsUser {
+		t.Errorf("findings %+v", f)
 	}
 }

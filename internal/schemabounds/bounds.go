@@ -1,0 +1,123 @@
+// Package schemabounds narrows generated schemas to the values that the Go types of their fields can decode, and
+// that they encode to a value that the schema accepts again.
+//
+// An informer decodes a list of objects as a whole. So a value that an API server stores and that Go cannot decode
+// would stop every reader of its kind. OpenAPI formats and the patterns of controller-gen are wider than Go:
+// "9999999h" matches a pattern of durations, and does not fit into a [time.Duration].
+//
+// The bounds depend on the schema alone, and are applied by the generators of all schemas. The test of this
+// package finds a field without them.
+package schemabounds
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/utils/ptr"
+)
+
+// Patterns that fields of the Go types have as a marker, or that controller-gen gives to a type.
+const (
+	// Duration is the pattern of the marker of each field of the type metav1.Duration.
+	Duration = `^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$`
+
+	// quantityPrefix starts the pattern that controller-gen gives to each resource.Quantity.
+	quantityPrefix = `^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))`
+)
+
+const (
+	// MaxDuration is ten years. The sum of two durations, and a time after them, fit into their types.
+	MaxDuration = "87600h"
+	// maxDurationLength is longer than any text of a duration up to MaxDuration that Go encodes.
+	maxDurationLength = 32
+
+	// decodableDuration matches texts up to maxDurationLength that time.ParseDuration accepts. It bounds the digits of
+	// each number, so that the sum of all of them fits into a time.Duration.
+	decodableDuration = `^([0-9]{1,5}([.][0-9]{1,9})?h)?([0-9]{1,6}([.][0-9]{1,9})?m)?([0-9]{1,9}([.][0-9]{1,9})?s)?([0-9]{1,12}([.][0-9]{1,9})?ms)?([0-9]{1,12}([.][0-9]{1,9})?(us|µs))?([0-9]{1,15}ns)?$`
+
+	// time matches texts that RFC 3339 and time.Parse both accept. The years are those that stay within four digits in each time
+	// zone, and after which no zero time is encoded, which JSON has as null.
+	time = `^[12][0-9]{3}-[0-9]{2}-[0-9]{2}T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]([.][0-9]{1,9})?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`
+
+	// quantity has one sign, a number and one suffix, as resource.ParseQuantity requires.
+	quantity       = `^[+-]?[0-9]{1,19}([.][0-9]{1,9})?([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$`
+	quantityLength = 32
+
+	// base64 may have line breaks, which Go skips.
+	base64 = `^([A-Za-z0-9+/][\r\n]*[A-Za-z0-9+/][\r\n]*[A-Za-z0-9+/][\r\n]*[A-Za-z0-9+/][\r\n]*)*([A-Za-z0-9+/][\r\n]*[A-Za-z0-9+/][\r\n]*([A-Za-z0-9+/][\r\n]*=|=[\r\n]*=)[\r\n]*)?$`
+
+	// maxInteger is the largest integer that every reader of JSON has exactly.
+	maxInteger = 1<<53 - 1
+)
+
+// Apply narrows a schema and all schemas in it.
+func Apply(s *extv1.JSONSchemaProps) {
+	switch {
+	case s.XIntOrString:
+		boundIntOrString(s)
+	case s.Type == "integer":
+		boundInteger(s)
+	case s.Type == "string":
+		boundString(s)
+	}
+	for name, p := range s.Properties {
+		Apply(&p)
+		s.Properties[name] = p
+	}
+	if s.Items != nil && s.Items.Schema != nil {
+		Apply(s.Items.Schema)
+	}
+	if s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil {
+		Apply(s.AdditionalProperties.Schema)
+	}
+}
+
+func boundInteger(s *extv1.JSONSchemaProps) {
+	if len(s.Enum) > 0 {
+		return
+	}
+	lowest, highest := float64(-maxInteger), float64(maxInteger)
+	if s.Format == "int32" {
+		lowest, highest = math.MinInt32, math.MaxInt32
+	}
+	within(s, lowest, highest)
+}
+
+// within adds the bounds that the schema lacks.
+func within(s *extv1.JSONSchemaProps, lowest, highest float64) {
+	if s.Minimum == nil {
+		s.Minimum = ptr.To(lowest)
+	}
+	if s.Maximum == nil {
+		s.Maximum = ptr.To(highest)
+	}
+}
+
+func boundString(s *extv1.JSONSchemaProps) {
+	switch {
+	case s.Format == "date-time":
+		s.Pattern = time
+	case s.Format == "byte":
+		s.Pattern = base64
+	case s.Pattern == Duration:
+		boundDuration(s)
+	}
+}
+
+func boundDuration(s *extv1.JSONSchemaProps) {
+	s.MaxLength = ptr.To(int64(maxDurationLength))
+	s.XValidations = append(extv1.ValidationRules{{
+		Rule:    fmt.Sprintf("self.matches('%s') && duration(self) <= duration('%s')", decodableDuration, MaxDuration),
+		Message: fmt.Sprintf("must be a duration of at most %s, with the largest unit first, such as 90s, 10m or 1h30m", MaxDuration),
+	}}, s.XValidations...)
+}
+
+func boundIntOrString(s *extv1.JSONSchemaProps) {
+	within(s, math.MinInt32, math.MaxInt32)
+	if strings.HasPrefix(s.Pattern, quantityPrefix) {
+		s.Pattern, s.MaxLength = quantity, ptr.To(int64(quantityLength))
+		s.Minimum, s.Maximum = ptr.To(float64(-maxInteger)), ptr.To(float64(maxInteger))
+	}
+}
