@@ -88,7 +88,7 @@ real-vms: images $(BIN)/kubelet $(BIN)/plugins ##+ Build the images of the local
 	$(BIN)/vm-image mirror --dir $(REAL_VMS)/mirror $(PAUSE_IMAGES:%=--image %) $(BIN)/pause
 
 .PHONY: images
-images: vm-tools
+images: $(if $(BUILT),,vm-tools)
 	$(BIN)/vm-image build --dir $(REAL_VMS)/images $(REAL_IMAGES:%=--image %)
 
 # The image of the short form of the tests.
@@ -294,7 +294,7 @@ previous-if-possible: binaries
 # Where the image of real VMs cannot be built, their test is skipped, unless
 # REQUIRE_REAL_VMS is set, as in CI.
 .PHONY: real-vms-if-possible
-real-vms-if-possible: binaries
+real-vms-if-possible: $(if $(BUILT),,binaries)
 	@$(MAKE) real-vms $(if $(LONG),,REAL_IMAGES="$(SHORT_IMAGES)") || { rm -rf $(REAL_VMS) && [ -z "$(REQUIRE_REAL_VMS)" ] && \
 		echo "NO REAL VM IS TESTED: the image cannot be built, for the reason above" >&2; }
 

@@ -22,7 +22,7 @@ const (
 	most = 5
 )
 
-// Limit returns the time after which a test gives up.
+// Limit returns the time after which a test fails.
 func Limit() time.Duration {
 	return limit(os.ReadFile, runtime.NumCPU())
 }
@@ -49,7 +49,7 @@ func Context(t testing.TB) (context.Context, context.CancelFunc) {
 // Flag returns the flag of kubectl, and of the launcher of a control plane, for a command that waits.
 func Flag() string { return "--timeout=" + Limit().String() }
 
-// Over returns a channel that delivers when a test gives up.
+// Over returns a channel that delivers after the limit.
 func Over() <-chan time.Time { return time.After(Limit()) }
 
 // interval of polling. Each poll makes a few reads from a local server.

@@ -19,7 +19,7 @@ type Package struct {
 	Tested bool
 }
 
-// binaries in the list of what a package reads stands for all programs and packages that "make build packages" makes.
+// binaries, as a read of a package, stands for all programs and packages that "make build packages" makes.
 const binaries = "BINARIES"
 
 // builds has the folders that make the binaries, beside the packages that the programs are built from.

@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// readsFile has what the tests of each package read outside of its folder.
+// readsFile lists the files that the tests of each package read outside of its folder.
 const readsFile = "test/suite/reads.txt"
 
 // parts are the targets of make that run the tests of a package on a control plane. The tests of all other packages run without one.

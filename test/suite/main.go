@@ -2,12 +2,12 @@
 //
 //	suite stage NAME COMMAND...      runs a part of the tests
 //	go test -exec "suite test" ...   runs the tests of a package
-//	suite report BUDGET SPENT        compares what was spent with the budget, and fails if a part or a package spent more
-//	                                 than twice its budget, or if reads.txt lacks what the tests of a package read
+//	suite report BUDGET SPENT        compares the records with the budget, and fails if a part or a package spent more
+//	                                 than twice its budget, or if reads.txt lacks a read of the tests of a package
 //	suite changed [-list] SINCE      runs the tests that the changes since a commit can affect, or lists their packages
 //
 // The budget is in CPU seconds, because the time that a test takes depends on the other load of the computer.
-// If the environment variable DROVER_SPENT names a file, the first two append what they spent to it.
+// If the environment variable DROVER_SPENT names a file, the first two append a record to it.
 package main
 
 import (
@@ -50,7 +50,7 @@ func command(args []string) (int, error) {
 	return 2, errUsage
 }
 
-// runStage runs a part of the tests and records what it spent.
+// runStage runs a part of the tests and records its cost.
 func runStage(name string, argv []string) (int, error) {
 	fmt.Printf("== %s\n", name)
 	spent, code, err := run(argv)
@@ -62,7 +62,7 @@ func runStage(name string, argv []string) (int, error) {
 	return code, spent.save()
 }
 
-// runTest runs the tests of a package and records what they spent and read.
+// runTest runs the tests of a package and records their cost and their reads.
 func runTest(argv []string) (int, error) {
 	dir, err := os.Getwd()
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// run runs a command to its end. It returns what the command and all its descendants spent, and its exit code.
+// run runs a command to its end. It returns the cost of the command and all its descendants, and its exit code.
 //
 // The descendants of a test are counted even if they outlive the process that started them, as the daemons of a local
 // control plane do: run makes the calling process the subreaper of all, so that such a daemon becomes its child. What

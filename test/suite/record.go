@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 )
 
-// envRecord names the file that collects what was spent. Without it nothing is recorded.
+// envRecord names the file of the records. Without it nothing is recorded.
 const envRecord = "DROVER_SPENT"
 
 // The kinds of records.
@@ -19,7 +19,7 @@ const (
 	kindPackage = "package"
 )
 
-// Spent is what a stage or the tests of a package needed.
+// Spent is the cost of a stage or of the tests of a package.
 type Spent struct {
 	// Kind is kindStage or kindPackage.
 	Kind string `json:"kind"`

@@ -15,7 +15,7 @@ const excess = 2
 // notable are the CPU seconds from which the report has a line for a package.
 const notable = 10
 
-// A total is what a stage or package spent in all of its runs.
+// A total is the cost of a stage or package in all of its runs.
 type total struct {
 	Spent
 	runs int
@@ -40,7 +40,7 @@ func totals(records []Spent) []total {
 	return all
 }
 
-// report writes what was spent beside the budget. It returns the stages and packages that spent more than they may.
+// report writes the cost beside the budget. It returns the stages and packages that spent more than they may.
 func report(w io.Writer, b Budget, records []Spent) ([]string, error) {
 	var over []string
 	all := totals(records)
