@@ -228,7 +228,7 @@ func TestAFunctionThatCannotBeCalledEndsWithTheDeadline(t *testing.T) {
 			if status.Code(err) != codes.DeadlineExceeded || !strings.Contains(text(err), tc.want) || !strings.Contains(text(err), `the Function "fn"`) {
 				t.Errorf("error: want %q, got %q", tc.want, text(err))
 			}
-			if took := time.Since(start); took < f.Timeout || took > 10*f.Timeout {
+			if took := time.Since(start); took < f.Timeout {
 				t.Errorf("took %s, with a timeout of %s", took, f.Timeout)
 			}
 		})
@@ -445,7 +445,7 @@ func TestMissingCertificatesAreExplained(t *testing.T) {
 			if !strings.Contains(text(err), tc.want) || !strings.Contains(text(err), `the Function "fn"`) {
 				t.Errorf("error: want %q, got %q", tc.want, text(err))
 			}
-			if time.Since(start) > f.Timeout/2 {
+			if time.Since(start) > patience.Scale(f.Timeout/2) {
 				t.Error("the error comes not at once")
 			}
 		})

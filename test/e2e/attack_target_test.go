@@ -118,7 +118,7 @@ func (g *siege) endure(t *testing.T, clusters ...hostile) {
 		}, members[h.name].f.Describe)
 	}
 	// The limit allows a computer that is slow for a moment.
-	limit := 2*g.usual + 2*time.Second
+	limit := patience.Scale(2*g.usual + 2*time.Second)
 	took := joinAll(t, g.elsewhere, strings.ToLower(clusters[0].name))
 	t.Logf("joins of other clusters took %s, usually %s", took, g.usual)
 	if took > limit {

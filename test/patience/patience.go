@@ -40,6 +40,12 @@ func limit(read func(string) ([]byte, error), processors int) time.Duration {
 	return time.Duration(float64(base) * min(most, max(1, load/float64(processors))))
 }
 
+// Scale returns a time that is as much longer as the limit is on a computer with other load. A test needs it only if its
+// promise is that something does not wait for something else that takes longer.
+func Scale(d time.Duration) time.Duration {
+	return time.Duration(float64(d) * float64(Limit()) / float64(base))
+}
+
 // Context returns a context of a test that ends after the limit.
 func Context(t testing.TB) (context.Context, context.CancelFunc) {
 	t.Helper()
