@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
@@ -27,6 +26,7 @@ import (
 	"github.com/drover-dev/drover/internal/schematest"
 	"github.com/drover-dev/drover/internal/stored"
 	"github.com/drover-dev/drover/internal/undecoded"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 // apiServer serves Machines as they are stored, decodable or not.
@@ -158,7 +158,7 @@ func start(t *testing.T, s *apiServer) (cache.Cache, *record.FakeRecorder) {
 		t.Fatal(err)
 	}
 	go func() { _ = c.Start(ctx) }()
-	synced, give := context.WithTimeout(ctx, time.Minute)
+	synced, give := context.WithTimeout(ctx, patience.Limit())
 	defer give()
 	if !c.WaitForCacheSync(synced) {
 		t.Fatal("the cache does not sync")
@@ -169,11 +169,12 @@ func start(t *testing.T, s *apiServer) (cache.Cache, *record.FakeRecorder) {
 // eventually waits for an effect of a watch.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("not seen: %s", what)
+	patience.Eventually(t, func(context.Context) string {
+		if !is() {
+			return "not seen: " + what
 		}
-	}
+		return ""
+	})
 }
 
 func TestOneMachineThatCannotBeDecodedStopsNoOther(t *testing.T) {

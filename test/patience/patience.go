@@ -58,17 +58,20 @@ func Flag() string { return "--timeout=" + Limit().String() }
 // Over returns a channel that delivers after the limit.
 func Over() <-chan time.Time { return time.After(Limit()) }
 
-// interval of polling. Each poll makes a few reads from a local server.
-const interval = 200 * time.Millisecond
+// interval returns the time until the next poll. Each poll makes a few reads from a local server, and dozens of tests poll
+// at the same time, so a test that has waited for long polls less often: it finds the event at most a twentieth later.
+func interval(waited time.Duration) time.Duration {
+	return min(2*time.Second, max(200*time.Millisecond, waited/20))
+}
 
 // Await polls until check returns "". It returns the last result of check if that stays the same for longer than the limit, or
 // changes for longer than four times the limit: a large fleet may take its time as long as it gets on.
 func Await(ctx context.Context, check func(ctx context.Context) string) string {
-	return await(ctx, time.Now, func() { time.Sleep(interval) }, Limit, check)
+	return await(ctx, time.Now, time.Sleep, Limit, check)
 }
 
 // await is Await with a clock.
-func await(ctx context.Context, now func() time.Time, pause func(), limit func() time.Duration, check func(ctx context.Context) string) string {
+func await(ctx context.Context, now func() time.Time, pause func(time.Duration), limit func() time.Duration, check func(ctx context.Context) string) string {
 	began := now()
 	changed, last := began, ""
 	for {
@@ -79,10 +82,11 @@ func await(ctx context.Context, now func() time.Time, pause func(), limit func()
 		if missing != last {
 			changed, last = now(), missing
 		}
-		if l := limit(); now().Sub(changed) > l || now().Sub(began) > 4*l {
+		waited := now().Sub(began)
+		if l := limit(); now().Sub(changed) > l || waited > 4*l {
 			return missing
 		}
-		pause()
+		pause(interval(waited))
 	}
 }
 

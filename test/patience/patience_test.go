@@ -43,11 +43,24 @@ func TestAwaitEndsWithoutProgress(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			second := 0
-			got := await(t.Context(), func() time.Time { return time.Unix(int64(second), 0) }, func() { second++ },
+			got := await(t.Context(), func() time.Time { return time.Unix(int64(second), 0) }, func(time.Duration) { second++ },
 				func() time.Duration { return 10 * time.Second }, func(context.Context) string { return tc.check(second) })
 			if got != tc.want || second != tc.after {
 				t.Errorf("after %d s it returns %q, want %q after %d s", second, got, tc.want, tc.after)
 			}
 		})
+	}
+}
+
+func TestAnEventIsFoundAtMostATwentiethLater(t *testing.T) {
+	for waited, want := range map[time.Duration]time.Duration{
+		0:                200 * time.Millisecond,
+		4 * time.Second:  200 * time.Millisecond,
+		20 * time.Second: time.Second,
+		time.Hour:        2 * time.Second,
+	} {
+		if got := interval(waited); got != want {
+			t.Errorf("after %s the next poll is in %s, want %s", waited, got, want)
+		}
 	}
 }
