@@ -356,19 +356,14 @@ func TestNodesAreFoundByTheirIdentityAndTheirUsersWoken(t *testing.T) {
 			t.Errorf("of the VM %q: nodes %v, error %v", providerID, nodes, err)
 		}
 	}
-	deadline := time.Now().Add(10 * time.Second)
-	for {
+	patience.Eventually(t, func(context.Context) string {
 		mu.Lock()
-		n := woken[theNode]
-		mu.Unlock()
-		if n == 1 {
-			break
+		defer mu.Unlock()
+		if woken[theNode] != 1 {
+			return fmt.Sprintf("woken: %v", woken)
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("woken: %v", woken)
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
+		return ""
+	})
 	p.StopIdle(ClusterRef("c"), time.Now().Add(-time.Hour))
 	if conn.link.nodes == nil {
 		t.Fatal("a watch in use was stopped")

@@ -223,19 +223,16 @@ func TestACreationMayFailInSeveralWays(t *testing.T) {
 			if e := (*plugin.CallError)(nil); !errors.As(err, &e) {
 				w.Errorf("error %v", err)
 			}
-			deadline := time.Now().Add(10 * time.Second)
-			for {
-				p, release, err := w.pool.Get(w.Context(), w.settings)
+			patience.Eventually(w, func(ctx context.Context) string {
+				p, release, err := w.pool.Get(ctx, w.settings)
 				w.ok(err)
-				_, err = p.PlanCreate(w.Context(), typ, map[string]any{"name": "a"})
+				_, err = p.PlanCreate(ctx, typ, map[string]any{"name": "a"})
 				release()
-				if err == nil {
-					return
+				if err != nil {
+					return fmt.Sprintf("the provider is not started again: %v", err)
 				}
-				if time.Now().After(deadline) {
-					w.Fatalf("the provider is not started again: %v", err)
-				}
-			}
+				return ""
+			})
 		})
 	})
 }
