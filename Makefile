@@ -199,7 +199,7 @@ lane-recovery:
 lane-real:
 	$(call parts,real-images realvm)
 lane-compute:
-	$(call parts,generated lint unit,nice -n 10)
+	$(call parts,generated lint unit,nice -n 5)
 
 # All that the parts share.
 .PHONY: built
