@@ -95,7 +95,7 @@ images: $(if $(BUILT),,vm-tools)
 SHORT_IMAGES := debian-12-real
 .PHONY: real-images
 real-images:
-	@$(MAKE) --no-print-directory real-vms-if-possible
+	@$(SUBMAKE) --no-print-directory real-vms-if-possible
 
 .PHONY: vm-tools
 vm-tools:
@@ -178,15 +178,17 @@ SUITE := $(BIN)/suite
 SPENT := $(CURDIR)/$(WORK)/spent.jsonl
 BUDGET := test/suite/budget.txt
 LANES := lane-e2e lane-clouds lane-recovery lane-real lane-compute
-# A part is a make of its own: it must not wait for a slot of another part. BUILT leaves out what the first part has built.
-part = $(SUITE) stage $(1) $(2) env MAKEFLAGS= BUILT=1 $(MAKE) --no-print-directory $(1)
+# A part is a make of its own: it must not wait for a slot of another part. By this name of make, "make -n test" only prints
+# its commands. BUILT leaves out the prerequisites that the first part has built.
+SUBMAKE := $(MAKE)
+part = $(SUITE) stage $(1) $(2) env MAKEFLAGS= BUILT=1 $(SUBMAKE) --no-print-directory $(1)
 parts = @code=0; $(foreach p,$(1),$(call part,$(p),$(2)) || code=1;) exit $$code
 
 .PHONY: test
 test: $(SUITE) ## Run all tests, as CI does, and compare what they cost with their budget.
 	@rm -f $(SPENT); export DROVER_SPENT=$(SPENT); code=0; \
-	$(SUITE) stage built env MAKEFLAGS= $(MAKE) --no-print-directory built && \
-		$(MAKE) --no-print-directory --keep-going --jobs=$(words $(LANES)) --output-sync=target $(LANES) || code=1; \
+	$(SUITE) stage built env MAKEFLAGS= $(SUBMAKE) --no-print-directory built && \
+		$(SUBMAKE) --no-print-directory --keep-going --jobs=$(words $(LANES)) --output-sync=target $(LANES) || code=1; \
 	$(SUITE) report $(BUDGET) $(SPENT) || code=1; exit $$code
 
 .PHONY: $(LANES)
@@ -207,7 +209,7 @@ built: build packages $(BIN)/crossplane-cli
 
 .PHONY: test-long
 test-long: ## Run the long form of the tests, with each cloud, operating system and setting (hours).
-	@$(MAKE) --no-print-directory --keep-going e2e docs render realvm recovery conformance versions gitops LONG=1
+	@$(SUBMAKE) --no-print-directory --keep-going e2e docs render realvm recovery conformance versions gitops LONG=1
 
 SINCE ?= main
 .PHONY: test-changed

@@ -60,7 +60,7 @@ flakes: ##+ Run parts of the tests N=20 times and count what failed how often; F
 	@mkdir -p $(WORK); rm -f $(WORK)/flakes.log; busy=; trap 'kill $$busy 2>/dev/null' EXIT; \
 	for i in $$(seq $(STRESS)); do while :; do :; done & busy="$$busy $$!"; done; \
 	for i in $$(seq $(N)); do for p in $(FLAKY_PARTS); do \
-		$(MAKE) --no-print-directory $$p GOFLAGS="$(GOFLAGS) -count=1" >>$(WORK)/flakes.log 2>&1 && echo "run $$i: $$p passed" || echo "run $$i: $$p failed"; \
+		$(SUBMAKE) --no-print-directory $$p GOFLAGS="$(GOFLAGS) -count=1" >>$(WORK)/flakes.log 2>&1 && echo "run $$i: $$p passed" || echo "run $$i: $$p failed"; \
 	done; done; \
 	echo "failures in $(N) runs, beside $(STRESS) busy processes:"; \
 	grep -hoE '^ *--- FAIL: [^ ]+|^panic: .*|^(FAIL|---) .*build failed.*' $(WORK)/flakes.log | sed 's/^ *//' | sort | uniq -c | sort -rn; \
