@@ -13,6 +13,12 @@ VERSION ?= v0.1.0
 # plane have the default one, whatever is set here.
 REGISTRY ?= xpkg.drover.dev/drover
 
+# The packages of the release before this one, for the tests of upgrades. Nothing is released
+# yet: a commit of the history stands for it, under a version that is lower. Once there is a
+# release, PREVIOUS is its tag.
+PREVIOUS ?= df59d596c885
+PREVIOUS_VERSION := v0.0.9
+
 KUBERNETES_VERSION := v1.35.4
 NETWORK_PLUGINS_VERSION := v1.9.1
 PAUSE_IMAGES := registry.k8s.io/pause:3.6 registry.k8s.io/pause:3.10 registry.example.org/pause:3.10

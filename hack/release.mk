@@ -6,11 +6,6 @@ KREW_URL ?= https://github.com/drover-dev/drover/releases/download/$(VERSION)
 krew: ##+ Build the archives of kubectl drover for all platforms, and the manifest for krew, into .work/krew.
 	go run ./internal/krew -out $(CURDIR)/$(WORK)/krew -version $(VERSION) -url $(KREW_URL)
 
-# The packages of the release before this one, for the tests of upgrades. Nothing is released
-# yet: a commit of the history stands for it, under a version that is lower. Once there is a
-# release, PREVIOUS is its tag.
-PREVIOUS ?= df59d596c885
-PREVIOUS_VERSION := v0.0.9
 previous_dir = $(CURDIR)/$(WORK)/previous/$(PREVIOUS)
 .PHONY: previous
 previous: $(CURDIR)/$(WORK)/previous/$(PREVIOUS)/done ##+ Build the packages of the release before this one, PREVIOUS=TAG, from the history (minutes, the first time).

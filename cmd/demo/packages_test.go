@@ -11,7 +11,7 @@ import (
 	"github.com/drover-dev/drover/internal/localplane"
 )
 
-// TestTheMakefileBuildsThePackagesThatTheDemoInstalls compares the packages of the demo in the Makefile with those that it
+// TestTheMakefileBuildsThePackagesThatTheDemoInstalls compares the packages of the demo in hack/demo.mk with those that it
 // installs and their dependencies.
 func TestTheMakefileBuildsThePackagesThatTheDemoInstalls(t *testing.T) {
 	read := func(name string) string {
@@ -22,9 +22,9 @@ func TestTheMakefileBuildsThePackagesThatTheDemoInstalls(t *testing.T) {
 		}
 		return string(b)
 	}
-	m := regexp.MustCompile(`(?m)^DEMO_PACKAGES := (.+)$`).FindStringSubmatch(read("../../Makefile"))
+	m := regexp.MustCompile(`(?m)^DEMO_PACKAGES := (.+)$`).FindStringSubmatch(read("../../hack/demo.mk"))
 	if m == nil {
-		t.Fatal("the Makefile has no DEMO_PACKAGES")
+		t.Fatal("hack/demo.mk has no DEMO_PACKAGES")
 	}
 	built := strings.Fields(m[1])
 	dependency := regexp.MustCompile(`package: \$\{REGISTRY\}/(\S+)`)
