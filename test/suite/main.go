@@ -2,7 +2,7 @@
 //
 //	suite stage NAME COMMAND...      runs a part of the tests
 //	go test -exec "suite test" ...   runs the tests of a package
-//	suite report BUDGET SPENT        compares the records with the budget, and fails if a part or a package spent more
+//	suite report BUDGET SPENT        compares the records with the budget, and fails if the tests of a package spent more
 //	                                 than twice its budget, or if reads.txt lacks a read of the tests of a package
 //	suite changed [-list] SINCE      runs the tests that the changes since a commit can affect, or lists their packages
 //

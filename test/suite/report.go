@@ -8,7 +8,7 @@ import (
 	"text/tabwriter"
 )
 
-// excess is the multiple of its budget above which a stage or package fails. CPU seconds vary from run to run and from
+// excess is the multiple of its budget above which a package fails. CPU seconds vary from run to run and from
 // computer to computer, so that the budget itself is no limit.
 const excess = 2
 
@@ -40,7 +40,8 @@ func totals(records []Spent) []total {
 	return all
 }
 
-// report writes the cost beside the budget. It returns the stages and packages that spent more than they may.
+// report writes the cost beside the budget. It returns the packages that spent more than they may. A stage may spend more,
+// because it also compiles, unless Go's cache has the packages.
 func report(w io.Writer, b Budget, records []Spent) ([]string, error) {
 	var over []string
 	all := totals(records)
@@ -58,7 +59,9 @@ func report(w io.Writer, b Budget, records []Spent) ([]string, error) {
 			note := ""
 			if t.CPU > excess*budget {
 				note = "OVER"
-				over = append(over, fmt.Sprintf("%s %s spent %.0f CPU seconds, its budget is %.0f", kind, t.Name, t.CPU, budget))
+				if kind == kindPackage {
+					over = append(over, fmt.Sprintf("%s spent %.0f CPU seconds, its budget is %.0f", t.Name, t.CPU, budget))
+				}
 			}
 			if t.Failed {
 				note += " failed"
