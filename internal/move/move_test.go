@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 var serverKind = schema.GroupVersionKind{Group: "cloud.example.org", Version: "v1", Kind: "Server"}
@@ -456,7 +457,8 @@ func TestWhatWasSavedIsTakenToAnotherCluster(t *testing.T) {
 			m := mover(t, nil, destination)
 			m.Saved, m.SourceIsGone = &saved, isGone
 			if !isGone {
-				m.Timeout = 200 * time.Millisecond
+				// The report has the state of all Machines by then, also on a busy computer.
+				m.Timeout = patience.Scale(2 * time.Second)
 			}
 			err = m.Run(t.Context())
 			if !isGone {

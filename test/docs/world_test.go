@@ -152,6 +152,8 @@ func (w *world) furnish(t *testing.T) {
 	for _, file := range []string{"nodepool/clustermachineclass.yaml", "nodepool/composition.yaml", "local/machineclass.yaml", "local/machinedeployment.yaml", "local/orphancollector.yaml"} {
 		must(t, localplane.Apply(ctx, c, filepath.Join(kit.Root(), "examples", file)))
 	}
+	// A page waits until the provider is healthy, which it is only with its configuration.
+	must(t, localplane.Apply(ctx, c, filepath.Join(kit.Root(), "examples/terraform/runtime.yaml")))
 	f := kit.Fleet{Plane: w.plane, Namespace: metav1.NamespaceDefault}
 	machine := &machinev1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: "w"}}
 	machine.Spec = machinev1alpha1.MachineSpec{ClassRef: machinev1alpha1.ClassReference{Name: "small"}, Version: kit.NewVersion}
@@ -193,7 +195,7 @@ func (w *world) placeholders(t *testing.T, f kit.Fleet) {
 	revision, err := w.plane.Kubectl(t, "get", "providerrevisions", "-o", "name", "-l", "pkg.crossplane.io/package=drover-provider-local")
 	must(t, err)
 	w.replace(`\bNAMESPACE\b`, f.Namespace)
-	w.replace(`\b(machine[ /])NAME\b`, "${1}w")
+	w.replace(`\b(ma[ /]|machine[ /]|machines\.machine\.drover\.dev )NAME\b`, "${1}w")
 	w.replace(`\b(md )NAME\b`, "${1}workers")
 	w.replace(`\b(node )NAME\b|\bNODE\b`, "${1}"+m.Status.NodeRef.Name)
 	w.replace(`(clusterproviderconfigs.cluster.drover.dev )NAME\b`, "${1}default")
