@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -99,9 +98,6 @@ func notes(c Cloud) map[string]string {
 
 // hasInventory reports whether an inventory shows the VMs of the cloud in the suite.
 func hasInventory(c Cloud) bool { return cannot(c)[CaseOrphan] == "" }
-
-// late is the longest time after its start at which a VM without a Node counts as late.
-const late = 90 * time.Second
 
 // console tests that the console of a VM that does not join is read once the VM is late, and that
 // of a VM that joins is never read.

@@ -262,7 +262,7 @@ func TestErrorsHaveTheirClass(t *testing.T) {
 		{"hcloud", fmt.Sprintf(hc, "the token you provided is invalid (unauthorized, 1a2b)"), "PermissionDenied"},
 		{"hcloud", fmt.Sprintf(hc, "token is only allowed to perform GET requests (token_readonly)"), "PermissionDenied"},
 		{"hcloud", `connect failed: ClusterProviderConfig "default": cannot get terraform setup: Secret crossplane-system/hcloud, key "credentials": token: must not be empty`, "PermissionDenied"},
-		{"hcloud", `connect failed: ClusterProviderConfig "default": cannot get terraform setup: spec.providerConfigRef: cannot get ClusterProviderConfig "default": not found`, "PermissionDenied"},
+		{"hcloud", `connect failed: ClusterProviderConfig "default": cannot get terraform setup: spec.providerConfigRef: cannot get ClusterProviderConfig "default": clusterproviderconfigs.hcloud.drover.dev "default" not found`, "ProviderConfigNotFound"},
 		{"hcloud", fmt.Sprintf(hc, `Post "https://api.hetzner.cloud/v1/servers": Throttled: too many requests to api.hetzner.cloud: the next one is due in 40s`), "Throttled"},
 		{"hcloud", fmt.Sprintf(hc, `Post "https://api.hetzner.cloud/v1/servers": unexpected EOF`), "Transient"},
 		{"aws", fmt.Sprintf(aws, "InsufficientInstanceCapacity: We currently do not have sufficient m7i.large capacity in the Availability Zone you requested"), "CapacityExhausted"},
@@ -275,7 +275,7 @@ func TestErrorsHaveTheirClass(t *testing.T) {
 		{"aws", fmt.Sprintf(aws, "UnauthorizedOperation: You are not authorized to perform this operation."), "PermissionDenied"},
 		{"aws", fmt.Sprintf(aws, "InvalidAMIID.NotFound: The image id '[ami-0123]' does not exist"), "InvalidRequest"},
 		{"aws", fmt.Sprintf(aws, "InvalidParameterValue: Value (x) for parameter groupId is invalid"), "InvalidRequest"},
-		{"aws", `connect failed: cannot initialize the Terraform plugin SDK async external client: cannot get terraform setup: cannot get referenced ProviderConfig: ClusterProviderConfig.aws.m.upbound.io "default" not found`, "PermissionDenied"},
+		{"aws", `connect failed: cannot initialize the Terraform plugin SDK async external client: cannot get terraform setup: cannot get referenced ProviderConfig: ClusterProviderConfig.aws.m.upbound.io "default" not found`, "ProviderConfigNotFound"},
 		{"aws", fmt.Sprintf(aws, "InternalError: An internal error has occurred"), "Transient"},
 
 		{"gcp", fmt.Sprintf(gcp, "The zone 'projects/p/zones/europe-west4-a' does not have enough resources available to fulfill the request.  Try a different zone, or try again later., reason: ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS"), "CapacityExhausted"},

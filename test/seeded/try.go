@@ -66,14 +66,14 @@ func (t *trial) try(f fault) (r result, err error) {
 	defer func() { err = errors.Join(err, t.copy.restore(f)) }()
 	if out, err := t.copy.apply(f.Patch); err != nil {
 		r.outcome, r.by = doesNotApply, strings.TrimSpace(out)
-		return r, nil //nolint:nilerr // It is the outcome.
+		return r, nil
 	}
 	for _, of := range f.Tests {
 		out, err := t.build(of.Package)
 		if err != nil {
 			t.show(out)
 			r.outcome, r.by = doesNotCompile, firstError(out)
-			return r, nil //nolint:nilerr // It is the outcome.
+			return r, nil
 		}
 		if out, err = t.run(of, f.Plane); err == nil {
 			continue
@@ -164,9 +164,9 @@ func (t *trial) packages() (string, error) {
 			return "", err
 		}
 	}
-	make := exec.Command("make", "packages")
-	make.Dir = t.copy.to
-	if out, err := make.CombinedOutput(); err != nil {
+	build := exec.Command("make", "packages")
+	build.Dir = t.copy.to
+	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("make packages: %w\n%s", err, out)
 	}
 	return bin, nil

@@ -24,7 +24,7 @@ func (w *world) finalizersHold() {
 	w.target.PrependReactor("delete", "nodes", func(a clienttesting.Action) (bool, runtime.Object, error) {
 		obj, err := w.target.Tracker().Get(nodes, "", a.(clienttesting.DeleteAction).GetName())
 		if err != nil {
-			return false, nil, nil
+			return false, nil, nil //nolint:nilerr // The tracker answers the deletion of a Node that is not there.
 		}
 		n := obj.(*corev1.Node).DeepCopy()
 		if len(n.GetFinalizers()) == 0 {
