@@ -3,7 +3,7 @@
 //	suite stage NAME COMMAND...      runs a part of the tests
 //	go test -exec "suite test" ...   runs the tests of a package
 //	suite report BUDGET SPENT        compares the records with the budget, and fails if the tests of a package spent more
-//	                                 than twice its budget, or if reads.txt lacks a read of the tests of a package
+//	                                 than twice their budget; prints the reads of tests that reads.txt lacks
 //	suite changed [-list] SINCE      runs the tests that the changes since a commit can affect, or lists their packages
 //
 // The budget is in CPU seconds, because the time that a test takes depends on the other load of the computer.
@@ -105,12 +105,11 @@ func compare(budgetFile, spentFile string) error {
 	if err != nil {
 		return err
 	}
-	var faults []error
-	if len(over) > 0 {
-		faults = append(faults, fmt.Errorf("more than %d times the budget of %s:\n%s", excess, budgetFile, strings.Join(over, "\n")))
-	}
 	if missing := missingReads(records, reads); len(missing) > 0 {
-		faults = append(faults, fmt.Errorf("%s lacks what tests read, so that make test-changed would not select them:\n%s", readsFile, strings.Join(missing, "\n")))
+		fmt.Printf("%s lacks reads of tests, so that make test-changed does not select them; add:\n%s\n", readsFile, strings.Join(missing, "\n"))
 	}
-	return errors.Join(faults...)
+	if len(over) > 0 {
+		return fmt.Errorf("more than %d times the budget of %s:\n%s", excess, budgetFile, strings.Join(over, "\n"))
+	}
+	return nil
 }
