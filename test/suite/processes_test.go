@@ -25,8 +25,11 @@ func spend(t *testing.T, script string) (Spent, int) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "spent")
+	// In "make test" the variable names the file of the run.
+	t.Setenv(envRecord, file)
+	t.Setenv("SUITE_UNDER_TEST", "1")
 	process, err := os.StartProcess(self, []string{self, "stage", "s", "/bin/sh", "-c", script}, &os.ProcAttr{
-		Env:   append(os.Environ(), "SUITE_UNDER_TEST=1", envRecord+"="+file),
+		Env:   os.Environ(),
 		Files: []*os.File{nil, nil, os.Stderr},
 	})
 	if err != nil {
