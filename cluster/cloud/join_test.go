@@ -357,10 +357,5 @@ func (c *cluster) waitConsole(t *testing.T, d *daemon, id, text string) (console
 
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	patience.Eventually(t, func(context.Context) string {
-		if !ok() {
-			return what
-		}
-		return ""
-	})
+	patience.Until(t, what, ok)
 }

@@ -636,10 +636,5 @@ func (e *env) must(err error) {
 
 func (e *env) eventually(what string, ok func() bool) {
 	e.Helper()
-	patience.Eventually(e, func(context.Context) string {
-		if !ok() {
-			return what
-		}
-		return ""
-	})
+	patience.Until(e, what, ok)
 }

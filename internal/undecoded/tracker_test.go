@@ -169,12 +169,7 @@ func start(t *testing.T, s *apiServer) (cache.Cache, *record.FakeRecorder) {
 // eventually waits for an effect of a watch.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	patience.Eventually(t, func(context.Context) string {
-		if !is() {
-			return "not seen: " + what
-		}
-		return ""
-	})
+	patience.Until(t, "not seen: "+what, is)
 }
 
 func TestOneMachineThatCannotBeDecodedStopsNoOther(t *testing.T) {

@@ -108,6 +108,17 @@ func Eventually(t testing.TB, check func(ctx context.Context) string, describe .
 	t.Fatalf("not within %s: %s", Limit(), missing)
 }
 
+// Until polls as Eventually does until a condition holds. The failure names the condition by its description.
+func Until(t testing.TB, description string, holds func() bool) {
+	t.Helper()
+	Eventually(t, func(context.Context) string {
+		if !holds() {
+			return description
+		}
+		return ""
+	})
+}
+
 // Throughout polls check until the event has happened: event returns "" then. As soon as check returns a text other than "",
 // it fails the test. The event is one that is observed later than what check excludes would have been.
 func Throughout(t testing.TB, event, check func(ctx context.Context) string) {

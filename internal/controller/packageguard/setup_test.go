@@ -209,10 +209,5 @@ func (e *env) must(err error) {
 
 func (e *env) eventually(what string, is func() bool) {
 	e.Helper()
-	patience.Eventually(e, func(context.Context) string {
-		if !is() {
-			return what
-		}
-		return ""
-	})
+	patience.Until(e, what, is)
 }

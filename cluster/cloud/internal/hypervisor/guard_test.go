@@ -2,7 +2,6 @@ package hypervisor
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"io"
 	"os"
@@ -64,12 +63,7 @@ func (o *output) String() string {
 
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	patience.Eventually(t, func(context.Context) string {
-		if !is() {
-			return what
-		}
-		return ""
-	})
+	patience.Until(t, what, is)
 }
 
 // gone waits until neither the parent nor the child runs.

@@ -1,7 +1,6 @@
 package real
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -97,12 +96,7 @@ func (h *host) failures() []string {
 
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	patience.Eventually(t, func(context.Context) string {
-		if !is() {
-			return what
-		}
-		return ""
-	})
+	patience.Until(t, what, is)
 }
 
 func machinesWith(t *testing.T, dir string, h ...hypervisor.Hypervisor) *Machines {
