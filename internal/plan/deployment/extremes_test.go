@@ -52,3 +52,17 @@ func TestNoNumberOverflows(t *testing.T) {
 		}
 	})
 }
+
+// TestMoreMarkedMachinesThanMachines lowers replicas in a rollout while the counts of the old set
+// contradict each other: it has no Machine, and one of them is marked.
+func TestMoreMarkedMachinesThanMachines(t *testing.T) {
+	d := deployment(1, by(machinev1alpha1.RollingUpdate), scaledFor(0))
+	old, updated := machineSet("v1", 1, 1), machineSet("v2", 2, 2)
+	old.Status.Replicas, old.Status.AvailableReplicas, old.Status.MarkedReplicas = 0, 0, 1
+	updated.Status.Replicas, updated.Status.AvailableReplicas = 0, 0
+	for _, s := range Plan(now, Observed{Deployment: d, Sets: []Set{old, updated}, ClassFound: true}).Status.MachineSets {
+		if s.Replicas < 0 {
+			t.Errorf("set %s shall have %d Machines", s.Name, s.Replicas)
+		}
+	}
+}

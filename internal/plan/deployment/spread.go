@@ -128,7 +128,8 @@ func (p *plan) scaleDownAll(n, marked int32) {
 		}
 		// A set cancels missing Machines before it deletes marked ones. So the missing ones are
 		// canceled as well, unless that leaves fewer than replicas.
-		missing := max(0, s.desired-s.Status.Replicas)
+		// Counts that contradict each other, like more marked Machines than Machines, cancel none.
+		missing := max(0, min(s.desired-s.Status.Replicas, p.nextDesired[s]-m))
 		missing = min(missing, max(0, sum(p.sets, p.nextReplicas)-marked-p.bounds.replicas))
 		marked -= m
 		m += missing
