@@ -5,25 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
-	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
-	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/floatingips"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/ports"
-	"k8s.io/utils/ptr"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
-	"github.com/drover-dev/drover/apis/openstack/v1alpha1"
 	"github.com/drover-dev/drover/internal/inventory"
 )
 
 // A port and a floating IP are identified by the description, which is a part of the call that creates
 // them. Tags of Neutron are set by a second call, which a provider that dies in between never sends.
-
-// settleTime is how long a creation that was not answered may still take effect: a gateway stops waiting
-// for Neutron, and Neutron continues.
-const settleTime = 2 * time.Minute
 
 // besidePrefix begins the description of a port or floating IP of a Machine. The IDs of the installation
 // and the Machine, and the namespace and name of the Machine, follow.
@@ -53,31 +44,6 @@ func besideUnknown(err error) bool {
 }
 
 var errNoDescription = errors.New("spec.forProvider.description: must not be empty: it identifies the resource if the answer to its creation is lost")
-
-// find returns the ID of the port or floating IP of a creation that was not answered. While the creation
-// may still take effect and there is none, it returns an error.
-func (p *projects) find(ctx context.Context, mg resource.ModernManaged) (string, error) {
-	project, err := p.of(ctx, mg)
-	if err != nil {
-		return "", err
-	}
-	var id string
-	switch r := mg.(type) {
-	case *v1alpha1.Port:
-		id, err = project.findPort(ctx, ptr.Deref(r.Spec.ForProvider.Name, ""), ptr.Deref(r.Spec.ForProvider.Description, ""))
-	case *v1alpha1.FloatingIP:
-		id, err = project.findFloatingIP(ctx, ptr.Deref(r.Spec.ForProvider.Description, ""))
-	default:
-		return "", fmt.Errorf("%T is neither a Port nor a FloatingIP", mg)
-	}
-	if err != nil || id != "" {
-		return id, err
-	}
-	if left := time.Until(meta.GetExternalCreatePending(mg).Add(settleTime)); left > 0 {
-		return "", fmt.Errorf("the answer to its creation was lost, and it may still be created: it is created again in %s unless it is found", left.Truncate(time.Second))
-	}
-	return "", nil
-}
 
 // findPort returns the ID of the oldest port with the name and the description, "" if there is none.
 func (p *project) findPort(ctx context.Context, name, description string) (string, error) {

@@ -92,31 +92,82 @@ func TestATokenThatExpiresIsRenewed(t *testing.T) {
 	})
 }
 
-// TestALostAnswerMakesNoSecondInstance: names are not unique in OpenStack, so the creation must not
-// be retried. The function replaces such a Machine.
+// TestALostAnswerMakesNoSecondInstance: names are not unique in OpenStack. The provider finds the server by its name and
+// its metadata, and creates another one only if there is none.
 func TestALostAnswerMakesNoSecondInstance(t *testing.T) {
-	for name, f := range map[string]fakecloud.Fault{
-		"TheConnectionIsCut":  {Call: create, Lost: true},
-		"TheGatewayGivesUp":   {Call: create, Status: 504, Code: "error", Message: "gateway timeout"},
-		"NovaHasAnUnexpected": {Call: create, Status: 500, Code: "computeFault", Message: "Unexpected API Error."},
+	for name, tc := range map[string]struct {
+		fault fakecloud.Fault
+		posts int
+	}{
+		"TheConnectionIsCut":        {fakecloud.Fault{Call: create, Lost: true}, 1},
+		"TheGatewayGivesUp":         {fakecloud.Fault{Call: create, Status: 504, Code: "error", Message: "gateway timeout"}, 2},
+		"NovaHasAnUnexpectedError":  {fakecloud.Fault{Call: create, Status: 500, Code: "computeFault", Message: "Unexpected API Error."}, 2},
+		"NothingIsBehindTheGateway": {fakecloud.Fault{Call: create, Status: 503, Code: "error", Message: "no server is available"}, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, fakecloud.Options{}, func(t *testing.T, w *world) {
-				f.Times = 1
-				w.cloud.Break(f)
+			inWorld(t, fakecloud.Options{Step: time.Second}, func(t *testing.T, w *world) {
+				tc.fault.Times = 1
+				w.cloud.Break(tc.fault)
 				vm := instance("a")
 				w.Add(vm)
-				w.Until(soon, "it is said", func() bool {
-					w.Get(vm)
-					return strings.Contains(vm.GetCondition(xpv2.TypeSynced).Message, "cannot determine creation result")
-				})
+				w.UntilCondition(10*time.Minute, vm, xpv2.TypeReady, xpv2.ReasonAvailable)
 				w.Restart()
 				time.Sleep(time.Hour)
-				if w.posts() != 1 {
-					t.Errorf("%d creations", w.posts())
+				if n := len(w.cloud.Servers("ours")); n != 1 || w.posts() != tc.posts {
+					t.Errorf("%d servers after %d creations, want one after %d", n, w.posts(), tc.posts)
 				}
 				w.Delete(vm)
 				w.Until(soon, "it is gone", func() bool { return w.Gone(vm) })
+			})
+		})
+	}
+}
+
+// TestAnInstanceThatIsMadeLateIsFound: Nova creates it after the gateway has given up. Servers of the same name, and
+// those of the Machine of another installation, are not the Machine's.
+func TestAnInstanceThatIsMadeLateIsFound(t *testing.T) {
+	inWorld(t, fakecloud.Options{}, func(t *testing.T, w *world) {
+		vm := instance("a")
+		w.cloud.Create("ours", "a", nil)
+		w.cloud.Create("ours", "a", map[string]string{machinev1alpha1.TagInstallation: "another", machinev1alpha1.TagMachineUID: "uid-of-machine-a"})
+		w.cloud.Create("ours", "aa", vm.Spec.ForProvider.Metadata)
+		w.cloud.Break(fakecloud.Fault{Call: create, Status: 504, Code: "error", Message: "gateway timeout", Times: 1})
+		w.Add(vm)
+		w.Until(soon, "the provider searches", func() bool {
+			w.Get(vm)
+			return strings.Contains(vm.GetCondition(xpv2.TypeSynced).Message, "it may still be created")
+		})
+		id := w.cloud.Create("ours", "a", vm.Spec.ForProvider.Metadata)
+		w.UntilCondition(10*time.Minute, vm, xpv2.TypeReady, xpv2.ReasonAvailable)
+		if meta.GetExternalName(vm) != id || w.posts() != 1 {
+			t.Errorf("external name %q, want %q; %d creations", meta.GetExternalName(vm), id, w.posts())
+		}
+	})
+}
+
+// TestAProviderThatIsKilledInACreation: a new process finds the server whose creation has no recorded answer, and deletes
+// it if its Machine is deleted meanwhile.
+func TestAProviderThatIsKilledInACreation(t *testing.T) {
+	for name, deleted := range map[string]bool{"TheServerIsUsed": false, "TheServerIsDeleted": true} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, fakecloud.Options{}, func(t *testing.T, w *world) {
+				vm := instance("a")
+				meta.SetExternalCreatePending(vm, time.Now())
+				vm.SetFinalizers([]string{"finalizer.managedresource.crossplane.io"})
+				id := w.cloud.Create("ours", "a", vm.Spec.ForProvider.Metadata)
+				w.Add(vm)
+				if deleted {
+					w.Delete(vm)
+					w.Until(10*time.Minute, "it is gone", func() bool { return w.Gone(vm) })
+					if left := w.cloud.Servers("ours"); len(left) > 0 {
+						t.Errorf("left: %v", left)
+					}
+					return
+				}
+				w.UntilCondition(10*time.Minute, vm, xpv2.TypeReady, xpv2.ReasonAvailable)
+				if meta.GetExternalName(vm) != id || w.posts() != 0 {
+					t.Errorf("external name %q, want %q; %d creations", meta.GetExternalName(vm), id, w.posts())
+				}
 			})
 		})
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/controller"
+	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/servers"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
@@ -34,16 +35,19 @@ type lister struct{ project *project }
 
 // List reads all servers of the project: OpenStack cannot search by metadata.
 func (l lister) List(ctx context.Context, installation string) ([]inventory.VM, bool, error) {
-	found, err := l.project.servers(ctx)
+	found, err := l.project.servers(ctx, servers.ListOpts{})
 	if err != nil {
 		return nil, false, err
 	}
 	var vms []inventory.VM
 	for _, s := range found {
-		if s.Metadata[machinev1alpha1.TagInstallation] != installation || s.Status == "DELETED" || s.Status == "SOFT_DELETED" {
+		if s.Metadata[machinev1alpha1.TagInstallation] != installation || isDeleted(s) {
 			continue
 		}
 		vms = append(vms, inventory.VM{ExternalName: s.ID, ProviderID: "openstack:///" + s.ID, Tags: s.Metadata, CreatedAt: s.Created})
 	}
 	return vms, true, nil
 }
+
+// isDeleted reports whether a server is gone, although Nova may still list it.
+func isDeleted(s servers.Server) bool { return s.Status == "DELETED" || s.Status == "SOFT_DELETED" }

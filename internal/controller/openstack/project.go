@@ -242,7 +242,7 @@ func (p *projects) gone(ctx context.Context, mg resource.ModernManaged) error {
 	if project.hasShown.Load() {
 		return nil
 	}
-	all, err := project.servers(ctx)
+	all, err := project.servers(ctx, servers.ListOpts{})
 	if err != nil {
 		return err
 	}
@@ -261,13 +261,13 @@ func (p *projects) gone(ctx context.Context, mg resource.ModernManaged) error {
 	return errOtherProject
 }
 
-// servers returns the servers of the project in its region.
-func (p *project) servers(ctx context.Context) ([]servers.Server, error) {
+// servers returns the servers of the project in its region that the options select.
+func (p *project) servers(ctx context.Context, o servers.ListOpts) ([]servers.Server, error) {
 	c, err := p.compute()
 	if err != nil {
 		return nil, err
 	}
-	pages, err := servers.List(c, servers.ListOpts{}).AllPages(ctx)
+	pages, err := servers.List(c, o).AllPages(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -45,7 +45,7 @@ func Setup(_ context.Context, mgr ctrl.Manager, o controller.Options) error {
 func (p *projects) behaviours() map[string]lift.Behaviour {
 	return map[string]lift.Behaviour{
 		config.Instance: {
-			Ready: p.ready, CreationUnknown: creationUnknown, Gone: p.gone, Immutable: true, Console: p.console,
+			Ready: p.ready, CreationUnknown: creationUnknown, Find: p.find, Gone: p.gone, Immutable: true, Console: p.console,
 		},
 		config.Port: {
 			Ready: config.PortReady, CreationUnknown: besideUnknown, Find: p.find, Gone: p.gone, Immutable: true,

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"maps"
 	"net/http"
+	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -81,17 +83,21 @@ func (c *call) getServer() (int, any, *failure) {
 	return http.StatusOK, map[string]any{"server": c.view(s)}, nil
 }
 
-// listServers by pages: the next page begins after the marker.
+// listServers by pages: the next page begins after the marker. The name is a regular expression, as in Nova.
 func (c *call) listServers() (int, any, *failure) {
+	name, err := regexp.Compile(c.query.Get("name"))
+	if err != nil {
+		return 0, nil, fail(http.StatusBadRequest, "badRequest", "Invalid input for query parameters name.")
+	}
 	found := []any{}
 	var last string
 	for _, id := range slices.Sorted(maps.Keys(c.project.servers)) {
 		s := c.project.servers[id]
-		if !s.there(c.now) || id <= c.query.Get("marker") {
+		if !s.there(c.now) || id <= c.query.Get("marker") || !name.MatchString(s.name) {
 			continue
 		}
 		if len(found) == pageSize {
-			next := c.opts.URL + "/compute/v2.1/servers/detail?marker=" + last
+			next := c.opts.URL + "/compute/v2.1/servers/detail?" + url.Values{"marker": {last}, "name": {name.String()}}.Encode()
 			return http.StatusOK, map[string]any{"servers": found, "servers_links": []any{map[string]any{"rel": "next", "href": next}}}, nil
 		}
 		found, last = append(found, c.view(s)), id
