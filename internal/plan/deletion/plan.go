@@ -136,17 +136,20 @@ func dated(now time.Time, o Observed, c plan.Condition) metav1.Condition {
 
 func count(now time.Time, o Observed) Counts {
 	c := Counts{}
+	minReady := time.Duration(o.MinReadySeconds) * time.Second
 	for _, m := range o.Machines {
 		if m.DeletionTimestamp != nil {
 			c.Terminating++
 			continue
 		}
 		c.Replicas++
-		if m.Status.Phase != machinev1alpha1.MachineRunning || m.Status.ReadySince == nil {
+		s := m.Status
+		plan.SettleReady(now, &s, minReady)
+		if s.Phase != machinev1alpha1.MachineRunning || s.ReadySince == nil {
 			continue
 		}
 		c.Ready++
-		if !now.Before(m.Status.ReadySince.Add(time.Duration(o.MinReadySeconds) * time.Second)) {
+		if !now.Before(s.ReadySince.Add(minReady)) {
 			c.Available++
 		}
 	}

@@ -73,6 +73,10 @@ func TestADeletedObjectReportsWhatItWaitsFor(t *testing.T) {
 			machines: []*machinev1alpha1.Machine{machine("a", func(m *machinev1alpha1.Machine) { m.Status.ReadySince.Time = noon })},
 			want:     want{Counts{1, 1, 0, 0}, "True Deleting", "False NotStalled", "0 of 1 remaining Machines are being deleted", "Deleting", 0},
 		},
+		"AMachineThatIsReadySinceTomorrowIsAvailable": {
+			machines: []*machinev1alpha1.Machine{machine("a", func(m *machinev1alpha1.Machine) { m.Status.ReadySince.Time = noon.Add(24 * time.Hour) })},
+			want:     want{Counts{1, 1, 1, 0}, "True Deleting", "False NotStalled", "0 of 1 remaining Machines are being deleted", "Deleting", 0},
+		},
 		"ABudgetHoldsTheDrainUntilItIsForced": {
 			machines: []*machinev1alpha1.Machine{machine("a", draining, drain(false)), machine("b", deleting(machinev1alpha1.DeletionDeletingNode, "Waiting for Node m: it is deleted"))},
 			want: want{
