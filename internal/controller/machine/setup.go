@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/util/workqueue"
-	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -50,7 +49,8 @@ const (
 	byToken = "drover.token"
 	// byTokenID is by the configuration and the ID of the join token.
 	byTokenID = "drover.tokenID"
-	// byProviderID is by the providerID that is recorded in the spec.
+	// byProviderID is by the cluster and the providerID that the VM resource reported. The one in a spec is the word
+	// of whoever wrote the Machine: many Machines of a tenant could name the VM of another one.
 	byProviderID = "drover.providerID"
 	// byCluster is by the configuration.
 	byCluster = "drover.cluster"
@@ -190,9 +190,17 @@ var keys = map[string]func(*machinev1alpha1.Machine) string{
 	byNode:       func(m *machinev1alpha1.Machine) string { return refOf(m).String() + " " + identity.NodeName(m) },
 	byToken:      func(m *machinev1alpha1.Machine) string { return string(identity.UID(m)) },
 	byTokenID:    func(m *machinev1alpha1.Machine) string { return refOf(m).String() + " " + identity.TokenID(m) },
-	byProviderID: func(m *machinev1alpha1.Machine) string { return ptr.Deref(m.Spec.ProviderID, "") },
+	byProviderID: func(m *machinev1alpha1.Machine) string { return ofCluster(refOf(m), m.Status.ProviderID) },
 	byCluster:    func(m *machinev1alpha1.Machine) string { return refOf(m).String() },
 	byClass:      func(m *machinev1alpha1.Machine) string { return m.Spec.ClassRef.Key() },
+}
+
+// ofCluster is the key of a providerID in a cluster, empty if there is none.
+func ofCluster(ref target.Ref, providerID string) string {
+	if providerID == "" {
+		return ""
+	}
+	return ref.String() + " " + providerID
 }
 
 func index(ctx context.Context, indexer client.FieldIndexer) error {
@@ -280,7 +288,7 @@ func nodesOf(reader client.Reader, pool *target.Pool) source.Source {
 // ofNode returns the Machines that a Node belongs to, or claims to belong to.
 func ofNode(ctx context.Context, reader client.Reader, ref target.Ref, n target.NodeIdentity) []reconcile.Request {
 	found := requestsFor(ctx, reader, client.MatchingFields{byNode: ref.String() + " " + n.Name})
-	for index, key := range map[string]string{byToken: n.Token, byProviderID: n.ProviderID} {
+	for index, key := range map[string]string{byToken: n.Token, byProviderID: ofCluster(ref, n.ProviderID)} {
 		if key == "" {
 			continue
 		}

@@ -418,9 +418,14 @@ func TestChangesOfANodeWakeItsMachineAtABoundedRate(t *testing.T) {
 // TestAPretenderWakesItsVictim: otherwise it is reported hours later.
 func TestAPretenderWakesItsVictim(t *testing.T) {
 	victim, rogue := aMachine(false), aMachine(false)
-	victim.Name, victim.UID, victim.Spec.ProviderID = "victim", "uid-v", ptr.To(id)
-	rogue.Name, rogue.UID, rogue.Spec.ProviderID = "rogue", "uid-r", ptr.To("of-the-rogue")
-	b := crfake.NewClientBuilder().WithScheme(newScheme(t)).WithObjects(victim, rogue)
+	victim.Name, victim.UID, victim.Status.ProviderID = "victim", "uid-v", id
+	rogue.Name, rogue.UID, rogue.Status.ProviderID = "rogue", "uid-r", "of-the-rogue"
+	// A tenant may name the VM of another one in many Machines, which then must not be queued at each change of its Node.
+	squatter := aMachine(false)
+	squatter.Namespace, squatter.Name, squatter.UID, squatter.Spec.ProviderID = "of-a-tenant", "squatter", "uid-s", ptr.To(id)
+	elsewhere := aMachine(false)
+	elsewhere.Name, elsewhere.UID, elsewhere.Status.ProviderID, elsewhere.Spec.ClusterRef.Name = "elsewhere", "uid-e", id, "of-another-team"
+	b := crfake.NewClientBuilder().WithScheme(newScheme(t)).WithObjects(victim, rogue, squatter, elsewhere)
 	if err := index(t.Context(), indexerOf(b)); err != nil {
 		t.Fatal(err)
 	}
