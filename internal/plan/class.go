@@ -55,6 +55,29 @@ func NoComposition(class *machinev1alpha1.MachineClass) *Problem {
 	}
 }
 
+// ForeignComposition returns a problem if a Composition of Machines, or a revision of one, is for another provider
+// than the class, and nil otherwise. Its input Infrastructure names the provider. Without that step, its label
+// does, and one without the label serves the classes of all providers.
+func ForeignComposition(class *machinev1alpha1.MachineClass, composition *unstructured.Unstructured) *Problem {
+	provider, _, _ := unstructured.NestedString(InputOf(Object{Unstructured: composition}, "Infrastructure"), "provider")
+	if provider == "" {
+		provider = composition.GetLabels()[machinev1alpha1.LabelProvider]
+	}
+	if provider == "" || provider == class.Spec.Provider {
+		return nil
+	}
+	return ProviderMismatch(class, provider)
+}
+
+// ProviderMismatch is the problem of a Machine whose Composition is for another provider than its class.
+func ProviderMismatch(class *machinev1alpha1.MachineClass, provider string) *Problem {
+	return &Problem{
+		Reason: machinev1alpha1.ReasonProviderMismatch,
+		Message: fmt.Sprintf("%s: spec.provider: is %q, but the Machine's Composition makes VMs of provider %q: select the Composition labeled %s: %s with the Machine's spec.crossplane.compositionSelector.matchLabels",
+			class.Reference(), class.Spec.Provider, provider, machinev1alpha1.LabelProvider, class.Spec.Provider),
+	}
+}
+
 // NoProfile is the problem of a class whose OperatingSystemProfile does not exist.
 func NoProfile(class *machinev1alpha1.MachineClass, builtIn []string) *Problem {
 	return &Problem{

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
+	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
@@ -58,7 +59,18 @@ func ofOtherComposites(r *unstructured.Unstructured) {
 	_ = unstructured.SetNestedField(r.Object, "MachineSet", "spec", "compositeTypeRef", "kind")
 }
 
+// ofProvider names the provider in the input Infrastructure, in place of the label.
+func ofProvider(provider string) func(*unstructured.Unstructured) {
+	return func(r *unstructured.Unstructured) {
+		steps, _, _ := unstructured.NestedSlice(r.Object, "spec", "pipeline")
+		input := steps[0].(map[string]any)["input"].(map[string]any)
+		input["apiVersion"], input["provider"] = fn.Group+"/"+fn.Version, provider
+		_ = unstructured.SetNestedSlice(r.Object, steps, "spec", "pipeline")
+	}
+}
+
 func TestChoose(t *testing.T) {
+	const foreign = `MachineClass "small": spec.provider: is "cloud", but the Machine's Composition makes VMs of provider "other": select the Composition labeled provider: cloud with the Machine's spec.crossplane.compositionSelector.matchLabels`
 	ref := func(name string) *v1alpha1.CompositionReference { return &v1alpha1.CompositionReference{Name: name} }
 	selector := func(key, value string) *v1alpha1.CompositionSelector {
 		return &v1alpha1.CompositionSelector{MatchLabels: map[string]string{key: value}}
@@ -94,9 +106,48 @@ func TestChoose(t *testing.T) {
 			problem: `MachineClass "small" has spec.provider "cloud", for which there is no Composition of Machines: one must have the label provider: cloud`,
 		},
 		"ByReference": {
-			reason:    "The reference goes before the provider.",
+			reason:    "The reference goes before the label, which two Compositions have.",
 			selection: &v1alpha1.CompositionSelection{CompositionRef: ref("b")},
-			there:     []client.Object{aClass(), revision("a", 1), revision("b", 1, labeled(v1alpha1.LabelProvider, "other")), revision("b", 2)}, want: "b-2",
+			there:     []client.Object{aClass(), revision("a", 1), revision("b", 1), revision("b", 2)}, want: "b-2",
+		},
+		"ByReferenceToAnotherProvider": {
+			reason:    "The class would name an account and fields of another cloud.",
+			selection: &v1alpha1.CompositionSelection{CompositionRef: ref("b")},
+			there:     []client.Object{aClass(), revision("b", 1, labeled(v1alpha1.LabelProvider, "other"))},
+			problem:   foreign, because: v1alpha1.ReasonProviderMismatch,
+		},
+		"BySelectorOfAnotherProvider": {
+			reason:    "A selector can say anything.",
+			selection: &v1alpha1.CompositionSelection{CompositionSelector: selector("tier", "gold")},
+			there:     []client.Object{aClass(), revision("b", 1, labeled("tier", "gold"), ofProvider("other"))},
+			problem:   foreign, because: v1alpha1.ReasonProviderMismatch,
+		},
+		"ByRevisionOfAnotherProvider": {
+			reason:    "As a reference.",
+			selection: &v1alpha1.CompositionSelection{CompositionUpdatePolicy: manual, CompositionRevisionRef: ref("b-1")},
+			there:     []client.Object{aClass(), revision("b", 1, ofProvider("other"))},
+			problem:   foreign, because: v1alpha1.ReasonProviderMismatch,
+		},
+		"ByReferenceToACopyWithoutTheLabel": {
+			reason:    "The step has the provider. So the copy is not selected by default.",
+			selection: &v1alpha1.CompositionSelection{CompositionRef: ref("b")},
+			there:     []client.Object{aClass(), revision("b", 1, labeled(v1alpha1.LabelProvider, "copy"), ofProvider("cloud"))}, want: "b-1",
+		},
+		"ByReferenceToOneForAllProviders": {
+			reason:    "Its author names no provider.",
+			selection: &v1alpha1.CompositionSelection{CompositionRef: ref("b")},
+			there:     []client.Object{aClass(), revision("b", 1, labeled(v1alpha1.LabelProvider, ""))}, want: "b-1",
+		},
+		"AClassThatWasMadeAgainForAnotherProvider": {
+			reason: "What exists keeps its Composition.", followed: "b-1",
+			selection: &v1alpha1.CompositionSelection{CompositionRef: ref("b")},
+			there:     []client.Object{aClass(), revision("b", 1, ofProvider("other")), revision("b", 2, ofProvider("other"))}, want: "b-2",
+		},
+		"AReferenceThatChangedToAnotherProvider": {
+			reason: "The VM stays where it is.", followed: "a-1",
+			selection: &v1alpha1.CompositionSelection{CompositionRef: ref("b")},
+			there:     []client.Object{aClass(), revision("a", 1), revision("b", 1, ofProvider("other"))},
+			problem:   foreign, because: v1alpha1.ReasonProviderMismatch,
 		},
 		"ByReferenceWithoutClass": {
 			reason: "The class is needed by the pipeline, not by the selection.", selection: &v1alpha1.CompositionSelection{CompositionRef: ref("b")},

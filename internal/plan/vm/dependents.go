@@ -73,7 +73,7 @@ func (d *Desired) composeDependent(b *Binding, o Observed, c Companion, before [
 	case o.InstallationProblem != nil:
 		d.Word.Problem = o.InstallationProblem
 	case o.Class.Spec.Provider != b.provider:
-		d.Word.Problem = mismatch(b, o.Class)
+		d.Word.Problem = plan.ProviderMismatch(o.Class, b.provider)
 	default:
 		var made *unstructured.Unstructured
 		if made, d.Word.Problem = renderDependent(b, o, c, before); d.Word.Problem == nil {

@@ -145,7 +145,7 @@ func create(b *Binding, invalid *plan.Problem, o Observed) Desired {
 	case o.InstallationProblem != nil:
 		d.Word.Problem = o.InstallationProblem
 	case o.Class.Spec.Provider != b.provider:
-		d.Word.Problem = mismatch(b, o.Class)
+		d.Word.Problem = plan.ProviderMismatch(o.Class, b.provider)
 	case o.Bootstrap.Problem != nil || o.Bootstrap.SecretName == "":
 		// The output of that step has the reason.
 	default:
@@ -156,12 +156,6 @@ func create(b *Binding, invalid *plan.Problem, o Observed) Desired {
 		}
 	}
 	return d
-}
-
-func mismatch(b *Binding, c *machinev1alpha1.MachineClass) *plan.Problem {
-	return problemOf(machinev1alpha1.ReasonProviderMismatch, c, fmt.Sprintf(
-		"spec.provider: is %q, but the Machine's Composition makes VMs of provider %q: select the Composition labeled provider: %s with the Machine's spec.crossplane.compositionSelector.matchLabels",
-		c.Spec.Provider, b.provider, c.Spec.Provider))
 }
 
 // pin restricts the provider to observe and delete the VM. Without the right to delete,
