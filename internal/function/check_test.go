@@ -112,7 +112,7 @@ func TestCheck(t *testing.T) {
 		},
 		"AKindThatIsNotInstalled": {
 			forProvider: `{"size": "small"}`, notInstalled: true,
-			reason: machinev1alpha1.ReasonBindingInvalid, want: []string{"no kind VM of test.drover.dev/v1"},
+			reason: machinev1alpha1.ReasonProviderNotInstalled, want: []string{"no kind VM of test.drover.dev/v1"},
 		},
 		"WhatIsNotSeenIsLeftToTheAPIServer":     {forProvider: `{"size": 3}`, unseen: true},
 		"WhatWasNotLookedAtYetIsAskedFor":       {forProvider: `{"size": 3}`, notLooked: true, incomplete: true},

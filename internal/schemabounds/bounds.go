@@ -23,6 +23,9 @@ const (
 	// Duration is the pattern of the marker of each field of the type metav1.Duration.
 	Duration = `^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$`
 
+	// Labels is the format of the marker of each map of labels that users write.
+	Labels = "labels"
+
 	// quantityPrefix starts the pattern that controller-gen gives to each resource.Quantity.
 	quantityPrefix = `^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))`
 )
@@ -48,6 +51,14 @@ const (
 	// base64 may have line breaks, which Go skips.
 	base64 = `^([A-Za-z0-9+/][\r\n]*[A-Za-z0-9+/][\r\n]*[A-Za-z0-9+/][\r\n]*[A-Za-z0-9+/][\r\n]*)*([A-Za-z0-9+/][\r\n]*[A-Za-z0-9+/][\r\n]*([A-Za-z0-9+/][\r\n]*=|=[\r\n]*=)[\r\n]*)?$`
 
+	// labelKey matches the keys of labels up to labelKeyLength that an API server accepts: a name, and a domain before it.
+	labelKey       = `^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$`
+	labelKeyLength = 253 + 1 + labelValueLength
+	// labelValue matches the values of labels up to labelValueLength that an API server accepts.
+	labelValue       = `^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$`
+	labelValueLength = 63
+	maxLabelText     = 1024
+
 	// maxInteger is the largest integer that every reader of JSON has exactly.
 	maxInteger = 1<<53 - 1
 )
@@ -61,6 +72,8 @@ func Apply(s *extv1.JSONSchemaProps) {
 		boundInteger(s)
 	case s.Type == "string":
 		boundString(s)
+	case s.Type == "object" && s.Format == Labels:
+		boundLabels(s)
 	}
 	for name, p := range s.Properties {
 		Apply(&p)
@@ -107,11 +120,38 @@ func boundString(s *extv1.JSONSchemaProps) {
 }
 
 func boundDuration(s *extv1.JSONSchemaProps) {
-	s.MaxLength = ptr.To(int64(maxDurationLength))
+	// An API server evaluates no rule if the pattern does not match, and then shows the pattern instead of the message.
+	s.Pattern, s.MaxLength = "", ptr.To(int64(maxDurationLength))
+	decodable := fmt.Sprintf("self != '' && self.matches('%s')", decodableDuration)
+	for i, r := range s.XValidations {
+		// The other rules are about durations only.
+		s.XValidations[i].Rule = fmt.Sprintf("!(%s) || %s", decodable, r.Rule)
+	}
 	s.XValidations = append(extv1.ValidationRules{{
-		Rule:    fmt.Sprintf("self.matches('%s') && duration(self) <= duration('%s')", decodableDuration, MaxDuration),
+		Rule:    fmt.Sprintf("%s && duration(self) <= duration('%s')", decodable, MaxDuration),
 		Message: fmt.Sprintf("must be a duration of at most %s, with the largest unit first, such as 90s, 10m or 1h30m", MaxDuration),
 	}}, s.XValidations...)
+}
+
+// boundLabels refuses labels that no object can have. The message has the key.
+func boundLabels(s *extv1.JSONSchemaProps) {
+	key := fmt.Sprintf("k.size() <= %d && k.matches('%s')", labelKeyLength, labelKey)
+	value := fmt.Sprintf("self[k].size() <= %d && self[k].matches('%s')", labelValueLength, labelValue)
+	s.Format = ""
+	// The limit only bounds the estimated cost of the rules: a longer value gets the message of a rule.
+	s.AdditionalProperties.Schema.MaxLength = ptr.To(int64(maxLabelText))
+	s.XValidations = append(extv1.ValidationRules{
+		{
+			Rule:              fmt.Sprintf("self.all(k, %s)", key),
+			MessageExpression: fmt.Sprintf("'the key \"' + self.filter(k, !(%s))[0] + '\" must be a name of at most 63 letters, digits, -, _ and ., that begins and ends with a letter or a digit, and may follow a domain and a slash'", key),
+			Message:           "the keys must be names of at most 63 letters, digits, -, _ and ., that begin and end with a letter or a digit, and may follow a domain and a slash",
+		},
+		{
+			Rule:              fmt.Sprintf("self.all(k, %s)", value),
+			MessageExpression: fmt.Sprintf("'the value of ' + self.filter(k, !(%s))[0] + ' must have at most 63 letters, digits, -, _ and ., and begin and end with a letter or a digit'", value),
+			Message:           "the values must have at most 63 letters, digits, -, _ and ., and begin and end with a letter or a digit",
+		},
+	}, s.XValidations...)
 }
 
 func boundIntOrString(s *extv1.JSONSchemaProps) {

@@ -112,6 +112,18 @@ func TestBadInputThatOnlyDroverCanSee(t *testing.T) {
 		})
 	}
 
+	step(t, "ACompositionOfAnotherKindIsRefused", func(t *testing.T) {
+		// Crossplane refuses it before it runs the pipeline.
+		f.Patch(t, md, `{"spec":{"crossplane":{"compositionRef":{"name":"machine-local"}}}}`)
+		patience.Eventually(t, func(ctx context.Context) string {
+			return answered(ctx, f, &machinev1alpha1.MachineDeploymentList{}, "Synced", []string{"ReconcileError", "referenced composition is not compatible"})
+		})
+		if s := untouched(t.Context(), f, before); s != "" {
+			t.Error(s)
+		}
+		f.Patch(t, md, `{"spec":{"crossplane":{"compositionRef":{"name":"machinedeployment"}}}}`)
+	})
+
 	step(t, "TheGoodClassMendsIt", func(t *testing.T) {
 		f.Patch(t, md, `{"spec":{"template":{"spec":{"classRef":{"name":"small"}}}}}`)
 		f.AwaitDeployment(t, md.Name)

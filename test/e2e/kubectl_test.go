@@ -84,7 +84,7 @@ var faults = map[string]diagnosis{
 			awaitReason(t, f, md, "Valid", "ForProviderInvalid")
 			return ""
 		},
-		texts: []string{"ForProviderInvalid", "forProvider.flavour", "Correct spec.forProvider of the class"}, exit: 3,
+		texts: []string{"ForProviderInvalid", "forProvider.flavour", "Create a class with the correct fields and name it in classRef: a class is immutable"}, exit: 3,
 	},
 	"MissingClass": {
 		change: func(_ kit.Fleet, md *machinev1alpha1.MachineDeployment) {

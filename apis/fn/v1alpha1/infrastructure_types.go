@@ -95,6 +95,11 @@ type VirtualMachineBinding struct {
 	// +kubebuilder:validation:MinLength=1
 	Kind string `json:"kind"`
 
+	// Package of the provider that has the kind, as "crossplane xpkg install provider" takes it. It is part of the
+	// message that the kind is missing.
+	// +optional
+	Package string `json:"package,omitempty"`
+
 	// Fields that Drover sets.
 	// +kubebuilder:validation:MinItems=1
 	Fields []FieldBinding `json:"fields"`
@@ -126,6 +131,11 @@ type CompanionBinding struct {
 	// Kind of the resource.
 	// +kubebuilder:validation:MinLength=1
 	Kind string `json:"kind"`
+
+	// Package of the provider that has the kind, as "crossplane xpkg install provider" takes it. It is part of the
+	// message that the kind is missing. The default is the package of the VM resource.
+	// +optional
+	Package string `json:"package,omitempty"`
 
 	// Optional means that a VM has the companion only if its class has it. The default is false.
 	// +optional

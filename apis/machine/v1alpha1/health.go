@@ -11,7 +11,6 @@ import (
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.conditions) || self.conditions.all(c, c.type != 'Ready' || c.status != 'True')",message="conditions of type Ready must have the status False or Unknown: a Node whose Ready is True is healthy"
 // +kubebuilder:validation:XValidation:rule="!has(self.conditions) || self.conditions.all(c, self.conditions.exists_one(o, o.type == c.type && o.status == c.status))",message="conditions must not repeat a type with the same status"
-// +kubebuilder:validation:XValidation:rule="!has(self.timeout) || duration(self.timeout) >= duration('1s')",message="timeout must be at least 1s"
 type Health struct {
 	// Timeout is how long a Machine may be Unknown. After it the Machine is Failed. It
 	// counts from when the Node became unhealthy for the first of all conditions
@@ -19,6 +18,7 @@ type Health struct {
 	// in between, or for less than this timeout if that is shorter, was not well again.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$`
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s')",message="timeout must be at least 1s"
 	// +kubebuilder:default="10m"
 	Timeout metav1.Duration `json:"timeout,omitempty,omitzero"`
 
@@ -38,8 +38,6 @@ type Health struct {
 }
 
 // A HealthCondition makes a Node unhealthy.
-//
-// +kubebuilder:validation:XValidation:rule="!has(self.timeout) || duration(self.timeout) >= duration('1s')",message="timeout must be at least 1s"
 type HealthCondition struct {
 	// Type of the Node's condition.
 	// +kubebuilder:validation:MinLength=1
@@ -56,6 +54,7 @@ type HealthCondition struct {
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$`
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s')",message="timeout must be at least 1s"
 	Timeout *metav1.Duration `json:"timeout,omitempty"`
 }
 

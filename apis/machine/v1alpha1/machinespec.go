@@ -149,6 +149,8 @@ type NodeMetadata struct {
 	// Labels of the Node.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=128
+	// +kubebuilder:validation:Format=labels
+	// +kubebuilder:validation:XValidation:rule="!('cluster.drover.dev/join-token' in self) && !('cluster.drover.dev/config' in self)",message="cluster.drover.dev/join-token and cluster.drover.dev/config are set by Drover, which knows the Node of a Machine by them"
 	Labels map[string]string `json:"labels,omitempty"`
 
 	// Annotations of the Node.
@@ -274,6 +276,7 @@ type TemplateMetadata struct {
 	// Labels of the Machines. The selector must match them.
 	// +kubebuilder:validation:MinProperties=1
 	// +kubebuilder:validation:MaxProperties=32
+	// +kubebuilder:validation:Format=labels
 	Labels map[string]LabelValue `json:"labels"`
 
 	// Annotations of the Machines.

@@ -66,6 +66,8 @@ type NodePoolSpec struct {
 	// Labels of the Nodes. A change reaches existing Nodes.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
+	// +kubebuilder:validation:Format=labels
+	// +kubebuilder:validation:XValidation:rule="!('cluster.drover.dev/join-token' in self) && !('cluster.drover.dev/config' in self)",message="cluster.drover.dev/join-token and cluster.drover.dev/config are set by Drover, which knows the Node of a Machine by them"
 	Labels map[string]string `json:"labels,omitempty"`
 
 	// Taints of the Nodes. A change reaches existing Nodes.

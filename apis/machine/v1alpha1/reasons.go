@@ -42,7 +42,8 @@ const (
 	// provider of the class.
 	//   - Kinds: Machine, MachineSet, MachineDeployment
 	//   - Of: Valid=False, ReplicaFailure=True, Progressing=False, Stalled=True
-	//   - Do: Install the Composition of the provider, or correct spec.provider of the class.
+	//   - Do: Install the Composition of the provider, or create a class with another spec.provider and name it: a class is
+	//     immutable.
 	ReasonCompositionNotFound = "CompositionNotFound"
 	// ReasonInstallationUnknown means that Drover's own CompositeResourceDefinitions are missing,
 	// whose UID marks its VMs.
@@ -78,10 +79,16 @@ const (
 	//   - Of: Valid=False, ReplicaFailure=True, Progressing=False, Stalled=True
 	//   - Do: Correct the expression that the message names.
 	ReasonBindingInvalid = "BindingInvalid"
+	// ReasonProviderNotInstalled means that the API server does not have the kind of the VM or of a companion: its
+	// provider is not installed, or the kind is not activated.
+	//   - Kinds: Machine, MachineSet, MachineDeployment
+	//   - Of: Valid=False, ReplicaFailure=True, Progressing=False, Stalled=True
+	//   - Do: Install the provider by the command in the message, or activate the kind by a ManagedResourceActivationPolicy.
+	ReasonProviderNotInstalled = "ProviderNotInstalled"
 	// ReasonForProviderInvalid means that the fields of the class do not fit the VM resource.
 	//   - Kinds: Machine, MachineSet, MachineDeployment
 	//   - Of: Valid=False, ReplicaFailure=True, Progressing=False, Stalled=True
-	//   - Do: Correct spec.forProvider of the class.
+	//   - Do: Create a class with the correct fields and name it in classRef: a class is immutable.
 	ReasonForProviderInvalid = "ForProviderInvalid"
 	// ReasonManagementPoliciesDisabled means that the provider of the VM resource runs without
 	// management policies, by which Drover keeps it from changing a VM.
@@ -93,7 +100,8 @@ const (
 	// it names.
 	//   - Kinds: Machine, MachineSet, MachineDeployment
 	//   - Of: Valid=False, ReplicaFailure=True, Progressing=False, Stalled=True
-	//   - Do: Correct the class or the Secret.
+	//   - Do: Create a class with the correct fields and name it in classRef, or correct the Secret that the message
+	//     names: a class is immutable.
 	ReasonUserDataInvalid = "UserDataInvalid"
 	// ReasonUserDataNotFound means that the Secret that spec.userData of the class names does not
 	// exist, or lacks the key.
@@ -184,7 +192,8 @@ const (
 	// reports the first time.
 	//   - Kinds: Machine
 	//   - Of: NodeReady=False
-	//   - Do: Correct the user data of the class, or select an image that reads its format.
+	//   - Do: Create a class with the correct user data, or with an image that reads its format, and name it: a class is
+	//     immutable.
 	ReasonUserDataRefused = "UserDataRefused"
 	// ReasonNodeStarting means that the Node has joined and is not Ready for the first time yet,
 	// or has a startup taint.

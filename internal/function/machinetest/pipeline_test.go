@@ -525,8 +525,8 @@ func TestProblemsAreReportedAndNothingIsCreated(t *testing.T) {
 			[]string{"virtualMachine.fields[0]", "spec.forProvider.name", "string"},
 		},
 		"AProviderThatIsNotInstalled": {
-			func(p *Plane) { p.Schemas = nil }, "BindingInvalid",
-			[]string{"VirtualMachine", "local.drover.dev/v1alpha1", "installed"},
+			func(p *Plane) { p.Schemas = nil }, "ProviderNotInstalled",
+			[]string{"VirtualMachine", "local.drover.dev/v1alpha1", "crossplane xpkg install provider $REGISTRY/provider-local:$VERSION", "ManagedResourceActivationPolicy"},
 		},
 		"AKubeletConfigurationThatIsNone": {
 			setClass(map[string]any{"maxPodz": int64(3)}, "kubelet", "configuration"), "UserDataInvalid",

@@ -68,7 +68,7 @@ var codes = map[string]Advice{
 		Do:      "Check the VM, its kubelet and its network. The set replaces the Machine.",
 	},
 	"ReconcileError": {
-		Meaning: "The provider cannot reconcile the object.",
-		Do:      "Correct what the message names: credentials, the class, or rights.",
+		Meaning: "Crossplane or the provider cannot reconcile the object.",
+		Do:      "Correct what the message names: the Composition in spec.crossplane, credentials, rights, or the class of new Machines.",
 	},
 }

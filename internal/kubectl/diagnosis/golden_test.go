@@ -42,7 +42,7 @@ func TestEachFaultIsNamedWithItsCure(t *testing.T) {
 	}{
 		"Quota":                 {"the quota of the cloud is used up", []string{"QuotaExceeded", "Raise the quota at the cloud"}, diagnosis.InProgress},
 		"WrongImage":            {"the class names an image that the cloud does not have", []string{"InvalidRequest", "ubuntu-99.04", "Create a class with correct spec.forProvider"}, diagnosis.NeedsUser},
-		"UnknownField":          {"the class has a field that the VM resource does not have", []string{"ForProviderInvalid", "forProvider.flavour", "Correct spec.forProvider of the class"}, diagnosis.NeedsUser},
+		"UnknownField":          {"the class has a field that the VM resource does not have", []string{"ForProviderInvalid", "forProvider.flavour", "Create a class with the correct fields and name it in classRef: a class is immutable"}, diagnosis.NeedsUser},
 		"MissingClass":          {"the class does not exist", []string{"ClassNotFound", "absent", "Create the class, or name another one"}, diagnosis.NeedsUser},
 		"MissingCredentials":    {"the Secret with the kubeconfig does not exist", []string{"CredentialsMissing", "absent", "Create the Secret that spec.credentials names"}, diagnosis.NeedsUser},
 		"BlockedBudget":         {"a budget lets no pod go from a Machine that is deleted", []string{"PodDisruptionBudget", "maxUnavailable is 0", "drover.dev/force-drain"}, diagnosis.NeedsUser},

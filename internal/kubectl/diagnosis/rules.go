@@ -44,6 +44,9 @@ var setRules = []rule{
 	{condition: machinev1alpha1.ConditionReconciling, status: metav1.ConditionFalse, only: []string{machinev1alpha1.ReasonNodePoolPaused}, needsUser: []string{"*"}},
 	{condition: machinev1alpha1.ConditionStalled, status: metav1.ConditionTrue, but: []string{machinev1alpha1.ReasonMachineDeploymentStalled}, needsUser: []string{"*"}},
 	{condition: machinev1alpha1.ConditionProgressing, status: metav1.ConditionFalse, only: []string{machinev1alpha1.ReasonProgressDeadlineExceeded}, needsUser: []string{"*"}},
+	// Crossplane stops before the pipeline, for example for a Composition of another kind. The other conditions are then
+	// those of the generation before.
+	{condition: string(xpv2.TypeSynced), status: metav1.ConditionFalse},
 }
 
 // machineRules are those of Machines.

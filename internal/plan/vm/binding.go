@@ -1,6 +1,7 @@
 package vm
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
@@ -33,8 +34,10 @@ type Binding struct {
 
 // A Template of a resource.
 type Template struct {
-	place  string // in the input
-	GVK    schema.GroupVersionKind
+	place string // in the input
+	GVK   schema.GroupVersionKind
+	// pkg is the package of the provider that has the kind, "" if the input does not name it.
+	pkg    string
 	fields []placement
 }
 
@@ -115,6 +118,7 @@ func compileBinding(in *fn.Infrastructure) (*Binding, error) {
 	if b.VM, err = compileTemplate(fields, "virtualMachine", in.VirtualMachine.APIVersion, in.VirtualMachine.Kind, in.VirtualMachine.Fields); err != nil {
 		return nil, err
 	}
+	b.VM.pkg = in.VirtualMachine.Package
 	if in.VirtualMachine.PollInterval != "" {
 		if b.pollInterval, err = compile(fields, "virtualMachine.pollInterval", in.VirtualMachine.PollInterval, cel.StringType); err != nil {
 			return nil, err
@@ -202,6 +206,7 @@ func (b *Binding) compileCompanions(companions []fn.CompanionBinding) error {
 		if c.Template, err = compileTemplate(fields, place, in.APIVersion, in.Kind, in.Fields); err != nil {
 			return err
 		}
+		c.pkg = cmp.Or(in.Package, b.VM.pkg)
 		if in.Ready != "" {
 			if c.ready, err = compile(env, place+".ready", in.Ready, cel.BoolType); err != nil {
 				return err

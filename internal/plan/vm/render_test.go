@@ -380,13 +380,26 @@ func TestASchemaThatCannotBeReadIsRefused(t *testing.T) {
 }
 
 func TestAKindThatTheAPIServerDoesNotHaveIsReported(t *testing.T) {
-	b, _ := wanted(t)
-	want := []string{
-		"virtualMachine: the API server has no kind VM of test.drover.dev/v1: is its provider installed?",
-		"companions[1]: the API server has no kind Card of test.drover.dev/v1: is its provider installed?",
+	in := input(withCompanions)
+	in.VirtualMachine.Package, in.Companions[0].Package = "example.org/provider-test:v1", "example.org/provider-net:v1"
+	b, err := Bind(in)
+	if err != nil {
+		t.Fatal(err)
 	}
-	got := []string{b.VM.NotInstalled().Message, b.companions[1].NotInstalled().Message}
+	want := []string{
+		`virtualMachine: the API server has no kind VM of test.drover.dev/v1: install its provider by "crossplane xpkg install provider example.org/provider-test:v1", or if it is Healthy, activate the kind by a ManagedResourceActivationPolicy`,
+		`companions[0]: the API server has no kind Address of test.drover.dev/v1: install its provider by "crossplane xpkg install provider example.org/provider-net:v1", or if it is Healthy, activate the kind by a ManagedResourceActivationPolicy`,
+		`companions[1]: the API server has no kind Card of test.drover.dev/v1: install its provider by "crossplane xpkg install provider example.org/provider-test:v1", or if it is Healthy, activate the kind by a ManagedResourceActivationPolicy`,
+	}
+	got := []string{b.VM.NotInstalled().Message, b.companions[0].NotInstalled().Message, b.companions[1].NotInstalled().Message}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q", got)
+	}
+	none, err := Bind(input(func(in *fn.Infrastructure) { in.Provider = "another" }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m := none.VM.NotInstalled().Message; !strings.Contains(m, "VM of test.drover.dev/v1: install its provider, or") {
+		t.Errorf("without a package: %s", m)
 	}
 }

@@ -145,8 +145,13 @@ func body(e *field.Error) string {
 // NotInstalled is the problem of a kind that the API server does not have.
 func (t Template) NotInstalled() *plan.Problem {
 	apiVersion, kind := t.GVK.ToAPIVersionAndKind()
+	install := "install its provider"
+	if t.pkg != "" {
+		install += fmt.Sprintf(" by \"crossplane xpkg install provider %s\"", t.pkg)
+	}
 	return &plan.Problem{
-		Reason:  machinev1alpha1.ReasonBindingInvalid,
-		Message: fmt.Sprintf("%s: the API server has no kind %s of %s: is its provider installed?", t.place, kind, apiVersion),
+		Reason: machinev1alpha1.ReasonProviderNotInstalled,
+		Message: fmt.Sprintf("%s: the API server has no kind %s of %s: %s, or if it is Healthy, activate the kind by a ManagedResourceActivationPolicy",
+			t.place, kind, apiVersion, install),
 	}
 }

@@ -9,7 +9,7 @@ The fields of the kinds of Drover, with their defaults and the rules of the API 
 A field is required if its column Default shows so. `{}` is the default of an object whose fields have defaults. A rule with a message is one of CEL: the API
 server refuses what breaks it, with this message. The kinds of VMs are described with their [clouds](../providers/README.md).
 
-These rules hold for all fields of a type, and are not repeated below. A field of the type Duration must be a duration of at most 87600h, with the largest unit first, such as 90s, 10m or 1h30m.
+These rules hold for all fields of a type, and are not repeated below. A field of the type Duration must be a duration of at most 87600h, with the largest unit first, such as 90s, 10m or 1h30m. Labels that users write have the rules of Kubernetes: the keys must be names of at most 63 letters, digits, -, _ and ., that begin and end with a letter or a digit, and may follow a domain and a slash; the values must have at most 63 letters, digits, -, _ and ., and begin and end with a letter or a digit.
 A field of the type Time must be a time from the year 1000 to 2999 such as `2026-11-27T08:00:00Z`, in capital letters.
 
 {{ range . -}}
