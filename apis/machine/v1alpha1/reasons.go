@@ -544,7 +544,8 @@ const (
 	//   - Do: Let the pods be evicted, or set the annotation that the message names.
 	ReasonDrainBlocked = "DrainBlocked"
 	// ReasonWaitingForFinalizers means that finalizers of other controllers hold a Machine that is being
-	// deleted, its Node, its VM resource or a companion. The message names them.
+	// deleted, its Node, its VM resource or a companion, or the object itself when all of its Machines are gone. The
+	// message names them.
 	//   - Kinds: MachineSet, MachineDeployment, NodePool
 	//   - Of: Reconciling=True
 	//   - Do: Let the controller that owns the finalizer remove it. If that controller is gone, remove the finalizer by hand.

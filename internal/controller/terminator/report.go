@@ -43,6 +43,9 @@ type parentKind interface {
 	apply(client.Object, deletion.Decision)
 }
 
+// finalizerComposite is Crossplane's. It ends when the dependents of the object are gone.
+const finalizerComposite = "composite.apiextensions.crossplane.io"
+
 // report writes the status if it has changed. It returns the delay until the next report, 0 if only
 // an event requires one. The argument collected names the owner that no longer exists, empty if the
 // deletion is not held.
@@ -56,6 +59,7 @@ func (r *reporter) report(ctx context.Context, key types.NamespacedName, collect
 		return 0, err
 	}
 	o := r.kind.observe(obj)
+	o.Finalizers = finalizer.Others(obj, finalizerComposite)
 	o.Generation, o.Machines, o.Collected, o.IsRoot = obj.GetGeneration(), machines, collected, collected != ""
 	if !o.IsRoot {
 		if o.IsRoot, err = r.isRoot(ctx, obj); err != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
@@ -97,6 +98,27 @@ func TestADeletedDeploymentReportsItsHangingMachineInOneWrite(t *testing.T) {
 	}
 	if got.ResourceVersion != "1000" { // The fake client starts with 999.
 		t.Errorf("resourceVersion %s: the status was written more than once, or not", got.ResourceVersion)
+	}
+}
+
+// TestADeploymentThatOnlyAFinalizerKeepsNamesIt: Crossplane's own ends by itself, and is not named.
+func TestADeploymentThatOnlyAFinalizerKeepsNamesIt(t *testing.T) {
+	s := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(s); err != nil {
+		t.Fatal(err)
+	}
+	d := &v1alpha1.MachineDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "workers", UID: "uid",
+		Finalizers: []string{"composite.apiextensions.crossplane.io", "example.org/hold"}, DeletionTimestamp: ptr.To(metav1.Unix(50, 0))}}
+	c := fake.NewClientBuilder().WithScheme(s).WithStatusSubresource(d).WithObjects(d).Build()
+	if _, err := newReporter(c, deployments{}).report(t.Context(), client.ObjectKeyFromObject(d), ""); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(d), d); err != nil {
+		t.Fatal(err)
+	}
+	is := meta.FindStatusCondition(d.Status.Conditions, v1alpha1.ConditionReconciling)
+	if is == nil || is.Reason != v1alpha1.ReasonWaitingForFinalizers || !strings.HasSuffix(is.Message, "must remove them: example.org/hold") {
+		t.Errorf("Reconciling is %+v", is)
 	}
 }
 

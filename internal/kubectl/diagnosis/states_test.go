@@ -114,6 +114,24 @@ func TestEachStateOfARolloutIsShown(t *testing.T) {
 	}
 }
 
+// TestWhatStopsCrossplaneIsNamed: before the pipeline runs, only Synced has the reason, for example a Composition of another
+// kind. The other conditions are those of the generation before.
+func TestWhatStopsCrossplaneIsNamed(t *testing.T) {
+	w := world(t)
+	v := viewOf(w)
+	d := &v.Deployments[0]
+	d.Generation++
+	d.Status.Conditions = append(d.Status.Conditions, metav1.Condition{
+		Type: "Synced", Status: metav1.ConditionFalse, Reason: "ReconcileError", LastTransitionTime: metav1.NewTime(w.Now),
+		Message: "cannot configure composite resource: referenced composition is not compatible with this composite resource",
+	})
+	r, err := diagnosis.Status(v, nil, w.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "testdata/states/CompositionOfAnotherKind.txt", render.Plain(width, w.Now).Status(r))
+}
+
 func TestAnObjectThatIsNotThereIsAnError(t *testing.T) {
 	ref := view.Ref{Kind: view.Machine, Namespace: "team", Name: "none"}
 	const want = `Machine "none" not found in namespace "team"`

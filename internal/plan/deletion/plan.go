@@ -40,6 +40,8 @@ type Observed struct {
 	Collected string
 	// Machines of the object that still exist, in any order.
 	Machines []*machinev1alpha1.Machine
+	// Finalizers of other controllers on the object itself.
+	Finalizers []string
 }
 
 // Counts of the Machines that still exist.
@@ -67,6 +69,10 @@ func Plan(now time.Time, o Observed) Decision {
 		reason = waits[0].reason
 	}
 	message := d.message(waits)
+	if len(o.Machines) == 0 && len(o.Finalizers) > 0 {
+		reason = machinev1alpha1.ReasonWaitingForFinalizers
+		message = "all Machines are gone. Finalizers of other controllers keep the object, and whoever added them must remove them: " + strings.Join(o.Finalizers, ", ")
+	}
 	if o.Collected != "" {
 		reason, message = machinev1alpha1.ReasonDeletionHeld, held(o)
 	}

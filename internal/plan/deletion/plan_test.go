@@ -63,7 +63,9 @@ func TestADeletedObjectReportsWhatItWaitsFor(t *testing.T) {
 		machines []*machinev1alpha1.Machine
 		owned    bool
 		before   []metav1.Condition
-		want     want
+		// finalizers of others on the object.
+		finalizers []string
+		want       want
 	}{
 		"NoMachineIsBeingDeletedYet": {
 			machines: []*machinev1alpha1.Machine{machine("a"), machine("b")},
@@ -168,6 +170,16 @@ func TestADeletedObjectReportsWhatItWaitsFor(t *testing.T) {
 			machines: []*machinev1alpha1.Machine{machine("a", deleting(machinev1alpha1.DeletionPaused, "paused"))},
 			want:     want{Counts{0, 0, 0, 1}, "True DeletionPaused", "False NotStalled", "1 of 1 remaining Machines are being deleted. Machine a: paused", "DeletionPaused", 0},
 		},
+		"FinalizersOfOthersAreNamedOnceTheMachinesAreGone": {
+			finalizers: []string{"example.org/backup", "example.org/hold"},
+			want: want{Counts{}, "True WaitingForFinalizers", "False NotStalled",
+				"all Machines are gone. Finalizers of other controllers keep the object, and whoever added them must remove them: example.org/backup, example.org/hold", "WaitingForFinalizers", 0},
+		},
+		"FinalizersOfOthersAreNotWaitedForWhileThereAreMachines": {
+			machines: []*machinev1alpha1.Machine{machine("a", draining, drain(true))}, finalizers: []string{"example.org/hold"},
+			want: want{Counts{0, 0, 0, 1}, "True DrainBlocked", "False NotStalled",
+				"1 of 1 remaining Machines are being deleted. Machine a: " + blocked + "; the drain is forced", "DrainBlocked", 0},
+		},
 		"ThreeMachinesAreNamed": {
 			machines: []*machinev1alpha1.Machine{machine("a", draining), machine("b", deleting(machinev1alpha1.DeletionDeletingNode, "b")),
 				machine("c", deleting(machinev1alpha1.DeletionDeletingNode, "c")), machine("d", deleting(machinev1alpha1.DeletionDeletingNode, "d"))},
@@ -189,7 +201,7 @@ func TestADeletedObjectReportsWhatItWaitsFor(t *testing.T) {
 			if at.IsZero() {
 				at = noon
 			}
-			d := Plan(at, Observed{Generation: 3, Replicas: 2, MinReadySeconds: 60, IsRoot: !tc.owned, Machines: tc.machines, Conditions: tc.before})
+			d := Plan(at, Observed{Generation: 3, Replicas: 2, MinReadySeconds: 60, IsRoot: !tc.owned, Machines: tc.machines, Conditions: tc.before, Finalizers: tc.finalizers})
 			got := want{Counts: d.Counts, Again: d.CallAgain}
 			for _, c := range d.Conditions {
 				switch c.Type {
