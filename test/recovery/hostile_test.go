@@ -25,13 +25,15 @@ import (
 )
 
 const (
-	// attackFor is how long a tenant writes in the long form. In the short form it writes until the others are done.
+	// attackFor is how long a tenant writes in the long form at least. In the short form it writes mostWrites objects.
 	attackFor = 2 * time.Minute
 	// mostAlive is how many objects a tenant has at once.
 	mostAlive = 40
 	// pace is the time between two writes. More of them would fill the two processors of a small computer, whatever they
 	// have in them.
 	pace = 250 * time.Millisecond
+	// mostWrites is how many objects a tenant writes in the short form, however long the others take.
+	mostWrites = 40
 	// withVM is of how many objects one has a class that exists, so that it gets a VM.
 	withVM = 6
 )
@@ -90,7 +92,7 @@ func (w *writer) write(ctx context.Context) {
 	order := w.random.Perm(len(w.leaves))
 	next := time.NewTicker(pace)
 	defer next.Stop()
-	for n := 0; ctx.Err() == nil; n++ {
+	for n := 0; ctx.Err() == nil && (n < mostWrites || !kit.IsShort()); n++ {
 		w.create(ctx, n, w.leaves[order[n%len(order)]])
 		<-next.C
 	}

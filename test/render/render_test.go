@@ -136,7 +136,7 @@ func TestCompositions(t *testing.T) {
 		{
 			name:        "AMachineWithoutItsProviderSaysWhatIsMissing",
 			composition: machineLocal, dir: "machine-without-provider", withoutProvider: true,
-			events: "BindingInvalid",
+			events: "ProviderNotInstalled",
 		},
 		{
 			name:        "AMachineAtVSphereAsksForAClone",
