@@ -88,10 +88,11 @@ func NoProfile(class *machinev1alpha1.MachineClass, builtIn []string) *Problem {
 }
 
 // InputOf returns the input of the given kind from the pipeline of a Composition. It returns nil if
-// no step has such an input.
+// no step has such an input. The caller must not change it.
 func InputOf(composition Object, kind string) map[string]any {
-	pipeline, _, _ := unstructured.NestedSlice(composition.Object, "spec", "pipeline")
-	for _, s := range pipeline {
+	pipeline, _, _ := unstructured.NestedFieldNoCopy(composition.Object, "spec", "pipeline")
+	steps, _ := pipeline.([]any)
+	for _, s := range steps {
 		m, _ := s.(map[string]any)
 		input, _ := m["input"].(map[string]any)
 		if input["apiVersion"] == fn.Group+"/"+fn.Version && input["kind"] == kind {

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/drover-dev/drover/internal/jsonmap"
 )
 
 // Extremes are values that API servers accept for one format or another, although Go decodes none of some types from
@@ -37,17 +39,7 @@ func (l Leaf) Extremes() []any {
 // In returns a copy of an object in which the field has the value. A list and a map on the way to the field have only this
 // one element.
 func (l Leaf) In(obj map[string]any, value any) map[string]any {
-	return merged(runtime.DeepCopyJSON(obj), l.Object(value))
-}
-
-func merged(into, from map[string]any) map[string]any {
-	for name, v := range from {
-		to, isMap := into[name].(map[string]any)
-		if m, ok := v.(map[string]any); ok && isMap {
-			merged(to, m)
-			continue
-		}
-		into[name] = v
-	}
-	return into
+	out := runtime.DeepCopyJSON(obj)
+	jsonmap.Merge(out, l.Object(value))
+	return out
 }

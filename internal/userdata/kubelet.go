@@ -12,6 +12,8 @@ import (
 	"k8s.io/utils/ptr"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
+
+	"github.com/drover-dev/drover/internal/jsonmap"
 )
 
 const kubeletKind = "KubeletConfiguration"
@@ -77,7 +79,7 @@ func kubeletConfiguration(in Input, path *field.Path) (string, field.ErrorList) 
 	if errs = append(errs, terrs...); len(errs) > 0 {
 		return "", errs
 	}
-	merge(base, over)
+	jsonmap.Merge(base, over)
 	base["registerWithTaints"] = register
 
 	b, err := yaml.Marshal(base)
@@ -165,17 +167,5 @@ func subtract(m, unset map[string]any) {
 		if vok && uok {
 			subtract(vm, um)
 		}
-	}
-}
-
-func merge(into, over map[string]any) {
-	for k, v := range over {
-		vm, vok := v.(map[string]any)
-		im, iok := into[k].(map[string]any)
-		if vok && iok {
-			merge(im, vm)
-			continue
-		}
-		into[k] = v
 	}
 }

@@ -35,11 +35,7 @@ type selection struct {
 // By default it is one of the Composition for the provider of its class. One for another provider is refused:
 // the class would choose an account and fields of another cloud, which its author may not use.
 func (r *Reconciler) choose(ctx context.Context, m *machinev1alpha1.Machine) (selection, error) {
-	s := machinev1alpha1.CompositionSelection{}
-	if m.Spec.Crossplane != nil {
-		s = *m.Spec.Crossplane
-	}
-	chosen, err := r.selected(ctx, m, s)
+	chosen, err := r.selected(ctx, m)
 	if err != nil || chosen.revision == nil {
 		return chosen, err
 	}
@@ -53,18 +49,22 @@ func (r *Reconciler) choose(ctx context.Context, m *machinev1alpha1.Machine) (se
 // foreign returns a problem if the Machine's class is of another provider than a revision. A Machine keeps the
 // Composition that it follows: its class may have been deleted and created again.
 func (r *Reconciler) foreign(ctx context.Context, m *machinev1alpha1.Machine, revision *unstructured.Unstructured) (*plan.Problem, error) {
+	if r.compositionOf(ctx, m.Status.CompositionRevision) == revision.GetLabels()[labelComposition] {
+		return nil, nil
+	}
 	class, _, err := r.classOf(ctx, m)
 	if err != nil || class == nil {
 		return nil, err
 	}
-	problem := plan.ForeignComposition(class, revision)
-	if problem == nil || r.compositionOf(ctx, m.Status.CompositionRevision) == revision.GetLabels()[labelComposition] {
-		return nil, nil
-	}
-	return problem, nil
+	return plan.ForeignComposition(class, revision), nil
 }
 
-func (r *Reconciler) selected(ctx context.Context, m *machinev1alpha1.Machine, s machinev1alpha1.CompositionSelection) (selection, error) {
+// selected returns what the Machine selects, of whatever provider it is.
+func (r *Reconciler) selected(ctx context.Context, m *machinev1alpha1.Machine) (selection, error) {
+	s := machinev1alpha1.CompositionSelection{}
+	if m.Spec.Crossplane != nil {
+		s = *m.Spec.Crossplane
+	}
 	isManual := s.CompositionUpdatePolicy == machinev1alpha1.CompositionUpdateManual
 	if isManual && s.CompositionRevisionRef != nil {
 		return r.manual(ctx, s.CompositionRevisionRef.Name)

@@ -49,8 +49,8 @@ const (
 	byToken = "drover.token"
 	// byTokenID is by the configuration and the ID of the join token.
 	byTokenID = "drover.tokenID"
-	// byProviderID is by the cluster and the providerID that the VM resource reported. The one in a spec is the word
-	// of whoever wrote the Machine: many Machines of a tenant could name the VM of another one.
+	// byProviderID is by the cluster and the providerID that the VM resource reported. Users can write the one in the
+	// spec: a tenant could put the providerID of another tenant's VM into many Machines.
 	byProviderID = "drover.providerID"
 	// byCluster is by the configuration.
 	byCluster = "drover.cluster"

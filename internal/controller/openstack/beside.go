@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/floatingips"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/ports"
@@ -54,13 +55,8 @@ func (p *project) findPort(ctx context.Context, name, description string) (strin
 	if err != nil {
 		return "", err
 	}
-	var oldest ports.Port
-	for _, f := range found {
-		if f.Name == name && f.Description == description && (oldest.ID == "" || f.CreatedAt.Before(oldest.CreatedAt)) {
-			oldest = f
-		}
-	}
-	return oldest.ID, nil
+	isOf := func(f ports.Port) bool { return f.Name == name && f.Description == description }
+	return oldest(found, isOf, func(f ports.Port) time.Time { return f.CreatedAt }).ID, nil
 }
 
 // findFloatingIP returns the ID of the oldest floating IP with the description, "" if there is none.
@@ -72,13 +68,8 @@ func (p *project) findFloatingIP(ctx context.Context, description string) (strin
 	if err != nil {
 		return "", err
 	}
-	var oldest floatingips.FloatingIP
-	for _, f := range found {
-		if f.Description == description && (oldest.ID == "" || f.CreatedAt.Before(oldest.CreatedAt)) {
-			oldest = f
-		}
-	}
-	return oldest.ID, nil
+	isOf := func(f floatingips.FloatingIP) bool { return f.Description == description }
+	return oldest(found, isOf, func(f floatingips.FloatingIP) time.Time { return f.CreatedAt }).ID, nil
 }
 
 func (p *project) ports(ctx context.Context, o ports.ListOpts) ([]ports.Port, error) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
@@ -60,12 +61,18 @@ func (p *project) findServer(ctx context.Context, name string, metadata map[stri
 	if err != nil {
 		return "", fmt.Errorf("cannot list servers: %w", err)
 	}
-	var oldest servers.Server
-	for _, f := range found {
-		isOf := !isDeleted(f) && f.Name == name && f.Metadata[machinev1alpha1.TagInstallation] == installation && f.Metadata[machinev1alpha1.TagMachineUID] == machine
-		if isOf && (oldest.ID == "" || f.Created.Before(oldest.Created)) {
-			oldest = f
-		}
+	isOf := func(f servers.Server) bool {
+		return !isDeleted(f) && f.Name == name && f.Metadata[machinev1alpha1.TagInstallation] == installation && f.Metadata[machinev1alpha1.TagMachineUID] == machine
 	}
-	return oldest.ID, nil
+	return oldest(found, isOf, func(f servers.Server) time.Time { return f.Created }).ID, nil
+}
+
+// oldest returns the first of the oldest resources that are of a Machine, the zero value if there is none.
+func oldest[T any](found []T, isOf func(T) bool, created func(T) time.Time) T {
+	found = slices.DeleteFunc(found, func(f T) bool { return !isOf(f) })
+	if len(found) == 0 {
+		var none T
+		return none
+	}
+	return slices.MinFunc(found, func(a, b T) int { return created(a).Compare(created(b)) })
 }

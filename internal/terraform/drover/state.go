@@ -8,6 +8,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/drover-dev/drover/internal/jsonmap"
 )
 
 // read reads an object into the state, as far as the state names its fields.
@@ -81,7 +83,7 @@ func appliedOf(is *unstructured.Unstructured) any {
 				continue
 			}
 			if spec, ok := owned["f:spec"].(map[string]any); ok {
-				merge(out, named(spec))
+				jsonmap.Merge(out, named(spec))
 			}
 		}
 		return out
@@ -113,15 +115,4 @@ func named(owned map[string]any) map[string]any {
 		out[key[2:]] = inner
 	}
 	return out
-}
-
-func merge(into, from map[string]any) {
-	for name, v := range from {
-		there, isMap := into[name].(map[string]any)
-		if more, ok := v.(map[string]any); ok && isMap {
-			merge(there, more)
-			continue
-		}
-		into[name] = v
-	}
 }
