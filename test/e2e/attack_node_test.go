@@ -210,10 +210,7 @@ func becomeAnother(t *testing.T, a *attacker) {
 
 // nameByToken requests the identity of another Machine's Node with the join token of a Machine.
 func nameByToken(t *testing.T, a *attacker) {
-	_, err := a.f.Cloud.CreateFault(t.Context(), localcloud.Fault{
-		Kind: localcloud.FaultNeverBoots, Match: localcloud.FaultMatch{Tags: map[string]string{machinev1alpha1.TagNamespace: a.f.Namespace}},
-	})
-	must(t, err)
+	neverBoot(t, a.f, 1)
 	must(t, a.f.Client.Create(t.Context(), a.machine("waits", a.useTarget(t))))
 	token := ""
 	patience.Eventually(t, func(ctx context.Context) string {

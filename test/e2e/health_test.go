@@ -7,7 +7,9 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -144,6 +146,47 @@ func TestAMachineThatBreaksIsReplaced(t *testing.T) {
 	f.DeleteDeployment(t, md.Name)
 }
 
+// timeOut a Machine that cannot join: its creationTimeout is over, and that of no other Machine. A set gives its Machine the
+// time of the template again, so that this may need several attempts, and replaces it once it has failed.
+func timeOut(t *testing.T, f kit.Fleet, name string) {
+	t.Helper()
+	m := &machinev1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: name}}
+	patience.Eventually(t, func(ctx context.Context) string {
+		err := f.Client.Patch(ctx, m, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"creationTimeout":"1s"}}`)))
+		if apierrors.IsNotFound(err) && m.UID != "" {
+			return "" // Its set was faster.
+		}
+		if err != nil {
+			return err.Error()
+		}
+		if m.Status.FailureReason != machinev1alpha1.FailureJoinTimeout {
+			return fmt.Sprintf("Machine %s is %s, failure %q", name, m.Status.Phase, m.Status.FailureReason)
+		}
+		return ""
+	}, f.Describe)
+}
+
+// awaitJoining waits until a Machine has a running VM whose Node has not joined.
+func awaitJoining(t *testing.T, f kit.Fleet) (name string) {
+	t.Helper()
+	patience.Eventually(t, func(ctx context.Context) string {
+		machines, err := f.Machines(ctx)
+		if err != nil {
+			return err.Error()
+		}
+		for _, m := range machines {
+			if m.Status.Phase == machinev1alpha1.MachineJoining {
+				name = m.Name
+			}
+		}
+		if name == "" {
+			return "no Machine is Joining"
+		}
+		return ""
+	}, f.Describe)
+	return name
+}
+
 // TestAMachineThatNeverJoinsIsReplaced has two VMs, the first of which runs and never boots. The
 // other one is healthy.
 func TestAMachineThatNeverJoinsIsReplaced(t *testing.T) {
@@ -151,30 +194,14 @@ func TestAMachineThatNeverJoinsIsReplaced(t *testing.T) {
 	f := plane.NewFleet(t)
 	census := f.Census(t)
 	md := f.Deployment("joins", 2, 1, 0)
-	md.Spec.Template.Spec.CreationTimeout = metav1.Duration{Duration: 30 * time.Second}
-	_, err := f.Cloud.CreateFault(t.Context(), localcloud.Fault{
-		Kind: localcloud.FaultNeverBoots, Match: localcloud.FaultMatch{Tags: map[string]string{machinev1alpha1.TagNamespace: f.Namespace}},
-	})
-	must(t, err)
+	neverBoot(t, f, 1)
 	f.Create(t, md)
 
 	var late string
 	step(t, "ItsCreationTimesOut", func(t *testing.T) {
-		patience.Eventually(t, func(ctx context.Context) string {
-			machines, err := f.Machines(ctx)
-			if err != nil {
-				return err.Error()
-			}
-			for _, m := range machines {
-				if m.Status.FailureReason == machinev1alpha1.FailureJoinTimeout {
-					late = m.Name
-				}
-			}
-			if late == "" {
-				return "no Machine failed"
-			}
-			return ""
-		}, f.Describe)
+		awaitStatus(t, f, md, "the other Machine to run", func(s machinev1alpha1.MachineDeploymentStatus) bool { return s.AvailableReplicas == 1 })
+		late = awaitJoining(t, f)
+		timeOut(t, f, late)
 		restart(t, "crossplane")
 		restart(t, "provider-drover")
 	})
@@ -191,7 +218,6 @@ func TestAReplacementThatFailsAndIsPreservedIsMarkedByItsSet(t *testing.T) {
 	f := plane.NewFleet(t)
 	md := impatient(f, "first", 2)
 	md.Spec.Remediation.Order = machinev1alpha1.CreateFirst
-	md.Spec.Template.Spec.CreationTimeout = metav1.Duration{Duration: 30 * time.Second}
 	f.Create(t, md)
 	f.AwaitDeployment(t, md.Name)
 	before := machineNames(t, f)
@@ -199,10 +225,7 @@ func TestAReplacementThatFailsAndIsPreservedIsMarkedByItsSet(t *testing.T) {
 
 	replacement := &machinev1alpha1.Machine{}
 	step(t, "ItsVMNeverBoots", func(t *testing.T) {
-		_, err := f.Cloud.CreateFault(t.Context(), localcloud.Fault{
-			Kind: localcloud.FaultNeverBoots, Match: localcloud.FaultMatch{Tags: map[string]string{machinev1alpha1.TagNamespace: f.Namespace}},
-		})
-		must(t, err)
+		neverBoot(t, f, 1)
 		strike(t, f, localcloud.FaultKubeletStops, broken)
 		patience.Eventually(t, func(ctx context.Context) string {
 			machines, err := f.Machines(ctx)
@@ -218,7 +241,8 @@ func TestAReplacementThatFailsAndIsPreservedIsMarkedByItsSet(t *testing.T) {
 			return "no Machine is created to replace " + broken
 		}, f.Describe)
 		kubectl(t, f, "annotate", "machine", replacement.Name, machinev1alpha1.AnnotationPreserve+"="+machinev1alpha1.PreserveWhenFailed)
-		awaitPhase(t, f, replacement.Name, machinev1alpha1.MachineFailed)
+		awaitPhase(t, f, replacement.Name, machinev1alpha1.MachineJoining)
+		timeOut(t, f, replacement.Name)
 	})
 	step(t, "ItIsSetAsideWithTheMarkOfItsSet", func(t *testing.T) {
 		patience.Eventually(t, func(ctx context.Context) string {

@@ -138,12 +138,12 @@ var faults = map[string]diagnosis{
 	},
 	"KubeletNeverStarts": {
 		change: func(_ kit.Fleet, md *machinev1alpha1.MachineDeployment) {
-			md.Spec.Template.Spec.CreationTimeout.Duration = 20 * time.Second
 			md.Spec.AutoPreserveFailedMachineMax = 1
 		},
 		cause: func(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment) string {
-			neverBoots(t, f)
+			neverBoot(t, f, 1000)
 			f.Create(t, md)
+			timeOut(t, f, awaitJoining(t, f))
 			patience.Eventually(t, func(ctx context.Context) string {
 				machines, err := f.Machines(ctx)
 				if err != nil || len(machines) == 0 || machines[0].Status.FailureReason != machinev1alpha1.FailureJoinTimeout || machines[0].Status.Preservation == nil {
@@ -157,7 +157,7 @@ var faults = map[string]diagnosis{
 	},
 	"NodeWithoutProviderID": {
 		cause: func(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment) string {
-			neverBoots(t, f)
+			neverBoot(t, f, 1000)
 			f.Create(t, md)
 			m := awaitOnlyMachine(t, f)
 			// A kubelet registers with the right name, but with neither the providerID nor the
@@ -336,9 +336,10 @@ func blockedMember(t *testing.T, f kit.Fleet) *member {
 	return m
 }
 
-func neverBoots(t *testing.T, f kit.Fleet) {
+// neverBoot: the next VMs of a fleet run and never boot.
+func neverBoot(t *testing.T, f kit.Fleet, count int) {
 	t.Helper()
-	_, err := f.Cloud.CreateFault(t.Context(), localcloud.Fault{Kind: localcloud.FaultNeverBoots, Count: 1000, Match: localcloud.FaultMatch{Tags: map[string]string{
+	_, err := f.Cloud.CreateFault(t.Context(), localcloud.Fault{Kind: localcloud.FaultNeverBoots, Count: count, Match: localcloud.FaultMatch{Tags: map[string]string{
 		machinev1alpha1.TagNamespace: f.Namespace,
 	}}})
 	must(t, err)

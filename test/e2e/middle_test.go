@@ -8,11 +8,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
-	"github.com/drover-dev/drover/internal/localcloud"
 	"github.com/drover-dev/drover/test/kit"
 	"github.com/drover-dev/drover/test/patience"
 )
@@ -134,21 +132,16 @@ func TestARolloutThatMakesNoProgressSaysSoAndRecovers(t *testing.T) {
 	f := raisedFleet(t)
 	md := f.Deployment("middle", 2, 1, 0)
 	md.Spec.ProgressDeadlineSeconds = 20
-	md.Spec.Template.Spec.CreationTimeout = metav1.Duration{Duration: 40 * time.Second}
 	f.Create(t, md)
 	f.AwaitDeployment(t, md.Name)
 
 	guard := f.Guard(t, kit.Bounds{MaxMachines: 3, MinAvailable: 2})
-	if _, err := f.Cloud.CreateFault(t.Context(), localcloud.Fault{
-		Kind: localcloud.FaultNeverBoots, Count: 1,
-		Match: localcloud.FaultMatch{Tags: map[string]string{machinev1alpha1.TagNamespace: f.Namespace}},
-	}); err != nil {
-		t.Fatal(err)
-	}
+	neverBoot(t, f, 1)
 	roll(t, f, md, kit.NewVersion)
 	awaitReason(t, f, md, "Progressing", "ProgressDeadlineExceeded")
 	awaitReason(t, f, md, "Stalled", "ProgressDeadlineExceeded")
 	// The Machine that never booted finally fails, and its replacement boots.
+	timeOut(t, f, awaitJoining(t, f))
 	f.AwaitDeployment(t, md.Name)
 	awaitReason(t, f, md, "Stalled", "NotStalled")
 	guard.Done(t, 10)
