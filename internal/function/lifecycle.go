@@ -36,7 +36,7 @@ func runLifecycle(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctio
 	rsp := step.NewResponse(req)
 	d, looked := machine.Plan(now, o), true
 	if o.NeedsTarget(d) {
-		c, found := rsp.Cluster(req, o.Machine.Namespace, o.Machine.Spec.ClusterRef)
+		c, _, found := rsp.Cluster(req, o.Machine.Namespace, o.Machine.Spec.ClusterRef, "spec.clusterRef")
 		looked = found
 		if found {
 			o.ObserveTarget(now, c, grace)

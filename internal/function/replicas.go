@@ -113,7 +113,9 @@ func observeSet(now time.Time, req *fnv1.RunFunctionRequest, rsp step.Response, 
 			}
 		}
 	}
-	o.Problem = problem
+	if o.Problem = problem; problem == nil {
+		o.Problem = o.Safety.Problem
+	}
 	for _, c := range children {
 		m, err := machineOf(c.Object)
 		if err != nil {

@@ -20,8 +20,9 @@ import (
 type subject struct {
 	freeze.Observed
 	kind, namespace string
-	// cluster that new Machines join.
+	// cluster that new Machines join, and the field that names it.
 	cluster machinev1alpha1.ClusterReference
+	field   string
 }
 
 // status is the part of the XR's status that this step owns.
@@ -46,11 +47,11 @@ func runSafety(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionRe
 
 	s.Margins = margins
 	rsp := step.NewResponse(req)
-	c, looked := rsp.Cluster(req, s.namespace, s.cluster)
+	c, problem, looked := rsp.Cluster(req, s.namespace, s.cluster, s.field)
 	if !looked {
 		return rsp.RunFunctionResponse, nil
 	}
-	if c != nil {
+	if s.Problem = problem; c != nil {
 		s.Cluster = clusterOf(s.cluster, c.Status)
 	}
 
@@ -84,14 +85,14 @@ func subjectOf(req *fnv1.RunFunctionRequest) (subject, error) {
 		err := step.Composite(req, d)
 		return subject{
 			Observed: freeze.OfDeployment(d), kind: kind, namespace: d.Namespace,
-			cluster: deployment.Template(d).Spec.ClusterRef,
+			cluster: deployment.Template(d).Spec.ClusterRef, field: deployment.FieldOf(d, "clusterRef"),
 		}, err
 	case machinev1alpha1.MachineSetGroupVersionKind.Kind:
 		s := &machinev1alpha1.MachineSet{}
 		err := step.Composite(req, s)
 		return subject{
 			Observed: freeze.OfSet(s), kind: kind, namespace: s.Namespace,
-			cluster: s.Spec.Template.Spec.ClusterRef,
+			cluster: s.Spec.Template.Spec.ClusterRef, field: "spec.template.spec.clusterRef",
 		}, err
 	default:
 		return subject{}, fmt.Errorf("the composite resource has kind %q: the step is for MachineDeployment and MachineSet", kind)

@@ -95,9 +95,17 @@ func TestSafety(t *testing.T) {
 		"ASetWhoseClusterIsDownIsFrozen":        {settledSet, down, plan.Safety{Frozen: true, Reason: machinev1alpha1.ReasonTargetUnreachable}, 15 * time.Second},
 		"ASetWhoseClusterIsUpIsNot":             {settledSet, up, plan.Safety{}, plan.AtRest},
 		"NorIsOneWhoseClusterWasNotMeasuredYet": {settledSet, `{}`, plan.Safety{}, plan.AtRest},
-		"NorOneWithoutConfiguration":            {settledSet, "", plan.Safety{}, plan.AtRest},
-		"ADeploymentIsJudgedByAllOfIts":         {deploymentJSON, up, plan.Safety{Frozen: true, Reason: machinev1alpha1.ReasonOvershoot, Sets: "true"}, 5 * time.Minute},
-		"ASetThatStandsAloneIsJudgedByItself":   {crowdedSet, up, plan.Safety{Frozen: true, Reason: machinev1alpha1.ReasonOvershoot, Sets: "true"}, plan.AtRest},
+		"OneWithoutConfigurationHasAProblem": {settledSet, "", plan.Safety{Problem: &plan.Problem{
+			Reason: "ClusterNotFound", Message: `spec.template.spec.clusterRef: there is no ProviderConfig "target" in namespace "ns" of cluster.drover.dev`,
+		}}, 15 * time.Second},
+		"ADeploymentThatRollsBackNamesThat": {
+			strings.NewReplacer(`"replicas": 2`, `"rollbackTo": {"revision": 7}, "replicas": 2`, `"status": {`, `"status": {"revisions": [{"revision": 7, "clusterRef": {"kind": "ClusterProviderConfig", "name": "old"}}], `).Replace(deploymentJSON), "",
+			plan.Safety{Frozen: true, Reason: machinev1alpha1.ReasonOvershoot, Sets: "true", Problem: &plan.Problem{
+				Reason: "ClusterNotFound", Message: `spec.rollbackTo.revision: 7: clusterRef: there is no ClusterProviderConfig "old" of cluster.drover.dev`,
+			}}, 15 * time.Second,
+		},
+		"ADeploymentIsJudgedByAllOfIts":       {deploymentJSON, up, plan.Safety{Frozen: true, Reason: machinev1alpha1.ReasonOvershoot, Sets: "true"}, 5 * time.Minute},
+		"ASetThatStandsAloneIsJudgedByItself": {crowdedSet, up, plan.Safety{Frozen: true, Reason: machinev1alpha1.ReasonOvershoot, Sets: "true"}, plan.AtRest},
 		"TheSetOfADeploymentIsJudgedByThat": {
 			strings.Replace(crowdedSet, `"name": "s"`, `"name": "s", "ownerReferences": [{"kind": "MachineDeployment", "controller": true}]`, 1),
 			up, plan.Safety{}, plan.AtRest,

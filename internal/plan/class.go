@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/allow"
@@ -27,6 +28,19 @@ func placeOf(m *machinev1alpha1.Machine) string {
 		return m.Spec.ClassRef.String()
 	}
 	return fmt.Sprintf("%s in namespace %q", m.Spec.ClassRef, m.Namespace)
+}
+
+// NoCluster is the problem of Machines that join a cluster whose configuration does not exist. The field is the path
+// of the reference, as the message names it.
+func NoCluster(namespace string, ref machinev1alpha1.ClusterReference, field string) *Problem {
+	place := fmt.Sprintf("%s %q", ref.Kind, ref.Name)
+	if ref.Kind == clusterv1alpha1.ProviderConfigGroupVersionKind.Kind {
+		place += fmt.Sprintf(" in namespace %q", namespace)
+	}
+	return &Problem{
+		Reason:  machinev1alpha1.ReasonClusterNotFound,
+		Message: fmt.Sprintf("%s: there is no %s of %s", field, place, clusterv1alpha1.Group),
+	}
 }
 
 // Admit returns a problem if a ClusterMachineClass does not allow the namespace of a Machine. It

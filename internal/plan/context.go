@@ -26,6 +26,9 @@ type Safety struct {
 	// MachineDeployment. It is empty if they get none: each set checks whether its own cluster is
 	// reachable.
 	Sets string `json:"sets,omitempty"`
+	// Problem with the cluster that new Machines join, which lasts until a user acts: they could not join. It is nil if
+	// there is none.
+	Problem *Problem `json:"problem,omitempty"`
 }
 
 // TokenSlack is the difference between the total life of a join token and the creation timeout
@@ -186,6 +189,9 @@ type VM struct {
 	Addresses []workernode.Address `json:"addresses,omitempty"`
 	// Console of the VM, nil if its provider does not report one.
 	Console *Console `json:"console,omitempty"`
+	// Unidentified means that the VM resource is Ready, and the Composition's expression for the providerID yields
+	// nothing.
+	Unidentified bool `json:"unidentified,omitempty"`
 	// AwaitsCompanion means that the VM exists, and that the Machine must not run yet, because a
 	// companion that depends on the VM is not ready. The Message names it. It is false for a
 	// Machine that has run.

@@ -143,15 +143,10 @@ var faults = map[string]diagnosis{
 		cause: func(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment) string {
 			neverBoot(t, f, 1000)
 			f.Create(t, md)
-			timeOut(t, f, awaitJoining(t, f))
-			patience.Eventually(t, func(ctx context.Context) string {
-				machines, err := f.Machines(ctx)
-				if err != nil || len(machines) == 0 || machines[0].Status.FailureReason != machinev1alpha1.FailureJoinTimeout || machines[0].Status.Preservation == nil {
-					return fmt.Sprintf("no Machine failed and is preserved, %v", err)
-				}
-				return ""
-			}, f.Describe)
-			return "ma/" + onlyMachine(t, f).Name
+			name := awaitJoining(t, f)
+			timeOut(t, f, name)
+			awaitPreserved(t, f, name, machinev1alpha1.FailureJoinTimeout)
+			return "ma/" + name
 		},
 		texts: []string{"JoinTimeout", "last milestone: VMRunning", "Read the console of the VM"}, exit: 3,
 	},
@@ -189,6 +184,81 @@ var faults = map[string]diagnosis{
 		},
 		texts: []string{"unhealthy", "maxUnhealthy"}, exit: 3,
 	},
+	"MissingCluster": {
+		change: func(_ kit.Fleet, md *machinev1alpha1.MachineDeployment) {
+			md.Spec.Template.Spec.ClusterRef = machinev1alpha1.ClusterReference{Kind: "ClusterProviderConfig", Name: "absent"}
+		},
+		cause: func(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment) string {
+			f.Create(t, md)
+			awaitReason(t, f, md, "Valid", "ClusterNotFound")
+			awaitReason(t, f, md, "Stalled", "ClusterNotFound")
+			return ""
+		},
+		texts: []string{"ClusterNotFound", `there is no ClusterProviderConfig "absent"`, "Create the configuration, or name another one"}, exit: 3,
+	},
+	"MissingConfiguration": {
+		change: func(_ kit.Fleet, md *machinev1alpha1.MachineDeployment) {
+			md.Spec.Template.Spec.ClassRef.Name = "unconfigured"
+		},
+		cause: func(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment) string {
+			class := f.Class("unconfigured", "local", `{"image":"ubuntu-24.04","size":"small"}`)
+			class.Spec.ProviderConfigRef.Name = "absent"
+			f.Create(t, class)
+			f.Create(t, md)
+			awaitReason(t, f, md, "Stalled", "ProviderConfigNotFound")
+			return "ma/" + onlyMachine(t, f).Name
+		},
+		texts: []string{"ProviderConfigNotFound", "absent", "Create it, or name another one in a class of its own: a class is immutable"}, exit: 3,
+	},
+	"NodeDeleted": {
+		change: func(_ kit.Fleet, md *machinev1alpha1.MachineDeployment) { md.Spec.AutoPreserveFailedMachineMax = 1 },
+		cause: func(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment) string {
+			f.Create(t, md)
+			f.AwaitDeployment(t, md.Name)
+			m := onlyMachine(t, f)
+			must(t, f.Cluster.Client.Delete(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: m.Status.NodeRef.Name}}))
+			awaitPreserved(t, f, m.Name, machinev1alpha1.FailureNodeDeleted)
+			return "ma/" + m.Name
+		},
+		texts: []string{"NodeDeleted", "is gone from the target cluster", "Find out which client deleted the Node"}, exit: 3,
+	},
+	"FreezeMisspelt": {
+		change: func(_ kit.Fleet, md *machinev1alpha1.MachineDeployment) {
+			md.Labels = map[string]string{machinev1alpha1.LabelFreeze: "True"}
+		},
+		cause: func(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment) string {
+			f.Create(t, md)
+			f.AwaitDeployment(t, md.Name)
+			return ""
+		},
+		texts: []string{"FreezeLabelInvalid", `"True" must be "true" or "false"`, "Set the label to"}, exit: 3,
+	},
+	"FailedBehindAnother": {
+		change: func(_ kit.Fleet, md *machinev1alpha1.MachineDeployment) {
+			md.Spec.Replicas = 2
+			md.Spec.Template.Spec.Health.Timeout = metav1.Duration{Duration: 5 * time.Second}
+			md.Spec.Remediation.MaxUnhealthy, md.Spec.Remediation.MaxInFlight = ptr.To(intstr.FromInt32(2)), ptr.To(intstr.FromInt32(1))
+		},
+		cause: func(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment) string {
+			f.Create(t, md)
+			f.AwaitDeployment(t, md.Name)
+			neverBoot(t, f, 1000)
+			all := slices.Sorted(maps.Keys(machineNames(t, f)))
+			strike(t, f, localcloud.FaultKubeletStops, all...)
+			awaitJoining(t, f)
+			awaitReason(t, f, md, "RemediationAllowed", "WaitingForMachines")
+			machines, err := f.Machines(t.Context())
+			must(t, err)
+			failed := slices.IndexFunc(machines, func(m machinev1alpha1.Machine) bool {
+				return m.Status.Phase == machinev1alpha1.MachineFailed && m.DeletionTimestamp.IsZero()
+			})
+			if failed < 0 {
+				t.Fatalf("no Machine is Failed:\n%s", f.Describe(t.Context()))
+			}
+			return "ma/" + machines[failed].Name
+		},
+		texts: []string{"WaitingForMachines", "The replacement waits: WaitingForMachines", "kubectl delete ma/", "raise maxInFlight"}, exit: 2,
+	},
 	"TargetDown": {
 		cause: func(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment) string {
 			f.Create(t, md)
@@ -209,7 +279,7 @@ var faults = map[string]diagnosis{
 // cuts are the proxies of the fleets whose target cluster becomes unreachable, by namespace.
 var cuts = map[string]*kit.Proxy{}
 
-// TestKubectlDroverNamesCauseAndCure of eleven faults, each of a separate MachineDeployment.
+// TestKubectlDroverNamesCauseAndCure of sixteen faults, each of a separate MachineDeployment.
 func TestKubectlDroverNamesCauseAndCure(t *testing.T) {
 	fleets := map[string]kit.Fleet{}
 	for name := range faults {
@@ -334,6 +404,21 @@ func blockedMember(t *testing.T, f kit.Fleet) *member {
 		return ""
 	})
 	return m
+}
+
+// awaitPreserved waits until a Machine is Failed for a reason, and preserved.
+func awaitPreserved(t *testing.T, f kit.Fleet, name string, reason machinev1alpha1.FailureReason) {
+	t.Helper()
+	m := &machinev1alpha1.Machine{}
+	patience.Eventually(t, func(ctx context.Context) string {
+		if err := f.Client.Get(ctx, client.ObjectKey{Namespace: f.Namespace, Name: name}, m); err != nil {
+			return err.Error()
+		}
+		if m.Status.FailureReason != reason || m.Status.Preservation == nil {
+			return fmt.Sprintf("Machine %s: failure %q, preservation %+v", name, m.Status.FailureReason, m.Status.Preservation)
+		}
+		return ""
+	}, f.Describe)
 }
 
 // neverBoot: the next VMs of a fleet run and never boot.

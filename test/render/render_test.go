@@ -210,7 +210,7 @@ func TestCompositions(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			g := golden{t, tc.dir}
-			args := []string{"--required", filepath.Join("testdata", "installation.yaml")}
+			args := []string{"--required", filepath.Join("testdata", "installation.yaml"), "--required", filepath.Join("testdata", "cluster.yaml")}
 			compositions := filepath.Join(kit.Root(), "apis", "machine", "compositions")
 			if !tc.withoutProvider {
 				args = append(args, "--required", filepath.Join(compositions, machineLocal))

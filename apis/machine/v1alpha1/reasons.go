@@ -15,6 +15,12 @@ const (
 	//   - Of: Valid=False, ReplicaFailure=True, Progressing=False, Stalled=True
 	//   - Do: Create the class, or name another one in spec.classRef.
 	ReasonClassNotFound = "ClassNotFound"
+	// ReasonClusterNotFound means that the configuration of the cluster that Machines join does not exist.
+	//   - Kinds: MachineSet, MachineDeployment
+	//   - Of: Valid=False, Progressing=False, Stalled=True
+	//   - Do: Create the configuration, or name another one in spec.template.spec.clusterRef. If it was deleted by
+	//     mistake, create it again: the Machines that exist are kept.
+	ReasonClusterNotFound = "ClusterNotFound"
 	// ReasonClassNotAllowed means that the ClusterMachineClass does not serve the namespace of the
 	// Machine.
 	//   - Kinds: Machine, MachineSet, MachineDeployment
@@ -162,6 +168,13 @@ const (
 	//   - Kinds: Machine
 	//   - Of: InfrastructureReady=False
 	ReasonVMCreating = "VMCreating"
+	// ReasonProviderIDEmpty means that the VM resource is Ready, and the expression status.providerID of the step
+	// infrastructure yields nothing. A path behind ".?" that the resource does not have yields nothing, too.
+	//   - Kinds: Machine
+	//   - Of: InfrastructureReady=False
+	//   - Do: If it lasts, compare the expression in the Machine's Composition with the status of the VM resource, and
+	//     correct it.
+	ReasonProviderIDEmpty = "ProviderIDEmpty"
 	// ReasonVMNotRunning means that the VM of a Machine that has joined does not run.
 	//   - Kinds: Machine
 	//   - Of: InfrastructureReady=False
@@ -215,11 +228,17 @@ const (
 	//   - Of: NodeReady=Unknown
 	//   - Do: Check the VM and its network.
 	ReasonNodeUnknown = "NodeUnknown"
-	// ReasonNodeGone means that the Node cannot be observed.
+	// ReasonNodeGone means that the Node was deleted from the target cluster, although its Machine was not.
+	//   - Kinds: Machine
+	//   - Of: NodeReady=Unknown, NodeHealthy=False
+	//   - Do: Find out which client deleted the Node. To keep the VM, restart its kubelet, which registers the Node again;
+	//     otherwise the Machine is Failed, and its set replaces it.
+	ReasonNodeGone = "NodeGone"
+	// ReasonNodeNotObserved means that the Node cannot be observed.
 	//   - Kinds: Machine
 	//   - Of: NodeReady=Unknown
 	//   - Do: Check the condition Reachable of the configuration of the target cluster.
-	ReasonNodeGone = "NodeGone"
+	ReasonNodeNotObserved = "NodeNotObserved"
 	// ReasonNodeHealthy means that the Node is healthy again.
 	//   - Kinds: Machine
 	//   - Of: NodeHealthy=True

@@ -6,20 +6,11 @@ import (
 	"time"
 )
 
-const targetCluster = `
-apiVersion: cluster.drover.dev/v1alpha1
-kind: ClusterProviderConfig
-metadata: {name: target}
-spec: {credentials: {source: InjectedIdentity}}
-status:
-  conditions: [{type: Reachable, status: "False", reason: Unreachable, lastTransitionTime: "2030-01-01T12:01:00Z"}]
-  outage: {since: "2030-01-01T12:01:00Z"}
-`
-
 func TestNobodyIsJudgedThroughAClusterThatIsCutOff(t *testing.T) {
 	p := newPlane(t)
-	config := Object(t, targetCluster)
-	p.Others = append(p.Others, config)
+	config := p.Cluster
+	Condition(config, "Reachable", "False", "Unreachable", "")
+	Set(config, "2030-01-01T12:01:00Z", "status", "outage", "since")
 	p.Reconcile()
 	p.VMIsCreated()
 	p.VMRuns()

@@ -117,8 +117,8 @@ func TestAMachineGoesFromNothingToRunning(t *testing.T) {
 		{
 			name: "TheNodeIsGone", world: func() { p.NodeIs("", p.Now) },
 			phase: "Unknown", desired: []string{"vm"}, node: true,
-			conditions: []string{"InfrastructureReady=VMRunning", "NodeHealthy=NodeUnhealthy", "NodeReady=NodeGone", "Valid=Valid"},
-			ttl:        plan.InFlight,
+			conditions: []string{"InfrastructureReady=VMRunning", "NodeHealthy=NodeGone", "NodeReady=NodeGone", "Valid=Valid"},
+			ttl:        30 * time.Second,
 		},
 		{
 			name: "TheNodeIsReadyAgain", world: func() { p.NodeIs("True", p.Now) },

@@ -46,6 +46,8 @@ type Plane struct {
 	// decided on parameters for one.
 	Node *workernode.WorkerNode
 
+	// Cluster is the configuration of the cluster that the Machine joins.
+	Cluster *unstructured.Unstructured
 	// Others are further objects, such as classes.
 	Others []*unstructured.Unstructured
 	// Schemas by apiVersion and kind, separated by a blank. Other kinds are not installed.
@@ -75,13 +77,23 @@ kind: CompositeResourceDefinition
 metadata: {name: orphancollectors.machine.drover.dev, uid: 0a1b2c3d-0000-4000-8000-000000000001}
 `
 
-// New returns a Plane for the Composition in a file, with a Machine and no other objects.
+const targetCluster = `
+apiVersion: cluster.drover.dev/v1alpha1
+kind: ClusterProviderConfig
+metadata: {name: target}
+spec: {credentials: {source: InjectedIdentity}}
+status:
+  conditions: [{type: Reachable, status: "True", reason: Reachable, lastTransitionTime: "2030-01-01T12:00:00Z"}]
+`
+
+// New returns a Plane for the Composition in a file, with a Machine, its cluster and no other objects.
 func New(t testing.TB, run Runner, composition string) *Plane {
 	t.Helper()
 	p := &Plane{
 		Now:          time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC),
 		Run:          run,
 		Machine:      machine(t),
+		Cluster:      Object(t, targetCluster),
 		Composed:     map[string]*unstructured.Unstructured{},
 		Connection:   map[string]map[string][]byte{},
 		Schemas:      map[string]*structpb.Struct{},

@@ -129,7 +129,7 @@ func (p *Plane) local(s pipeline.Step) (pipeline.RunFunc, bool) {
 // Fetch returns the object that a selector matches by name.
 func (p *Plane) Fetch(_ context.Context, s *fnv1.ResourceSelector) (*fnv1.Resources, error) {
 	out := &fnv1.Resources{}
-	all := slices.Clone(p.Others)
+	all := append(slices.Clone(p.Others), p.Cluster)
 	for _, c := range p.Composed {
 		all = append(all, c)
 	}

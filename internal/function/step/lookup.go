@@ -1,6 +1,7 @@
 package step
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -105,22 +106,26 @@ func (r Response) Composition(req *fnv1.RunFunctionRequest, class *machinev1alph
 }
 
 // Cluster requires the configuration of the cluster that Machines of a namespace join, of either
-// kind. Crossplane does not watch it. It returns nil if there is no readable one. The last result is
-// false while Crossplane has not looked for it yet.
-func (r Response) Cluster(req *fnv1.RunFunctionRequest, namespace string, ref machinev1alpha1.ClusterReference) (*clusterv1alpha1.ClusterProviderConfig, bool) {
+// kind. Crossplane does not watch it. It returns nil and a problem if there is none that can be read. The problem names
+// the XR's field that has the reference. The last result is false while Crossplane has not looked for it yet.
+func (r Response) Cluster(req *fnv1.RunFunctionRequest, namespace string, ref machinev1alpha1.ClusterReference, field string) (*clusterv1alpha1.ClusterProviderConfig, *plan.Problem, bool) {
+	owner := namespace
 	if ref.Kind != clusterv1alpha1.ProviderConfigGroupVersionKind.Kind {
 		namespace = ""
 	}
 	r.RequireByName(requirementCluster, clusterv1alpha1.SchemeGroupVersion.String(), ref.Kind, namespace, ref.Name)
 	found, ok := Required(req, requirementCluster)
-	if !ok || len(found) == 0 {
-		return nil, ok
+	if !ok {
+		return nil, nil, false
+	}
+	if len(found) == 0 {
+		return nil, plan.NoCluster(owner, ref, field), true
 	}
 	c, err := As[clusterv1alpha1.ClusterProviderConfig](found[0])
 	if err != nil {
-		return nil, true
+		return nil, &plan.Problem{Reason: machinev1alpha1.ReasonNotDecodable, Message: fmt.Sprintf("%s %q: %s", ref.Kind, ref.Name, err)}, true
 	}
-	return c, true
+	return c, nil, true
 }
 
 // Installation requires the ID of this installation of Drover: its VMs carry it, so that they are not

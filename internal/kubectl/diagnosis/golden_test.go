@@ -4,11 +4,13 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"sigs.k8s.io/yaml"
 
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/kubectl/diagnosis"
 	"github.com/drover-dev/drover/internal/kubectl/render"
 	"github.com/drover-dev/drover/internal/kubectl/view"
@@ -50,6 +52,11 @@ func TestEachFaultIsNamedWithItsCure(t *testing.T) {
 		"KubeletNeverStarts":    {"the VM boots and no kubelet starts", []string{"JoinTimeout", "last milestone: VMRunning", "Read the console of the VM"}, diagnosis.NeedsUser},
 		"NodeWithoutProviderID": {"a Node of the right name proves nothing", []string{"NodeUnproven", "cluster.drover.dev/join-token"}, diagnosis.NeedsUser},
 		"TooManyUnhealthy":      {"more Machines are unhealthy than may be", []string{"TooManyUnhealthy", "maxUnhealthy"}, diagnosis.NeedsUser},
+		"MissingCluster":        {"the configuration of the target cluster does not exist", []string{"ClusterNotFound", `there is no ClusterProviderConfig "absent"`, "Create the configuration, or name another one"}, diagnosis.NeedsUser},
+		"MissingConfiguration":  {"the class names a configuration of the cloud that does not exist", []string{"ProviderConfigNotFound", "absent", "Create it, or name another one in a class of its own: a class is immutable"}, diagnosis.NeedsUser},
+		"NodeDeleted":           {"a user deleted the Node", []string{"NodeDeleted", "is gone from the target cluster", "Find out which client deleted the Node"}, diagnosis.NeedsUser},
+		"FreezeMisspelt":        {"the label that freezes has another value", []string{"FreezeLabelInvalid", `"True" must be "true" or "false"`, "Set the label to"}, diagnosis.NeedsUser},
+		"FailedBehindAnother":   {"a Failed Machine waits until another one has started", []string{"WaitingForMachines", "The replacement waits: WaitingForMachines", "kubectl delete ma/", "raise maxInFlight"}, diagnosis.InProgress},
 		"TargetDown":            {"the target cluster does not answer", []string{"Unreachable", "Check the network and the API server"}, diagnosis.NeedsUser},
 	}
 	files, err := filepath.Glob("testdata/views/*.yaml")
@@ -102,7 +109,7 @@ func asked(v *view.View) []view.Ref {
 		out = append(out, view.Ref{Kind: view.MachineDeployment, Namespace: d.Namespace, Name: d.Name})
 	}
 	if len(v.Machines) > 0 {
-		m := v.Machines[0]
+		m := slices.MinFunc(v.Machines, func(a, b machinev1alpha1.Machine) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
 		out = append(out, view.Ref{Kind: view.Machine, Namespace: m.Namespace, Name: m.Name})
 	}
 	return out

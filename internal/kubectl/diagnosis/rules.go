@@ -35,6 +35,7 @@ var setRules = []rule{
 	{condition: machinev1alpha1.ConditionValid, status: metav1.ConditionFalse, needsUser: []string{"*"}},
 	{condition: machinev1alpha1.ConditionFrozen, status: metav1.ConditionTrue, but: []string{machinev1alpha1.ReasonDeploymentFrozen},
 		needsUser: []string{machinev1alpha1.ReasonManualFreeze, machinev1alpha1.ReasonTargetUnreachable, machinev1alpha1.ReasonInjectedIdentityNotAllowed}},
+	{condition: machinev1alpha1.ConditionFrozen, status: metav1.ConditionFalse, only: []string{machinev1alpha1.ReasonFreezeLabelInvalid}, needsUser: []string{"*"}},
 	{condition: machinev1alpha1.ConditionRemediationAllowed, status: metav1.ConditionFalse},
 	{condition: machinev1alpha1.ConditionReplicaFailure, status: metav1.ConditionTrue, but: []string{machinev1alpha1.ReasonMachineDeploymentFailing}},
 	{condition: machinev1alpha1.ConditionCapacityExhausted, status: metav1.ConditionTrue},
@@ -65,6 +66,9 @@ var machineRules = []rule{
 	{condition: machinev1alpha1.ConditionUpdated, status: metav1.ConditionFalse, only: []string{machinev1alpha1.ReasonUpdateFailed}, needsUser: []string{"*"}},
 	{condition: string(xpv2.TypeSynced), status: metav1.ConditionFalse},
 }
+
+// explainedByFailure are the conditions whose cause is that of a Failed Machine.
+var explainedByFailure = []string{machinev1alpha1.ConditionInfrastructureReady, machinev1alpha1.ConditionNodeReady, machinev1alpha1.ConditionNodeHealthy}
 
 // vmRules are those of the VM resource.
 var vmRules = []rule{
@@ -115,9 +119,10 @@ func ofConfig(c *view.Config) []Finding {
 	}
 	ref := view.Ref{Kind: c.Kind, Namespace: c.Namespace, Name: c.Name}
 	if c.Missing {
+		a := advice.For(view.MachineDeployment, machinev1alpha1.ReasonClusterNotFound)
 		return []Finding{{
-			Subjects: []view.Ref{ref}, Reason: "ConfigurationNotFound", Cause: fmt.Sprintf("%s %q does not exist", c.Kind, c.Name),
-			Meaning: "The configuration of the target cluster does not exist.", Do: "Create it, or name another one in spec.clusterRef of the template.", NeedsUser: true,
+			Subjects: []view.Ref{ref}, Reason: machinev1alpha1.ReasonClusterNotFound, Cause: fmt.Sprintf("there is no %s %q", c.Kind, c.Name),
+			Meaning: a.Meaning, Do: a.Do, NeedsUser: true,
 		}}
 	}
 	return apply(configRules, ref, c.Conditions)
@@ -130,10 +135,16 @@ func ofMachine(v *view.View, m *machinev1alpha1.Machine, now time.Time) []Findin
 		return ofDeletion(m, ref, now)
 	}
 	var out []Finding
-	if f, ok := ofFailure(m, ref); ok {
+	rules := machineRules
+	if f, ok := ofFailure(v, m, ref); ok {
+		out = append(out, f)
+		// The failure has the cause of these conditions.
+		rules = slices.DeleteFunc(slices.Clone(rules), func(r rule) bool { return slices.Contains(explainedByFailure, r.condition) })
+	}
+	for _, f := range apply(rules, ref, m.Status.Conditions) {
+		f.NeedsUser = f.NeedsUser || f.Reason == machinev1alpha1.ReasonProviderIDEmpty && now.Sub(f.Since.Time) >= lateAfter
 		out = append(out, f)
 	}
-	out = append(out, apply(machineRules, ref, m.Status.Conditions)...)
 	if f, ok := late(m, ref, now); ok {
 		out = append(out, f)
 	}
@@ -150,9 +161,15 @@ func ofVM(vm *view.Resource) []Finding {
 	return apply(vmRules, view.Ref{Kind: vm.Kind, Namespace: vm.Namespace, Name: vm.Name}, vm.Conditions)
 }
 
+// setReplaces is the end of the advice for a Failed Machine. It is not true while something holds the set back.
+const setReplaces = "The set replaces the Machine."
+
+// toKeep is advice for a Failed Machine that is not kept yet.
+const toKeep = "To keep a VM for analysis, run kubectl drover preserve."
+
 // ofFailure returns the finding of a Failed Machine. Its set replaces it: only a Machine that is preserved, or
 // that no set controls, needs a user.
-func ofFailure(m *machinev1alpha1.Machine, ref view.Ref) (Finding, bool) {
+func ofFailure(v *view.View, m *machinev1alpha1.Machine, ref view.Ref) (Finding, bool) {
 	if m.Status.Phase != machinev1alpha1.MachineFailed {
 		return Finding{}, false
 	}
@@ -160,15 +177,85 @@ func ofFailure(m *machinev1alpha1.Machine, ref view.Ref) (Finding, bool) {
 	a := advice.ForFailure(reason)
 	f := Finding{Subjects: []view.Ref{ref}, Reason: reason, Cause: m.Status.Failure(), Meaning: a.Meaning, Do: a.Do}
 	preserved := view.Is(m.Status.Conditions, machinev1alpha1.ConditionPreserved, metav1.ConditionTrue)
+	by := metav1.GetControllerOf(m)
+	switch held := heldBy(v, m); {
+	case preserved != nil:
+		f.Do = strings.TrimSpace(strings.NewReplacer(setReplaces, "", toKeep, "").Replace(f.Do)) + " The Machine is kept for analysis; to have it replaced, undo that."
+	case by == nil:
+		f.Do = strings.Replace(f.Do, setReplaces, "Delete the Machine: no set controls it, and nothing replaces it.", 1)
+	case held != "":
+		f.Do = strings.Replace(f.Do, setReplaces, "The replacement waits: "+held+".", 1)
+	}
 	if preserved != nil {
-		f.Do += " The Machine is kept for analysis; to have it replaced, undo that."
 		f.Commands = []string{fmt.Sprintf("kubectl drover preserve %s -n %s --undo", ref, ref.Namespace)}
 		if p := m.Status.Preservation; p != nil {
 			f.Until = &p.Until
 		}
 	}
-	f.NeedsUser = preserved != nil || metav1.GetControllerOf(m) == nil
+	f.NeedsUser = preserved != nil || by == nil
 	return f, true
+}
+
+// heldBy returns the reason why the set of a Machine replaces none, "" if it does.
+func heldBy(v *view.View, m *machinev1alpha1.Machine) string {
+	by := metav1.GetControllerOf(m)
+	if by == nil {
+		return ""
+	}
+	s := v.Set(m.Namespace, by.Name)
+	if s == nil {
+		return ""
+	}
+	for _, held := range []*metav1.Condition{
+		view.Is(s.Status.Conditions, machinev1alpha1.ConditionFrozen, metav1.ConditionTrue),
+		view.Is(s.Status.Conditions, machinev1alpha1.ConditionRemediationAllowed, metav1.ConditionFalse),
+	} {
+		if held != nil {
+			return held.Reason
+		}
+	}
+	return ""
+}
+
+// ofSet returns the findings of a MachineSet.
+func ofSet(v *view.View, s *machinev1alpha1.MachineSet) []Finding {
+	out := apply(setRules, refOf(view.MachineSet, s), s.Status.Conditions)
+	for i := range out {
+		if f := &out[i]; f.Reason == machinev1alpha1.ReasonWaitingForMachines {
+			waitsForStarting(f, v.MachinesOf(s))
+		}
+	}
+	if e := s.Status.Exhausted; e != nil && e.Until != nil {
+		return withoutExhaustion(out)
+	}
+	return out
+}
+
+// waitsForStarting adds until when the next Machine is replaced at most, and the command that ends the wait, to a finding.
+func waitsForStarting(f *Finding, machines []*machinev1alpha1.Machine) {
+	for _, m := range machines {
+		if !m.Status.Phase.IsOnItsWay() || !m.DeletionTimestamp.IsZero() {
+			continue
+		}
+		since := m.CreationTimestamp.Time
+		if at := m.Status.RefusedUntil; at != nil && at.After(since) {
+			since = at.Time
+		}
+		until := metav1.NewTime(since.Add(plan.CreationTimeout(m)))
+		if f.Until == nil || until.Before(f.Until) {
+			f.Until, f.Commands = &until, []string{fmt.Sprintf("kubectl delete %s -n %s", refOf(view.Machine, m), m.Namespace)}
+		}
+	}
+}
+
+// withoutExhaustion removes that the cloud had no room: no Machine waits for room any more.
+func withoutExhaustion(all []Finding) []Finding {
+	return slices.DeleteFunc(all, func(f Finding) bool { return f.Condition == machinev1alpha1.ConditionCapacityExhausted })
+}
+
+// isOver reports whether no Machine waits for room in any of the exhausted failure domains.
+func isOver(exhausted []machinev1alpha1.Exhaustion) bool {
+	return len(exhausted) > 0 && !slices.ContainsFunc(exhausted, func(e machinev1alpha1.Exhaustion) bool { return e.Until == nil })
 }
 
 // late returns a finding if the VM of a Machine has been running for long, and its Node has not joined.

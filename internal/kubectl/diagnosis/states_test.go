@@ -92,6 +92,25 @@ func TestEachStateOfARolloutIsShown(t *testing.T) {
 			w.Update(roll)
 			w.Run(15 * time.Minute)
 		}, diagnosis.NeedsUser},
+		"NoRoom": {"the cloud has no room for another Machine", func(_ *testing.T, w *simulator.World) {
+			w.Cloud.Refuses = "CapacityExhausted"
+			w.Update(func(d *machinev1alpha1.MachineDeployment) { d.Spec.Replicas = 5 })
+			w.Run(time.Minute)
+		}, diagnosis.InProgress},
+		"NoRoomThatNobodyNeeds": {"no Machine waits for room any more", func(t *testing.T, w *simulator.World) {
+			w.Cloud.Refuses = "CapacityExhausted"
+			w.Update(func(d *machinev1alpha1.MachineDeployment) { d.Spec.Replicas = 5 })
+			w.Run(time.Minute)
+			w.Update(func(d *machinev1alpha1.MachineDeployment) { d.Spec.Replicas = 3 })
+			w.Run(time.Minute)
+			if e := w.Deployment().Status.Exhausted; len(e) != 1 || e[0].Until == nil {
+				t.Errorf("exhausted are %+v", e)
+			}
+		}, diagnosis.Complete},
+		"NodeDeleted": {"a user deleted a Node", func(_ *testing.T, w *simulator.World) {
+			w.DeleteNode(w.Machines()[0].Name)
+			w.Run(10 * time.Second)
+		}, diagnosis.InProgress},
 		"MachineDeleted": {"a user deleted a Machine, and its set did not count yet", func(_ *testing.T, w *simulator.World) {
 			w.DeleteByUser(w.Machines()[0].Name)
 			w.Run(time.Second)

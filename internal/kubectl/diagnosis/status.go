@@ -189,7 +189,17 @@ func (g *group) pool(p *machinev1alpha1.NodePool) bool {
 	g.top(p, s.Conditions, s.ObservedGeneration)
 	g.Version, g.Strategy = s.Version, string(p.Spec.Strategy.Type)
 	g.Counts = Counts{s.DesiredReplicas, s.UpdatedReplicas, s.AvailableReplicas, s.UnhealthyReplicas, s.TerminatingReplicas}
-	g.Findings = append(g.Findings, apply(setRules, g.Ref, s.Conditions)...)
+	own := apply(setRules, g.Ref, s.Conditions)
+	exhausted := []machinev1alpha1.Exhaustion{}
+	for _, d := range s.FailureDomains {
+		if d.Exhausted != nil {
+			exhausted = append(exhausted, *d.Exhausted)
+		}
+	}
+	if isOver(exhausted) {
+		own = withoutExhaustion(own)
+	}
+	g.Findings = append(g.Findings, own...)
 	for _, d := range g.v.DeploymentsOf(p) {
 		m := Member{Ref: refOf(view.MachineDeployment, d), Version: d.Spec.Template.Spec.Version, Counts: countsOf(d)}
 		if z := d.Spec.Template.Spec.FailureDomain; z != nil {
@@ -268,7 +278,11 @@ func countsOfSet(s *machinev1alpha1.MachineSet) Counts {
 func (g *group) below(d *machinev1alpha1.MachineDeployment) {
 	ref := refOf(view.MachineDeployment, d)
 	g.target(d.Namespace, d.Spec.Template.Spec.ClusterRef, d.Status.Conditions)
-	g.Findings = append(g.Findings, apply(setRules, ref, d.Status.Conditions)...)
+	own := apply(setRules, ref, d.Status.Conditions)
+	if isOver(d.Status.Exhausted) {
+		own = withoutExhaustion(own)
+	}
+	g.Findings = append(g.Findings, own...)
 	if f, ok := paused(d, ref); ok {
 		g.Findings = append(g.Findings, f)
 	}
@@ -298,7 +312,7 @@ func paused(d *machinev1alpha1.MachineDeployment, ref view.Ref) (Finding, bool) 
 
 func (g *group) belowSet(s *machinev1alpha1.MachineSet) {
 	g.target(s.Namespace, s.Spec.Template.Spec.ClusterRef, s.Status.Conditions)
-	g.Findings = append(g.Findings, apply(setRules, refOf(view.MachineSet, s), s.Status.Conditions)...)
+	g.Findings = append(g.Findings, ofSet(g.v, s)...)
 	for _, m := range g.v.MachinesOf(s) {
 		g.belowMachine(m)
 	}

@@ -105,7 +105,10 @@ func (t tree) below(m *machinev1alpha1.Machine) []Branch {
 	}
 	if n := m.Status.NodeRef; n != nil {
 		b := Branch{Ref: view.Ref{Kind: "Node", Name: n.Name}, State: Complete, Note: "in the target cluster"}
-		if m.Status.ReadySince == nil {
+		switch {
+		case m.Status.NodeGoneSince != nil:
+			b.State, b.Note = InProgress, "was deleted from the target cluster"
+		case m.Status.ReadySince == nil:
 			b.State, b.Note = InProgress, b.Note+", not Ready"
 		}
 		out = append(out, b)

@@ -167,8 +167,9 @@ func (f *foresight) held() {
 	_, annotated := after.Annotations[machinev1alpha1.AnnotationPaused]
 	problem := f.problem()
 	frozen := f.frozen()
-	f.rollHeld = after.Spec.Paused || annotated || problem != nil || frozen != nil || f.in.ClassMissing
-	f.createHeld = frozen != nil || f.in.ClassMissing
+	noCluster := f.in.Config != nil && f.in.Config.Missing
+	f.createHeld = frozen != nil || f.in.ClassMissing || noCluster
+	f.rollHeld = after.Spec.Paused || annotated || problem != nil || f.createHeld
 	switch {
 	case after.Spec.Paused:
 		f.block(true, machinev1alpha1.ReasonMachineDeploymentPaused, "spec.paused is true: nothing is replaced or updated", "Run kubectl drover rollout resume.")
@@ -181,6 +182,10 @@ func (f *foresight) held() {
 	if f.in.ClassMissing {
 		c := after.Spec.Template.Spec.ClassRef
 		f.block(true, machinev1alpha1.ReasonClassNotFound, fmt.Sprintf("%s %q does not exist: nothing is created or replaced", cmp.Or(c.Kind, "MachineClass"), c.Name), "Create the class first.")
+	}
+	if noCluster {
+		problem := plan.NoCluster(after.Namespace, after.Spec.Template.Spec.ClusterRef, "spec.template.spec.clusterRef")
+		f.block(true, problem.Reason, problem.Message+": nothing is created or replaced", "Create the configuration first.")
 	}
 	if frozen != nil {
 		f.block(true, frozen.Reason, frozen.Message, "Nothing is created or replaced until the freeze ends.")

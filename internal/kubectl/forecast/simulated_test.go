@@ -10,6 +10,7 @@ import (
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/kubectl/forecast"
+	"github.com/drover-dev/drover/internal/kubectl/view"
 	"github.com/drover-dev/drover/internal/plan/simulator"
 )
 
@@ -227,6 +228,10 @@ func TestWhatIsForeseenHappens(t *testing.T) {
 
 // foresee a change of the world as it is.
 func foresee(w *simulator.World, change func(*machinev1alpha1.MachineDeployment)) forecast.Forecast {
+	return forecast.Of(w.Now, inputOf(w, change))
+}
+
+func inputOf(w *simulator.World, change func(*machinev1alpha1.MachineDeployment)) forecast.Input {
 	in := forecast.Input{Before: w.Deployment(), After: w.Deployment(), TargetRead: true}
 	change(in.After)
 	for _, s := range w.Sets() {
@@ -235,7 +240,7 @@ func foresee(w *simulator.World, change func(*machinev1alpha1.MachineDeployment)
 	for _, m := range w.Machines() {
 		in.Machines = append(in.Machines, *m)
 	}
-	return forecast.Of(w.Now, in)
+	return in
 }
 
 // compare compares a forecast with the simulated change.
@@ -272,4 +277,21 @@ func isInWaves(foreseen []string, waves [][]string) bool {
 		}
 	}
 	return len(foreseen) == 0
+}
+
+// TestAMissingClusterBlocksTheChange plans a change to a cluster whose configuration does not exist.
+func TestAMissingClusterBlocksTheChange(t *testing.T) {
+	w := simulator.NewWorld(spec(), simulator.Cloud{ID: 30 * time.Second, Boot: time.Minute, Drain: 20 * time.Second})
+	if !w.RunUntil(time.Hour, w.Settled) {
+		t.Fatal("the world did not settle")
+	}
+	in := inputOf(w, func(d *machinev1alpha1.MachineDeployment) {
+		d.Spec.Replicas = 6
+		d.Spec.Template.Spec.ClusterRef = machinev1alpha1.ClusterReference{Kind: "ClusterProviderConfig", Name: "none"}
+	})
+	in.Config = &view.Config{Kind: "ClusterProviderConfig", Name: "none", Missing: true}
+	f := forecast.Of(w.Now, in)
+	if f.Created != 0 || len(f.Replaced) > 0 || len(f.Blocks) != 1 || f.Blocks[0].Reason != machinev1alpha1.ReasonClusterNotFound || !f.Blocks[0].All {
+		t.Errorf("%+v", f)
+	}
 }

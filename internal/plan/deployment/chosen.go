@@ -18,6 +18,14 @@ func Template(d *machinev1alpha1.MachineDeployment) machinev1alpha1.MachineTempl
 	return t
 }
 
+// FieldOf returns the path of a field of the spec of that template, for messages.
+func FieldOf(d *machinev1alpha1.MachineDeployment, field string) string {
+	if _, rollback, _ := chosen(d); rollback != nil {
+		return fmt.Sprintf("spec.rollbackTo.revision: %d: %s", rollback.Requested, field)
+	}
+	return "spec.template.spec." + field
+}
+
 // chosen returns the template to roll out, and its rollback if it comes from one. If the requested
 // revision does not exist, it returns a problem, and the current revision is kept.
 func chosen(d *machinev1alpha1.MachineDeployment) (machinev1alpha1.MachineTemplate, *machinev1alpha1.Rollback, *shared.Problem) {

@@ -55,6 +55,11 @@ func classUnusable(problem *shared.Problem) *shared.Problem {
 	}
 }
 
+// clusterUnusable is the problem of a cluster that no Machine can join.
+func clusterUnusable(problem *shared.Problem) *shared.Problem {
+	return &shared.Problem{Reason: problem.Reason, Message: problem.Message + "; the Machines that exist stay as they are until that is mended"}
+}
+
 func (p *plan) valid() shared.Condition {
 	if p.problem != nil {
 		return shared.Condition{Type: machinev1alpha1.ConditionValid, Status: isFalse, Reason: p.problem.Reason, Message: p.problem.Message}

@@ -21,10 +21,10 @@ type fleet struct {
 	Observed
 	now    time.Time
 	bounds bounds
-	// problem with the spec or the class, nil if there is none.
+	// problem with the spec, the class or the cluster, nil if there is none.
 	problem *shared.Problem
-	// hasClassProblem means that the class has the problem: no Machine can be created.
-	hasClassProblem bool
+	// noneCanStart means that the problem is that of the class or of the cluster: no Machine can be created.
+	noneCanStart bool
 	// limits of replacements. While limitsProblem is set, no Machine is replaced.
 	limits        remediation.Limits
 	limitsProblem *shared.Problem
@@ -52,7 +52,7 @@ func fleetOf(now time.Time, o Observed) *fleet {
 	f.bounds, f.problem = boundsOf(o.Deployment)
 	f.limits, f.limitsProblem = remediation.LimitsOf(o.Deployment.Spec.Remediation, o.Deployment.Spec.Replicas)
 	f.chooseTemplate()
-	f.checkClass()
+	f.checkReferences()
 	f.sortSets()
 	f.chooseNewSet()
 	f.target.After = f.rolloutTime()
@@ -70,13 +70,16 @@ func (f *fleet) chooseTemplate() {
 	f.target.After = after(f.now, f.Deployment)
 }
 
-func (f *fleet) checkClass() {
+// checkReferences of new Machines: their class and their cluster.
+func (f *fleet) checkReferences() {
 	switch {
 	case f.problem != nil:
 	case !f.ClassFound:
-		f.problem, f.hasClassProblem = classNotFound(f.Deployment, f.template), true
+		f.problem, f.noneCanStart = classNotFound(f.Deployment, f.template), true
+	case f.Safety.Problem != nil:
+		f.problem, f.noneCanStart = clusterUnusable(f.Safety.Problem), true
 	case f.ClassProblem != nil:
-		f.problem, f.hasClassProblem = classUnusable(f.ClassProblem), true
+		f.problem, f.noneCanStart = classUnusable(f.ClassProblem), true
 	}
 }
 
@@ -183,7 +186,7 @@ func (f *fleet) isHeld() bool { return f.Safety.Frozen || f.isTemplateHeld() }
 // set then replaces the Machines that it loses, with every strategy: the hold concerns the
 // template, not the number of Machines.
 func (f *fleet) isTemplateHeld() bool {
-	return f.isPaused() || f.problem != nil && !f.hasClassProblem
+	return f.isPaused() || f.problem != nil && !f.noneCanStart
 }
 
 // isReplacementHeld reports whether no Machine is replaced: the rollout is held, or there is no set

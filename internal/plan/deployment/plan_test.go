@@ -556,6 +556,18 @@ func TestStatus(t *testing.T) {
 				Again:  shared.InFlight,
 			},
 		},
+		"AMissingClusterIsReportedAndKeepsTheMachines": {
+			o: Observed{
+				Deployment: deployment(3, recorded("v1", 3)), ClassFound: true, Sets: []Set{machineSet("v1", 1, 3, mayReplace(1))},
+				Safety: shared.Safety{Problem: &shared.Problem{Reason: "ClusterNotFound", Message: `spec.template.spec.clusterRef: there is no ClusterProviderConfig "none"`}},
+			},
+			want: want{
+				Status: status(3, 0, 3, 3, 0, 0, 0),
+				Valid:  "False ClusterNotFound", Available: "True MinimumReplicasAvailable", Progressing: "False ClusterNotFound",
+				Events: []string{`ClusterNotFound: spec.template.spec.clusterRef: there is no ClusterProviderConfig "none"; the Machines that exist stay as they are until that is mended`},
+				Again:  shared.InFlight,
+			},
+		},
 		"AnInvalidStrategyIsReportedWithFieldAndValue": {
 			o: Observed{
 				Deployment: deployment(3, recorded("v2", 3), strategy(intstr.FromInt32(1), intstr.FromString("some"))), ClassFound: true,

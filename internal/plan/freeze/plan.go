@@ -12,7 +12,7 @@ import (
 	"github.com/drover-dev/drover/internal/plan"
 )
 
-// lookAgain is the delay until an unreachable cluster is checked again, because Crossplane does not
+// lookAgain is the delay until an unreachable or missing cluster is checked again, because Crossplane does not
 // watch its configuration. A check is one read from a cache.
 const lookAgain = 15 * time.Second
 
@@ -24,8 +24,9 @@ type Observed struct {
 	// Machines has the counts. It is nil for the set of a deployment, because the deployment checks
 	// the counts.
 	Machines *Machines
-	// Cluster that new Machines join, nil if it has no configuration.
+	// Cluster that new Machines join, nil if it has no configuration. Problem then says so.
 	Cluster *Cluster
+	Problem *plan.Problem
 	Margins Margins
 }
 
@@ -100,7 +101,8 @@ func Plan(now time.Time, o Observed) Decision {
 			d.Condition.Message = fmt.Sprintf("label %s: %q must be \"true\" or \"false\", and is passed over", machinev1alpha1.LabelFreeze, label)
 		}
 	}
-	if o.Cluster != nil && o.Cluster.Unreachable {
+	d.Safety.Problem = o.Problem
+	if o.Problem != nil || o.Cluster != nil && o.Cluster.Unreachable {
 		d.CallAgain = lookAgain
 	}
 	if !until.IsZero() {

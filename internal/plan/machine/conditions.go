@@ -48,6 +48,8 @@ func infrastructureReady(f facts) plan.Condition {
 			c.Reason, c.Message = machinev1alpha1.ReasonWaiting, f.Bootstrap.Waiting
 		case f.VM.ErrorCode != "":
 			c.Reason = f.VM.ErrorCode
+		case f.VM.Unidentified:
+			c.Reason, c.Message = machinev1alpha1.ReasonProviderIDEmpty, f.waitsFor
 		case f.everJoined:
 			c.Reason = machinev1alpha1.ReasonVMNotRunning
 		default:
@@ -68,8 +70,10 @@ func nodeReady(f facts) plan.Condition {
 		c.Status, c.Reason = isTrue, machinev1alpha1.ReasonNodeReady
 	case !f.everJoined:
 		c.Reason = f.notJoinedReason()
-	case !f.node.joined || f.node.status == "" && len(f.node.Conditions) == 0:
+	case !f.node.goneSince.IsZero():
 		c.Status, c.Reason = isUnknown, machinev1alpha1.ReasonNodeGone
+	case !f.node.joined || f.node.status == "" && len(f.node.Conditions) == 0:
+		c.Status, c.Reason = isUnknown, machinev1alpha1.ReasonNodeNotObserved
 	case f.node.status == isFalse || f.node.status == "":
 		c.Reason = machinev1alpha1.ReasonNodeNotReady
 	default:

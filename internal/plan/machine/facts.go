@@ -190,6 +190,8 @@ func (f facts) describeWait() string {
 		return f.Bootstrap.Waiting
 	case f.VM.State == plan.VMCreating && f.VM.Message != "":
 		return f.VM.Message
+	case f.VM.State == plan.VMCreating && f.VM.Unidentified:
+		return fmt.Sprintf("VM %s is Ready, and the expression status.providerID of its Composition yields nothing", f.VM.Name)
 	case f.VM.State == plan.VMCreating:
 		return fmt.Sprintf("waiting for VM %s to run", f.VM.Name)
 	case f.node.message != "":

@@ -120,10 +120,14 @@ func healthTimeout(m *machinev1alpha1.Machine) time.Duration {
 func nodeHealthy(f facts, d decision) *plan.Condition {
 	switch {
 	case isUnhealthy(d.unhealthy):
-		return &plan.Condition{
+		c := plan.Condition{
 			Type: machinev1alpha1.ConditionNodeHealthy, Status: isFalse, Reason: machinev1alpha1.ReasonNodeUnhealthy,
 			Message: describeBad(d.unhealthy.Conditions) + ": " + prospect(f, d),
 		}
+		if !f.node.goneSince.IsZero() {
+			c.Reason, c.Message = machinev1alpha1.ReasonNodeGone, f.node.message+": "+prospect(f, d)
+		}
+		return &c
 	case d.unhealthy != nil || meta.FindStatusCondition(f.before.Conditions, machinev1alpha1.ConditionNodeHealthy) != nil:
 		return &plan.Condition{Type: machinev1alpha1.ConditionNodeHealthy, Status: isTrue, Reason: machinev1alpha1.ReasonNodeHealthy}
 	}
@@ -133,9 +137,12 @@ func nodeHealthy(f facts, d decision) *plan.Condition {
 // prospect describes the next change of a Machine whose Node is unhealthy.
 func prospect(f facts, d decision) string {
 	at, _ := failsAt(f.Machine, *d.unhealthy)
+	gone := f.goneUntil()
 	switch {
 	case d.phase == machinev1alpha1.MachineFailed:
 		return "the Machine is Failed"
+	case !gone.IsZero() && f.mayFail && !f.skipsRemediation:
+		return fmt.Sprintf("the Machine is Failed at %s unless its kubelet registers the Node again before", gone.UTC().Format(time.RFC3339))
 	case f.Machine.Spec.Health.Disabled:
 		return "the Machine stays Unknown, as spec.health.disabled requires"
 	case f.skipsRemediation:

@@ -37,7 +37,7 @@ func TestSees(t *testing.T) {
 		"AnotherOutageJudgesNobody":                 {config(corev1.ConditionFalse, over), time.Hour, false},
 		"AClusterThatWasAlwaysReachedJudges":        {config(corev1.ConditionTrue, nil), 0, true},
 		"OneThatWasNotMeasuredYetJudges":            {config(corev1.ConditionUnknown, nil), 0, true},
-		"NoConfigurationJudges":                     {nil, 0, true},
+		"AMissingConfigurationJudgesNobody":         {nil, 24 * time.Hour, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := Observed{Machine: &machinev1alpha1.Machine{}}

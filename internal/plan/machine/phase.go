@@ -81,13 +81,22 @@ func failed(f facts, sick *machinev1alpha1.Unhealthiness) *failure {
 	if !f.mayFail || f.skipsRemediation {
 		return nil
 	}
-	if before := f.before.Phase; before != machinev1alpha1.MachineUpdating && !f.node.goneSince.IsZero() && !f.now.Before(f.node.goneSince.Add(nodeGoneGrace)) {
+	if gone := f.goneUntil(); !gone.IsZero() && !f.now.Before(gone) {
 		return &failure{machinev1alpha1.FailureNodeDeleted, "", f.node.message}
 	}
 	if f.hasRun {
 		return ofNode(f, sick)
 	}
 	return ofCreation(f)
+}
+
+// goneUntil returns the time until which a deleted Node may come back. It is zero if there is none. An update in place may
+// delete the Node.
+func (f facts) goneUntil() time.Time {
+	if f.before.Phase == machinev1alpha1.MachineUpdating || f.node.goneSince.IsZero() {
+		return time.Time{}
+	}
+	return f.node.goneSince.Add(nodeGoneGrace)
 }
 
 // isLossConfirmed reports whether the Node confirms the loss of the VM that the cloud reports. A

@@ -155,7 +155,7 @@ func TestPhase(t *testing.T) {
 		},
 		"IsUnknownForAMomentWhenItsNodeIsDeleted": {
 			soon.Add(nodeGoneGrace - time.Second), Observed{Machine: machine(nodeGone("Running", soon)), VM: running, WorkerNode: workerNodeThat("m", "")},
-			want{Phase: "Unknown", NodeReady: "NodeGone", InfraReady: "VMRunning", Valid: "Valid", Events: []string{"NodeGone"}, CallAgain: plan.InFlight},
+			want{Phase: "Unknown", NodeReady: "NodeGone", InfraReady: "VMRunning", Valid: "Valid", Events: []string{"NodeGone"}, CallAgain: time.Second},
 		},
 		"ThenItIsFailed": {
 			soon.Add(nodeGoneGrace), Observed{Machine: machine(nodeGone("Unknown", soon)), VM: running, WorkerNode: workerNodeThat("m", "")},
@@ -167,11 +167,11 @@ func TestPhase(t *testing.T) {
 		},
 		"ButNotWhileTheClusterCannotBeAsked": {
 			late, Observed{Machine: machine(nodeGone("Unknown", soon)), VM: running, WorkerNode: unreachable(workerNodeThat("m", ""))},
-			want{Phase: "Unknown", NodeReady: "NodeGone", InfraReady: "VMRunning", Valid: "Valid", CallAgain: plan.InFlight},
+			want{Phase: "Unknown", NodeReady: "NodeNotObserved", InfraReady: "VMRunning", Valid: "Valid", CallAgain: plan.InFlight},
 		},
 		"IsUnknownWhenItsNodeIsGone": {
 			soon, Observed{Machine: machine(phaseIs("Running")), VM: running, WorkerNode: workerNodeThat("m", "")},
-			want{Phase: "Unknown", NodeReady: "NodeGone", InfraReady: "VMRunning", Valid: "Valid", Events: []string{"NodeGone"}, CallAgain: plan.InFlight},
+			want{Phase: "Unknown", NodeReady: "NodeGone", InfraReady: "VMRunning", Valid: "Valid", Events: []string{"NodeGone"}, CallAgain: nodeGoneGrace},
 		},
 		"StaysUnknownWithinItsHealthTimeout": {
 			late, Observed{Machine: machine(phaseIs("Unknown")), VM: running, WorkerNode: workerNodeThat("m", "Unknown")},
@@ -217,6 +217,10 @@ func TestPhase(t *testing.T) {
 			soon, Observed{Machine: machine(phaseIs("Running")), VM: plan.VM{State: plan.VMLost, ProviderID: id, Message: "gone"}, WorkerNode: readyNode(), TargetUnreachable: true},
 			want{Phase: "Failed", Failure: "VMLost", Message: "gone", NodeReady: "NodeReady", InfraReady: "VMLost", Valid: "Valid", Events: []string{"VMLost"}, CallAgain: plan.AtRest},
 		},
+		"SaysThatItsVMIsReadyWithoutAProviderID": {
+			soon, Observed{Machine: machine(phaseIs("Provisioning")), VM: plan.VM{State: plan.VMCreating, Name: "m", Unidentified: true}},
+			want{Phase: "Provisioning", NodeReady: "NodeNotJoined", InfraReady: "ProviderIDEmpty", Valid: "Valid", CallAgain: plan.InFlight},
+		},
 		"FailsWhenNobodySaysWhyItHasNoVM": {
 			late, Observed{Machine: machine(phaseIs("Provisioning")), VM: creating},
 			want{Phase: "Failed", Failure: "JoinTimeout", Message: "no Node joined within 20m0s: waiting for VM m to run", NodeReady: "NodeNotJoined", InfraReady: "VMCreating", Valid: "Valid", Events: []string{"JoinTimeout"}, CallAgain: plan.AtRest},
@@ -233,7 +237,7 @@ func TestPhase(t *testing.T) {
 			late, Observed{Machine: machine(machinev1alpha1.MachineStatus{Phase: "Joining", NodeRef: &machinev1alpha1.NodeReference{Name: "m"}}), VM: running},
 			want{
 				Phase: "Failed", Failure: "JoinTimeout", Message: "the Node was not healthy within 20m0s: waiting for the Node of VM test:///1; last milestone: VMRunning; missing: CertificateRequested, no certificate request with the join token was seen: read the console of the VM",
-				NodeReady: "NodeGone", InfraReady: "VMRunning", Valid: "Valid", Events: []string{"JoinTimeout"}, CallAgain: plan.AtRest,
+				NodeReady: "NodeNotObserved", InfraReady: "VMRunning", Valid: "Valid", Events: []string{"JoinTimeout"}, CallAgain: plan.AtRest,
 			},
 		},
 		"RunsAfterAllWhenItsNodeJoinsLate": {

@@ -32,7 +32,7 @@ type Observed struct {
 	// Foreign Machines match the selector, and another object controls them. Only their names and owners
 	// are set.
 	Foreign []*machinev1alpha1.Machine
-	// Problem with the class that prevents the creation of Machines.
+	// Problem with the class or the cluster that prevents the creation of Machines.
 	Problem *shared.Problem
 	Safety  shared.Safety
 }

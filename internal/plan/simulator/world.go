@@ -371,6 +371,8 @@ func (w *World) observe(m *machinev1alpha1.Machine, v *vm) machine.Observed {
 	seen := workernode.Observation{Synced: true, Annotations: v.annotations, Drained: v.drained}
 	if v.node != "" {
 		seen.NodeName, seen.NodeUID, seen.Present = m.Name, m.UID, !v.nodeGone
+	}
+	if seen.Present {
 		seen.Conditions = []workernode.Condition{{Type: "Ready", Status: v.node, Reason: "Kubelet", Since: ptr.To(metav1.NewTime(v.nodeSince))}}
 	}
 	if v.updated != "" {
@@ -486,6 +488,9 @@ func (w *World) KillNode(name string) {
 func (w *World) ReviveNode(name string) {
 	w.change(name, func(v *vm) { v.node, v.nodeSince = "True", w.Now })
 }
+
+// DeleteNode deletes a Machine's Node from the target cluster. Its kubelet does not register it again.
+func (w *World) DeleteNode(name string) { w.change(name, func(v *vm) { v.nodeGone = true }) }
 
 // LoseVM deletes the VM of a Machine in the cloud.
 func (w *World) LoseVM(name string) { w.change(name, func(v *vm) { v.lost = true }) }

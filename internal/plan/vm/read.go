@@ -83,6 +83,8 @@ func read(b *Binding, o Observed) (plan.VM, error) {
 		end(plan.VMCreateUnknown, "", "the provider began to create the VM, and it is unknown whether the VM exists")
 	case out.ProviderID != "" && said.running:
 		out.State = plan.VMRunning
+	case out.ProviderID == "" && err == nil && conditions.Get(xpv2.TypeReady).Status == corev1.ConditionTrue:
+		out.Unidentified = b != nil && b.providerID != nil
 	}
 	if out.State == plan.VMCreating || out.State == plan.VMRunning {
 		out.Verdict = verdictOf(o.Inventory, vm)

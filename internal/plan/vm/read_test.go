@@ -69,7 +69,7 @@ func TestRead(t *testing.T) {
 		},
 		"AReadyVMOfUnknownProviderIDIsNotRunning": {
 			vm:   vm(nil, nil, ready),
-			want: plan.VM{State: plan.VMCreating},
+			want: plan.VM{State: plan.VMCreating, Unidentified: true},
 		},
 		"TheBindingSaysWhatRunningIs": {
 			change: func(in *fn.Infrastructure) { in.Status.Running = `vm.status.?state.orValue("") == "on"` },
