@@ -455,21 +455,23 @@ func TestKubectlDroverPlansWhatHappens(t *testing.T) {
 		change func(*machinev1alpha1.MachineDeployment)
 		// numbers of replaced, deleted and created Machines.
 		replaced, deleted, created int
+		// exit code that tells it.
+		exit int
 	}{
 		{"ADrainTimeoutReplacesNone", func(md *machinev1alpha1.MachineDeployment) {
 			md.Spec.Template.Spec.Drain.Timeout.Duration = time.Minute
-		}, 0, 0, 0},
-		{"ANewVersionReplacesAll", func(md *machinev1alpha1.MachineDeployment) { md.Spec.Template.Spec.Version = kit.NewVersion }, 3, 0, 3},
-		{"FewerReplicasDeleteTwo", func(md *machinev1alpha1.MachineDeployment) { md.Spec.Replicas = 1 }, 0, 2, 0},
+		}, 0, 0, 0, 2},
+		{"ANewVersionReplacesAll", func(md *machinev1alpha1.MachineDeployment) { md.Spec.Template.Spec.Version = kit.NewVersion }, 3, 0, 3, 3},
+		{"FewerReplicasDeleteTwo", func(md *machinev1alpha1.MachineDeployment) { md.Spec.Replicas = 1 }, 0, 2, 0, 3},
 	} {
 		step(t, tc.name, func(t *testing.T) {
 			before := machineNames(t, f)
 			tc.change(md)
 			file := filepath.Join(t.TempDir(), "workers.yaml")
 			must(t, os.WriteFile(file, manifest(t, md), 0o600))
-			out, code := runPlugin(t.Context(), f, "plan", "-f", file, "-o", "json")
+			out, code := runPlugin(t.Context(), f, "plan", "-f", file, "-o", "json", "--detailed-exitcode")
 			var plans []forecast.Forecast
-			if err := json.Unmarshal([]byte(out), &plans); err != nil || code != 0 || len(plans) != 1 {
+			if err := json.Unmarshal([]byte(out), &plans); err != nil || code != tc.exit || len(plans) != 1 {
 				t.Fatalf("exit code %d, %v: %s", code, err, out)
 			}
 			p := plans[0]

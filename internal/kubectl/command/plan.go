@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,6 +18,7 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/kubectl/collect"
 	"github.com/drover-dev/drover/internal/kubectl/forecast"
@@ -30,15 +32,17 @@ func (a *app) plan() *cobra.Command {
 	var files []string
 	var o output
 	var target targetFlag
-	manager := ""
+	manager, detailed := "", false
 	cmd := &cobra.Command{
 		Use:   "plan -f FILE",
 		Short: "Show what a change of NodePools or MachineDeployments would do, without doing it",
 		Long: "Show what a change of NodePools or MachineDeployments would do, without doing it: which Machines are replaced, updated in place, created and deleted, in which order, how many at a time, what " +
 			"blocks it, and how long it takes at least.\n\nThe API server checks the change and fills in defaults by a dry run, as kubectl apply sends it. Drover's own planners foresee the rest. " +
-			"Objects of other kinds in the file are left out, except that a class of the file counts as one that exists.",
+			"Objects of other kinds in the file are left out, except that a class or a configuration of the file counts as one that exists.\n\n" +
+			"Exit codes: 0, 1 for an error. With --detailed-exitcode: 0 nothing changes, 1 error, 2 only what exists changes, in place, 3 Machines are created, replaced or deleted, 4 the change is blocked.",
 		Example: "  kubectl drover plan -f workers.yaml\n\n  # With the PodDisruptionBudgets of the cluster that the Machines join\n  kubectl drover plan -f workers.yaml --target-context=prod\n\n" +
-			"  # From a pipe, for a script\n  kustomize build . | kubectl drover plan -f - -o json",
+			"  # From a pipe, for a script\n  kustomize build . | kubectl drover plan -f - -o json\n\n" +
+			"  # In CI: 3 or more needs a review\n  kubectl drover plan -f workers.yaml --detailed-exitcode",
 		Args: cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			objects, err := a.objects(files)
@@ -53,13 +57,20 @@ func (a *app) plan() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return o.write(a.Out, forecasts, func() string { return a.screen(o.format == "wide").Forecasts(forecasts) })
+			if err := o.write(a.Out, forecasts, func() string { return a.screen(o.format == "wide").Forecasts(forecasts) }); err != nil || !detailed {
+				return err
+			}
+			if code := forecast.OutcomeOf(forecasts).ExitCode(); code != 0 {
+				return ExitError{code}
+			}
+			return nil
 		},
 	}
 	o.add(cmd)
 	target.add(cmd)
 	cmd.Flags().StringSliceVarP(&files, "filename", "f", nil, "The file with the changed objects, - for standard input.")
 	cmd.Flags().StringVar(&manager, "field-manager", "kubectl", "The field manager by which the change will be applied on the server side. It does not count for objects that kubectl apply wrote on the client side.")
+	cmd.Flags().BoolVar(&detailed, "detailed-exitcode", false, "End with an exit code that tells the outcome of the change.")
 	_ = cmd.MarkFlagRequired("filename")
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json")
 	return cmd
@@ -175,7 +186,9 @@ func (p *planner) input(c client.Client, v *view.View, before, after *machinev1a
 			in.Machines = append(in.Machines, *m)
 		}
 	}
-	in.Config = v.ConfigOf(after.Namespace, after.Spec.Template.Spec.ClusterRef)
+	if in.Config = v.ConfigOf(after.Namespace, after.Spec.Template.Spec.ClusterRef); in.Config != nil && in.Config.Missing && p.creates(in.Config) {
+		in.Config = nil
+	}
 	if v.Target != nil && v.Target.Budgets != nil {
 		in.TargetRead, in.Pods, in.Budgets = true, v.Target.Pods, v.Target.Budgets
 	}
@@ -228,6 +241,14 @@ func threeWay(original string, before client.Object, u *unstructured.Unstructure
 		return nil, err
 	}
 	return jsonmergepatch.CreateThreeWayJSONMergePatch([]byte(original), modified, current)
+}
+
+// creates reports whether the file has a configuration.
+func (p *planner) creates(c *view.Config) bool {
+	return slices.ContainsFunc(p.objects, func(u *unstructured.Unstructured) bool {
+		return u.GroupVersionKind() == clusterv1alpha1.SchemeGroupVersion.WithKind(c.Kind) && u.GetName() == c.Name &&
+			(c.Namespace == "" || u.GetNamespace() == "" || u.GetNamespace() == c.Namespace)
+	})
 }
 
 // lacksClass reports whether the class of the template exists neither in the cluster nor in the file.
