@@ -88,6 +88,12 @@ func TestANodePool(t *testing.T) {
 		if s := pool.Status; s.AvailableReplicas != 4 || s.Version != kit.OldVersion || len(s.FailureDomains) != 3 {
 			t.Errorf("status %+v", s)
 		}
+		out, code := runPlugin(t.Context(), f, "rollout", "history", "np/web")
+		for _, d := range pool.Status.FailureDomains {
+			if code != 0 || !strings.Contains(out, d.MachineDeployment) {
+				t.Errorf("kubectl drover rollout history np/web: exit code %d, want %s in\n%s", code, d.MachineDeployment, out)
+			}
+		}
 		nodes, err := f.Nodes(t.Context())
 		must(t, err)
 		for _, n := range nodes {

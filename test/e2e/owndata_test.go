@@ -164,8 +164,9 @@ func TestAMachineThatFailedKeepsTheConsoleOfItsVM(t *testing.T) {
 		return m.Status
 	}
 	patience.Eventually(t, func(ctx context.Context) string {
-		if s := read(ctx); s.Join == nil || s.Join.Console == "" {
-			return fmt.Sprintf("phase %s, it has no console: %+v", s.Phase, s.Join)
+		s := read(ctx)
+		if c := conditionOf(s.Conditions, "NodeReady"); !strings.Contains(c.Message, "its console ends with: ") {
+			return fmt.Sprintf("phase %s, NodeReady is %+v", s.Phase, c)
 		}
 		return ""
 	}, f.Describe)

@@ -2,6 +2,7 @@ package action_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -233,5 +234,35 @@ func TestHistoryHasAllRevisionsOrOne(t *testing.T) {
 	}
 	if _, err := action.History(deployment(nil), 9); err == nil {
 		t.Error("revision 9 is found")
+	}
+}
+
+func TestTheHistoryOfAPoolIsThatOfItsParts(t *testing.T) {
+	pool := &machinev1alpha1.NodePool{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "web"}}
+	part := func(name string, revisions int) machinev1alpha1.MachineDeployment {
+		d := deployment(nil)
+		d.Name, d.OwnerReferences = name, []metav1.OwnerReference{{Kind: view.NodePool, Name: "web", Controller: ptr.To(true)}}
+		d.Status.Revisions = d.Status.Revisions[:revisions]
+		return *d
+	}
+	v := &view.View{Pools: []machinev1alpha1.NodePool{*pool}, Deployments: []machinev1alpha1.MachineDeployment{part("web-a", 3), part("web-b", 1), *deployment(nil)}}
+	for name, tc := range map[string]struct {
+		only int64
+		want []string
+	}{
+		"All":                  {0, []string{"web-a 1", "web-a 2", "web-a 3", "web-b 1"}},
+		"OneThatNotAllOfThem":  {2, []string{"web-a 2"}},
+		"OneThatNoneOfThemHas": {9, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			entries, err := action.HistoryOfPool(v, pool, tc.only)
+			var got []string
+			for _, e := range entries {
+				got = append(got, fmt.Sprintf("%s %d", e.Of, e.Revision.Revision))
+			}
+			if !slices.Equal(got, tc.want) || (err != nil) != (tc.want == nil) {
+				t.Errorf("got %v, want %v, error %v", got, tc.want, err)
+			}
+		})
 	}
 }

@@ -216,6 +216,8 @@ func mapPatch[V any](from, to map[string]V) map[string]any {
 type HistoryEntry struct {
 	machinev1alpha1.Revision `json:",inline"`
 	Current                  bool `json:"current,omitempty"`
+	// Of is the MachineDeployment of a NodePool that has the revision. It is empty in the history of one MachineDeployment.
+	Of string `json:"of,omitempty"`
 }
 
 // History of a MachineDeployment, oldest first, or one revision of it.
@@ -223,11 +225,33 @@ func History(d *machinev1alpha1.MachineDeployment, only int64) ([]HistoryEntry, 
 	var out []HistoryEntry
 	for _, r := range d.Status.Revisions {
 		if only == 0 || r.Revision == only {
-			out = append(out, HistoryEntry{r, r.Revision == d.Status.Revision})
+			out = append(out, HistoryEntry{Revision: r, Current: r.Revision == d.Status.Revision})
 		}
 	}
 	if only != 0 && len(out) == 0 {
 		return nil, fmt.Errorf("unable to find revision %d of %s in its history: there are %s", only, refOf(view.MachineDeployment, d), numbers(d.Status.Revisions))
+	}
+	return out, nil
+}
+
+// HistoryOfPool is that of the MachineDeployments of a NodePool, one after the other. Each counts revisions by itself: only
+// may be a revision that not all of them have.
+func HistoryOfPool(v *view.View, p *machinev1alpha1.NodePool, only int64) ([]HistoryEntry, error) {
+	var out []HistoryEntry
+	var none error
+	for _, d := range v.DeploymentsOf(p) {
+		entries, err := History(d, only)
+		if err != nil {
+			none = err
+			continue
+		}
+		for _, e := range entries {
+			e.Of = d.Name
+			out = append(out, e)
+		}
+	}
+	if len(out) == 0 {
+		return nil, none
 	}
 	return out, nil
 }

@@ -60,16 +60,14 @@ func (a *app) history() *cobra.Command {
 	var o output
 	var revision int64
 	cmd := &cobra.Command{
-		Use:     "history (md NAME | md/NAME)",
-		Short:   "Show the revisions of a MachineDeployment",
-		Example: "  kubectl drover rollout history md/workers\n\n  # All of one revision\n  kubectl drover rollout history md/workers --revision=3",
-		Args:    cobra.RangeArgs(1, 2), ValidArgsFunction: a.completeRefs(view.MachineDeployment),
+		Use:   "history (KIND NAME | KIND/NAME)",
+		Short: "Show the revisions of a MachineDeployment or NodePool",
+		Long:  "Show the revisions of a MachineDeployment, or of each MachineDeployment of a NodePool. Each of these counts its revisions by itself.",
+		Example: "  kubectl drover rollout history md/workers\n\n  # All of one revision\n  kubectl drover rollout history md/workers --revision=3\n\n" +
+			"  # Of each failure domain of a pool\n  kubectl drover rollout history np/web",
+		Args: cobra.RangeArgs(1, 2), ValidArgsFunction: a.completeRefs(view.MachineDeployment, view.NodePool),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			_, all, err := a.deployments(cmd.Context(), args)
-			if err != nil {
-				return err
-			}
-			entries, err := action.History(all[0], revision)
+			entries, err := a.revisions(cmd.Context(), args, revision)
 			if err != nil {
 				return err
 			}
@@ -79,6 +77,22 @@ func (a *app) history() *cobra.Command {
 	o.add(cmd)
 	cmd.Flags().Int64Var(&revision, "revision", 0, "Show all of this revision.")
 	return cmd
+}
+
+// revisions of the MachineDeployment or NodePool that the arguments name.
+func (a *app) revisions(ctx context.Context, args []string, only int64) ([]action.HistoryEntry, error) {
+	v, all, err := a.named(ctx, args, view.MachineDeployment, view.NodePool)
+	if err != nil {
+		return nil, err
+	}
+	ref := all[0]
+	if p := v.Pool(ref.Namespace, ref.Name); ref.Kind == view.NodePool && p != nil {
+		return action.HistoryOfPool(v, p, only)
+	}
+	if d := v.Deployment(ref.Namespace, ref.Name); ref.Kind == view.MachineDeployment && d != nil {
+		return action.History(d, only)
+	}
+	return nil, fmt.Errorf("%s %q not found in namespace %q", ref.Kind, ref.Name, ref.Namespace)
 }
 
 func (a *app) undo() *cobra.Command {

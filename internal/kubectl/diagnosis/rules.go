@@ -262,7 +262,7 @@ func isOver(exhausted []machinev1alpha1.Exhaustion) bool {
 func late(m *machinev1alpha1.Machine, ref view.Ref, now time.Time) (Finding, bool) {
 	c := view.Is(m.Status.Conditions, machinev1alpha1.ConditionNodeReady, metav1.ConditionFalse)
 	running := m.Status.Join.At(machinev1alpha1.JoinVMRunning)
-	if c == nil || c.Reason != machinev1alpha1.ReasonNodeNotJoined || running == nil || now.Sub(running.Time) < lateAfter {
+	if c == nil || m.Status.Phase == machinev1alpha1.MachineFailed || c.Reason != machinev1alpha1.ReasonNodeNotJoined || running == nil || now.Sub(running.Time) < lateAfter {
 		return Finding{}, false
 	}
 	f := newFinding(ref, c)

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/drover-dev/drover/internal/kubectl/action"
+	"github.com/drover-dev/drover/internal/kubectl/view"
 )
 
 // History of revisions as a table, or all of each.
@@ -25,6 +26,10 @@ func (s Screen) History(entries []action.HistoryEntry, full bool) string {
 		return "There is no revision yet.\n"
 	}
 	t := table{rows: [][]string{{"REVISION", "VERSION", "CLASS", "OUTCOME", "STARTED", "TOOK", "CHANGE-CAUSE"}}, drop: []int{4, 5}}
+	isOfPool := slices.ContainsFunc(entries, func(e action.HistoryEntry) bool { return e.Of != "" })
+	if isOfPool {
+		t = table{rows: [][]string{append([]string{"MACHINEDEPLOYMENT"}, t.rows[0]...)}, drop: []int{5, 6}}
+	}
 	for _, e := range entries {
 		number := fmt.Sprint(e.Revision.Revision)
 		if e.Current {
@@ -37,14 +42,22 @@ func (s Screen) History(entries []action.HistoryEntry, full bool) string {
 				took = duration.HumanDuration(e.CompletionTime.Sub(e.StartTime.Time))
 			}
 		}
-		t.rows = append(t.rows, []string{number, e.Version, e.ClassRef.Name, string(e.Outcome), started, took, clean(e.ChangeCause)})
+		row := []string{number, e.Version, e.ClassRef.Name, string(e.Outcome), started, took, clean(e.ChangeCause)}
+		if isOfPool {
+			row = append([]string{e.Of}, row...)
+		}
+		t.rows = append(t.rows, row)
 	}
 	s.table(out, t)
 	return out.String()
 }
 
 func (s Screen) revision(out *strings.Builder, e action.HistoryEntry) {
-	fmt.Fprintf(out, "%s\n", s.bold(fmt.Sprintf("revision %d", e.Revision.Revision)))
+	of := ""
+	if e.Of != "" {
+		of = " of " + view.Ref{Kind: view.MachineDeployment, Name: e.Of}.String()
+	}
+	fmt.Fprintf(out, "%s\n", s.bold(fmt.Sprintf("revision %d%s", e.Revision.Revision, of)))
 	lines := [][2]string{
 		{"Class", e.ClassRef.Kind + " " + e.ClassRef.Name}, {"Version", e.Version}, {"Cluster", e.ClusterRef.Kind + " " + e.ClusterRef.Name},
 		{"Outcome", string(e.Outcome)}, {"Change cause", clean(e.ChangeCause)},

@@ -122,10 +122,14 @@ func (s Screen) members(out *strings.Builder, members []diagnosis.Member) {
 	if len(members) < 2 {
 		return
 	}
-	t := table{indent: 2, rows: [][]string{{"PART", "VERSION", "", "DESIRED", "UPDATED", "AVAILABLE"}}, drop: []int{4, 2}}
+	what := "REVISION"
+	if members[0].Kind == view.MachineDeployment {
+		what = "ZONE"
+	}
+	t := table{indent: 2, rows: [][]string{{"PART", "VERSION", what, "DESIRED", "UPDATED", "AVAILABLE"}}, drop: []int{4, 2}}
 	for _, m := range members {
 		c := m.Counts
-		t.rows = append(t.rows, []string{m.Ref.String(), m.Version, m.Note, fmt.Sprint(c.Desired), fmt.Sprint(c.Updated), fmt.Sprint(c.Available)})
+		t.rows = append(t.rows, []string{m.Ref.String(), m.Version, strings.TrimPrefix(m.Note, "revision "), fmt.Sprint(c.Desired), fmt.Sprint(c.Updated), fmt.Sprint(c.Available)})
 	}
 	s.table(out, t)
 }
