@@ -239,6 +239,28 @@ func TestRunHeedsAFreeze(t *testing.T) {
 	}
 }
 
+// TestRunMakesNoMachineForAClusterThatIsNotThere has a set whose step safety found no configuration of its cluster.
+func TestRunMakesNoMachineForAClusterThatIsNotThere(t *testing.T) {
+	req := setRequest(2, 0)
+	req.Context = resource.MustStructJSON(`{"drover.dev/safety": {"frozen": false, "problem": {"reason": "ClusterNotFound", "message": "there is no ClusterProviderConfig"}}}`)
+	rsp, err := runReplicas(now, req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g := groupOf(t, rsp); len(g.Spec.Machines) != 0 {
+		t.Errorf("has %v made", membersOf(g))
+	}
+	valid := ""
+	for _, c := range rsp.GetConditions() {
+		if c.GetType() == "Valid" {
+			valid = c.GetReason()
+		}
+	}
+	if valid != "ClusterNotFound" {
+		t.Errorf("Valid has the reason %q", valid)
+	}
+}
+
 // standalone returns a request of a set without a MachineDeployment. Besides its own Machine there is
 // one without a controller, and one of another set.
 func standalone(adopting ...any) *fnv1.RunFunctionRequest {
