@@ -321,6 +321,10 @@ func TestAStaleCacheReleasesNothing(t *testing.T) {
 	w := newWorld(t, dying(), aVM())
 	w.podsStay()
 	w.join(itsNode(), podOn("a"))
+	// A kind that is not watched is read live.
+	if err := w.r.watches.ensure(vmKind); err != nil {
+		t.Fatal(err)
+	}
 	w.r.resources = staleReader{w.client}
 	w.step()
 	if !w.isVMHeld() {
