@@ -1,6 +1,7 @@
 package function
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -113,9 +114,7 @@ func observeSet(now time.Time, req *fnv1.RunFunctionRequest, rsp step.Response, 
 			}
 		}
 	}
-	if o.Problem = problem; problem == nil {
-		o.Problem = o.Safety.Problem
-	}
+	o.Problem = cmp.Or(problem, o.Safety.Problem)
 	for _, c := range children {
 		m, err := machineOf(c.Object)
 		if err != nil {

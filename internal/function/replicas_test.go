@@ -250,14 +250,8 @@ func TestRunMakesNoMachineForAClusterThatIsNotThere(t *testing.T) {
 	if g := groupOf(t, rsp); len(g.Spec.Machines) != 0 {
 		t.Errorf("has %v made", membersOf(g))
 	}
-	valid := ""
-	for _, c := range rsp.GetConditions() {
-		if c.GetType() == "Valid" {
-			valid = c.GetReason()
-		}
-	}
-	if valid != "ClusterNotFound" {
-		t.Errorf("Valid has the reason %q", valid)
+	if c := conditionOf(rsp, "Valid"); c.GetReason() != "ClusterNotFound" {
+		t.Errorf("condition %v", c)
 	}
 }
 
@@ -306,13 +300,7 @@ func TestAStandaloneSetAdoptsWhatNobodyControls(t *testing.T) {
 	if diff := cmp.Diff(templateOf(t, g, "own"), templateOf(t, g, "orphan")); diff != "" {
 		t.Errorf("its template: -others +its:\n%s", diff)
 	}
-	reported := ""
-	for _, c := range rsp.GetConditions() {
-		if c.GetType() == "SelectorExclusive" {
-			reported = c.GetMessage()
-		}
-	}
-	if reported != "Machines that spec.selector matches are controlled by MachineSet other, and left alone" {
+	if reported := conditionOf(rsp, "SelectorExclusive").GetMessage(); reported != "Machines that spec.selector matches are controlled by MachineSet other, and left alone" {
 		t.Errorf("condition %q", reported)
 	}
 }

@@ -31,10 +31,10 @@ func placeOf(m *machinev1alpha1.Machine) string {
 }
 
 // NoCluster is the problem of Machines that join a cluster whose configuration does not exist. The field is the path
-// of the reference, as the message names it.
+// of the reference, as the message names it. The namespace is that of a ProviderConfig, and empty otherwise.
 func NoCluster(namespace string, ref machinev1alpha1.ClusterReference, field string) *Problem {
 	place := fmt.Sprintf("%s %q", ref.Kind, ref.Name)
-	if ref.Kind == clusterv1alpha1.ProviderConfigGroupVersionKind.Kind {
+	if namespace != "" {
 		place += fmt.Sprintf(" in namespace %q", namespace)
 	}
 	return &Problem{

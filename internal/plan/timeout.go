@@ -16,6 +16,15 @@ func Timeout(d metav1.Duration, otherwise time.Duration) time.Duration {
 	return otherwise
 }
 
+// StartsSince returns the time from which a Machine had the chance to start: its creation, or when the cloud last ceased to
+// refuse its VM, nil for never.
+func StartsSince(m *machinev1alpha1.Machine, refusedUntil *metav1.Time) time.Time {
+	if refusedUntil != nil && refusedUntil.After(m.CreationTimestamp.Time) {
+		return refusedUntil.Time
+	}
+	return m.CreationTimestamp.Time
+}
+
 // CreationTimeout returns the creation timeout of a Machine: 20 minutes by default.
 func CreationTimeout(m *machinev1alpha1.Machine) time.Duration {
 	return Timeout(m.Spec.CreationTimeout, 20*time.Minute)

@@ -455,7 +455,7 @@ func TestKubectlDroverPlansWhatHappens(t *testing.T) {
 		change func(*machinev1alpha1.MachineDeployment)
 		// numbers of replaced, deleted and created Machines.
 		replaced, deleted, created int
-		// exit code that tells it.
+		// exit code of kubectl drover plan.
 		exit int
 	}{
 		{"ADrainTimeoutReplacesNone", func(md *machinev1alpha1.MachineDeployment) {

@@ -109,7 +109,6 @@ func (r Response) Composition(req *fnv1.RunFunctionRequest, class *machinev1alph
 // kind. Crossplane does not watch it. It returns nil and a problem if there is none that can be read. The problem names
 // the XR's field that has the reference. The last result is false while Crossplane has not looked for it yet.
 func (r Response) Cluster(req *fnv1.RunFunctionRequest, namespace string, ref machinev1alpha1.ClusterReference, field string) (*clusterv1alpha1.ClusterProviderConfig, *plan.Problem, bool) {
-	owner := namespace
 	if ref.Kind != clusterv1alpha1.ProviderConfigGroupVersionKind.Kind {
 		namespace = ""
 	}
@@ -119,7 +118,7 @@ func (r Response) Cluster(req *fnv1.RunFunctionRequest, namespace string, ref ma
 		return nil, nil, false
 	}
 	if len(found) == 0 {
-		return nil, plan.NoCluster(owner, ref, field), true
+		return nil, plan.NoCluster(namespace, ref, field), true
 	}
 	c, err := As[clusterv1alpha1.ClusterProviderConfig](found[0])
 	if err != nil {

@@ -220,6 +220,17 @@ type HistoryEntry struct {
 	Of string `json:"of,omitempty"`
 }
 
+// HistoryOf a MachineDeployment or a NodePool, or one revision of it.
+func HistoryOf(v *view.View, ref view.Ref, only int64) ([]HistoryEntry, error) {
+	if d := v.Deployment(ref.Namespace, ref.Name); ref.Kind == view.MachineDeployment && d != nil {
+		return History(d, only)
+	}
+	if p := v.Pool(ref.Namespace, ref.Name); ref.Kind == view.NodePool && p != nil {
+		return HistoryOfPool(v, p, only)
+	}
+	return nil, notFound(ref)
+}
+
 // History of a MachineDeployment, oldest first, or one revision of it.
 func History(d *machinev1alpha1.MachineDeployment, only int64) ([]HistoryEntry, error) {
 	var out []HistoryEntry

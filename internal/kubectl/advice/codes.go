@@ -5,6 +5,13 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
+// Sentences of the advice for failures of Machines. They are not true of each Machine: that depends on its set, and on
+// whether it is preserved.
+const (
+	SetReplaces = "The set replaces the Machine."
+	ToKeep      = "To keep a VM for analysis, run kubectl drover preserve."
+)
+
 // codes of clouds' errors and failures of Machines. Crossplane's own reason of Synced is among them.
 var codes = map[string]Advice{
 	string(fn.ErrorQuotaExceeded): {
@@ -49,23 +56,23 @@ var codes = map[string]Advice{
 	},
 	string(machinev1alpha1.FailureVMLost): {
 		Meaning: "The VM does not exist any more, although the Machine was not deleted.",
-		Do:      "Find out at the cloud which client deleted the VM. The set replaces the Machine.",
+		Do:      "Find out at the cloud which client deleted the VM. " + SetReplaces,
 	},
 	string(machinev1alpha1.FailureVMFailed): {
 		Meaning: "The provider reports that the VM failed for good.",
-		Do:      "Read the message and the console of the VM. The set replaces the Machine.",
+		Do:      "Read the message and the console of the VM. " + SetReplaces,
 	},
 	string(machinev1alpha1.FailureNodeDeleted): {
 		Meaning: "The Node was deleted, and its kubelet does not create another.",
-		Do:      "Find out which client deleted the Node. The set replaces the Machine.",
+		Do:      "Find out which client deleted the Node. " + SetReplaces,
 	},
 	string(machinev1alpha1.FailureJoinTimeout): {
 		Meaning: "No healthy Node joined within spec.creationTimeout.",
-		Do:      "Read the console of the VM: the image, the user data, the mirror and the way to the API server are the usual causes. To keep a VM for analysis, run kubectl drover preserve.",
+		Do:      "Read the console of the VM: the image, the user data, the mirror and the way to the API server are the usual causes. " + ToKeep,
 	},
 	string(machinev1alpha1.FailureNodeUnhealthy): {
 		Meaning: "The Node was unhealthy for longer than spec.health allows.",
-		Do:      "Check the VM, its kubelet and its network. The set replaces the Machine.",
+		Do:      "Check the VM, its kubelet and its network. " + SetReplaces,
 	},
 	"ReconcileError": {
 		Meaning: "Crossplane or the provider cannot reconcile the object.",

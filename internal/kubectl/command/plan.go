@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/jsonmergepatch"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
@@ -186,7 +187,8 @@ func (p *planner) input(c client.Client, v *view.View, before, after *machinev1a
 			in.Machines = append(in.Machines, *m)
 		}
 	}
-	if in.Config = v.ConfigOf(after.Namespace, after.Spec.Template.Spec.ClusterRef); in.Config != nil && in.Config.Missing && p.creates(in.Config) {
+	if in.Config = v.ConfigOf(after.Namespace, after.Spec.Template.Spec.ClusterRef); in.Config != nil && in.Config.Missing &&
+		p.has(clusterv1alpha1.SchemeGroupVersion.WithKind(in.Config.Kind), in.Config.Namespace, in.Config.Name) {
 		in.Config = nil
 	}
 	if v.Target != nil && v.Target.Budgets != nil {
@@ -243,11 +245,10 @@ func threeWay(original string, before client.Object, u *unstructured.Unstructure
 	return jsonmergepatch.CreateThreeWayJSONMergePatch([]byte(original), modified, current)
 }
 
-// creates reports whether the file has a configuration.
-func (p *planner) creates(c *view.Config) bool {
+// has reports whether the file has an object. The namespace is empty for a kind without one.
+func (p *planner) has(kind schema.GroupVersionKind, namespace, name string) bool {
 	return slices.ContainsFunc(p.objects, func(u *unstructured.Unstructured) bool {
-		return u.GroupVersionKind() == clusterv1alpha1.SchemeGroupVersion.WithKind(c.Kind) && u.GetName() == c.Name &&
-			(c.Namespace == "" || u.GetNamespace() == "" || u.GetNamespace() == c.Namespace)
+		return u.GroupVersionKind() == kind && u.GetName() == name && (namespace == "" || u.GetNamespace() == "" || u.GetNamespace() == namespace)
 	})
 }
 
@@ -258,10 +259,8 @@ func (p *planner) lacksClass(c client.Client, d *machinev1alpha1.MachineDeployme
 	if ref.Kind == machinev1alpha1.ClusterMachineClassGroupVersionKind.Kind {
 		kind, namespace = machinev1alpha1.ClusterMachineClassGroupVersionKind, ""
 	}
-	for _, u := range p.objects {
-		if u.GroupVersionKind() == kind && u.GetName() == ref.Name && (namespace == "" || u.GetNamespace() == "" || u.GetNamespace() == namespace) {
-			return false, nil
-		}
+	if p.has(kind, namespace, ref.Name) {
+		return false, nil
 	}
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(kind)

@@ -67,7 +67,11 @@ func (a *app) history() *cobra.Command {
 			"  # Of each failure domain of a pool\n  kubectl drover rollout history np/web",
 		Args: cobra.RangeArgs(1, 2), ValidArgsFunction: a.completeRefs(view.MachineDeployment, view.NodePool),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			entries, err := a.revisions(cmd.Context(), args, revision)
+			v, all, err := a.named(cmd.Context(), args, view.MachineDeployment, view.NodePool)
+			if err != nil {
+				return err
+			}
+			entries, err := action.HistoryOf(v, all[0], revision)
 			if err != nil {
 				return err
 			}
@@ -77,22 +81,6 @@ func (a *app) history() *cobra.Command {
 	o.add(cmd)
 	cmd.Flags().Int64Var(&revision, "revision", 0, "Show all of this revision.")
 	return cmd
-}
-
-// revisions of the MachineDeployment or NodePool that the arguments name.
-func (a *app) revisions(ctx context.Context, args []string, only int64) ([]action.HistoryEntry, error) {
-	v, all, err := a.named(ctx, args, view.MachineDeployment, view.NodePool)
-	if err != nil {
-		return nil, err
-	}
-	ref := all[0]
-	if p := v.Pool(ref.Namespace, ref.Name); ref.Kind == view.NodePool && p != nil {
-		return action.HistoryOfPool(v, p, only)
-	}
-	if d := v.Deployment(ref.Namespace, ref.Name); ref.Kind == view.MachineDeployment && d != nil {
-		return action.History(d, only)
-	}
-	return nil, fmt.Errorf("%s %q not found in namespace %q", ref.Kind, ref.Name, ref.Namespace)
 }
 
 func (a *app) undo() *cobra.Command {

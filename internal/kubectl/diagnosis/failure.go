@@ -12,12 +12,6 @@ import (
 	"github.com/drover-dev/drover/internal/kubectl/view"
 )
 
-// setReplaces is the end of the advice for a Failed Machine. It is not true while something holds the set back.
-const setReplaces = "The set replaces the Machine."
-
-// toKeep is advice for a Failed Machine that is not kept yet.
-const toKeep = "To keep a VM for analysis, run kubectl drover preserve."
-
 // ofFailure returns the finding of a Failed Machine. Its set replaces it: only a Machine that is preserved, or
 // that no set controls, needs a user.
 func ofFailure(v *view.View, m *machinev1alpha1.Machine, ref view.Ref) (Finding, bool) {
@@ -31,17 +25,15 @@ func ofFailure(v *view.View, m *machinev1alpha1.Machine, ref view.Ref) (Finding,
 	by := metav1.GetControllerOf(m)
 	switch held := heldBy(v, m); {
 	case preserved != nil:
-		f.Do = strings.TrimSpace(strings.NewReplacer(setReplaces, "", toKeep, "").Replace(f.Do)) + " The Machine is kept for analysis; to have it replaced, undo that."
-	case by == nil:
-		f.Do = strings.Replace(f.Do, setReplaces, "Delete the Machine: no set controls it, and nothing replaces it.", 1)
-	case held != "":
-		f.Do = strings.Replace(f.Do, setReplaces, "The replacement waits: "+held+".", 1)
-	}
-	if preserved != nil {
+		f.Do = strings.TrimSpace(strings.NewReplacer(advice.SetReplaces, "", advice.ToKeep, "").Replace(f.Do)) + " The Machine is kept for analysis; to have it replaced, undo that."
 		f.Commands = []string{fmt.Sprintf("kubectl drover preserve %s -n %s --undo", ref, ref.Namespace)}
 		if p := m.Status.Preservation; p != nil {
 			f.Until = &p.Until
 		}
+	case by == nil:
+		f.Do = strings.Replace(f.Do, advice.SetReplaces, "Delete the Machine: no set controls it, and nothing replaces it.", 1)
+	case held != "":
+		f.Do = strings.Replace(f.Do, advice.SetReplaces, "The replacement waits: "+held+".", 1)
 	}
 	f.NeedsUser = preserved != nil || by == nil
 	return f, true
@@ -72,7 +64,7 @@ func heldBy(v *view.View, m *machinev1alpha1.Machine) string {
 func late(m *machinev1alpha1.Machine, ref view.Ref, now time.Time) (Finding, bool) {
 	c := view.Is(m.Status.Conditions, machinev1alpha1.ConditionNodeReady, metav1.ConditionFalse)
 	running := m.Status.Join.At(machinev1alpha1.JoinVMRunning)
-	if c == nil || m.Status.Phase == machinev1alpha1.MachineFailed || c.Reason != machinev1alpha1.ReasonNodeNotJoined || running == nil || now.Sub(running.Time) < lateAfter {
+	if c == nil || c.Reason != machinev1alpha1.ReasonNodeNotJoined || running == nil || now.Sub(running.Time) < lateAfter {
 		return Finding{}, false
 	}
 	f := newFinding(ref, c)

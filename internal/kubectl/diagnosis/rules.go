@@ -134,17 +134,18 @@ func ofMachine(v *view.View, m *machinev1alpha1.Machine, now time.Time) []Findin
 		return ofDeletion(m, ref, now)
 	}
 	var out []Finding
-	rules := machineRules
-	if f, ok := ofFailure(v, m, ref); ok {
-		out = append(out, f)
-		// The failure has the cause of these conditions.
-		rules = slices.DeleteFunc(slices.Clone(rules), func(r rule) bool { return slices.Contains(explainedByFailure, r.condition) })
+	failure, failed := ofFailure(v, m, ref)
+	if failed {
+		out = append(out, failure)
 	}
-	for _, f := range apply(rules, ref, m.Status.Conditions) {
+	for _, f := range apply(machineRules, ref, m.Status.Conditions) {
+		if failed && slices.Contains(explainedByFailure, f.Condition) {
+			continue
+		}
 		f.NeedsUser = f.NeedsUser || f.Reason == machinev1alpha1.ReasonProviderIDEmpty && now.Sub(f.Since.Time) >= lateAfter
 		out = append(out, f)
 	}
-	if f, ok := late(m, ref, now); ok {
+	if f, ok := late(m, ref, now); ok && !failed {
 		out = append(out, f)
 	}
 	// The error of the VM is that of InfrastructureReady, which has its error code and its remedy too.

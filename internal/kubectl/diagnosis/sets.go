@@ -13,16 +13,28 @@ import (
 
 // ofSet returns the findings of a MachineSet.
 func ofSet(v *view.View, s *machinev1alpha1.MachineSet) []Finding {
-	out := apply(setRules, refOf(view.MachineSet, s), s.Status.Conditions)
+	var exhausted []machinev1alpha1.Exhaustion
+	if s.Status.Exhausted != nil {
+		exhausted = append(exhausted, *s.Status.Exhausted)
+	}
+	out := applyToSet(refOf(view.MachineSet, s), s.Status.Conditions, exhausted)
 	for i := range out {
 		if f := &out[i]; f.Reason == machinev1alpha1.ReasonWaitingForMachines {
 			waitsForStarting(f, v.MachinesOf(s))
 		}
 	}
-	if e := s.Status.Exhausted; e != nil && e.Until != nil {
-		return withoutExhaustion(out)
-	}
 	return out
+}
+
+// applyToSet applies the rules of sets to a NodePool, MachineDeployment or MachineSet. That the cloud had no room is no
+// finding once no Machine waits for room in any of the exhausted failure domains.
+func applyToSet(ref view.Ref, conditions []metav1.Condition, exhausted []machinev1alpha1.Exhaustion) []Finding {
+	out := apply(setRules, ref, conditions)
+	waits := func(e machinev1alpha1.Exhaustion) bool { return e.Until == nil }
+	if len(exhausted) == 0 || slices.ContainsFunc(exhausted, waits) {
+		return out
+	}
+	return slices.DeleteFunc(out, func(f Finding) bool { return f.Condition == machinev1alpha1.ConditionCapacityExhausted })
 }
 
 // waitsForStarting adds until when the next Machine is replaced at most, and the command that ends the wait, to a finding.
@@ -31,23 +43,9 @@ func waitsForStarting(f *Finding, machines []*machinev1alpha1.Machine) {
 		if !m.Status.Phase.IsOnItsWay() || !m.DeletionTimestamp.IsZero() {
 			continue
 		}
-		since := m.CreationTimestamp.Time
-		if at := m.Status.RefusedUntil; at != nil && at.After(since) {
-			since = at.Time
-		}
-		until := metav1.NewTime(since.Add(plan.CreationTimeout(m)))
+		until := metav1.NewTime(plan.StartsSince(m, m.Status.RefusedUntil).Add(plan.CreationTimeout(m)))
 		if f.Until == nil || until.Before(f.Until) {
 			f.Until, f.Commands = &until, []string{fmt.Sprintf("kubectl delete %s -n %s", refOf(view.Machine, m), m.Namespace)}
 		}
 	}
-}
-
-// withoutExhaustion removes that the cloud had no room: no Machine waits for room any more.
-func withoutExhaustion(all []Finding) []Finding {
-	return slices.DeleteFunc(all, func(f Finding) bool { return f.Condition == machinev1alpha1.ConditionCapacityExhausted })
-}
-
-// isOver reports whether no Machine waits for room in any of the exhausted failure domains.
-func isOver(exhausted []machinev1alpha1.Exhaustion) bool {
-	return len(exhausted) > 0 && !slices.ContainsFunc(exhausted, func(e machinev1alpha1.Exhaustion) bool { return e.Until == nil })
 }

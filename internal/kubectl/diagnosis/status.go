@@ -189,17 +189,13 @@ func (g *group) pool(p *machinev1alpha1.NodePool) bool {
 	g.top(p, s.Conditions, s.ObservedGeneration)
 	g.Version, g.Strategy = s.Version, string(p.Spec.Strategy.Type)
 	g.Counts = Counts{s.DesiredReplicas, s.UpdatedReplicas, s.AvailableReplicas, s.UnhealthyReplicas, s.TerminatingReplicas}
-	own := apply(setRules, g.Ref, s.Conditions)
-	exhausted := []machinev1alpha1.Exhaustion{}
+	var exhausted []machinev1alpha1.Exhaustion
 	for _, d := range s.FailureDomains {
 		if d.Exhausted != nil {
 			exhausted = append(exhausted, *d.Exhausted)
 		}
 	}
-	if isOver(exhausted) {
-		own = withoutExhaustion(own)
-	}
-	g.Findings = append(g.Findings, own...)
+	g.Findings = append(g.Findings, applyToSet(g.Ref, s.Conditions, exhausted)...)
 	for _, d := range g.v.DeploymentsOf(p) {
 		m := Member{Ref: refOf(view.MachineDeployment, d), Version: d.Spec.Template.Spec.Version, Counts: countsOf(d)}
 		if z := d.Spec.Template.Spec.FailureDomain; z != nil {
@@ -278,11 +274,7 @@ func countsOfSet(s *machinev1alpha1.MachineSet) Counts {
 func (g *group) below(d *machinev1alpha1.MachineDeployment) {
 	ref := refOf(view.MachineDeployment, d)
 	g.target(d.Namespace, d.Spec.Template.Spec.ClusterRef, d.Status.Conditions)
-	own := apply(setRules, ref, d.Status.Conditions)
-	if isOver(d.Status.Exhausted) {
-		own = withoutExhaustion(own)
-	}
-	g.Findings = append(g.Findings, own...)
+	g.Findings = append(g.Findings, applyToSet(ref, d.Status.Conditions, d.Status.Exhausted)...)
 	if f, ok := paused(d, ref); ok {
 		g.Findings = append(g.Findings, f)
 	}

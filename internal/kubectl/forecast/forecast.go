@@ -184,7 +184,7 @@ func (f *foresight) held() {
 		f.block(true, machinev1alpha1.ReasonClassNotFound, fmt.Sprintf("%s %q does not exist: nothing is created or replaced", cmp.Or(c.Kind, "MachineClass"), c.Name), "Create the class first.")
 	}
 	if noCluster {
-		problem := plan.NoCluster(after.Namespace, after.Spec.Template.Spec.ClusterRef, "spec.template.spec.clusterRef")
+		problem := plan.NoCluster(f.in.Config.Namespace, after.Spec.Template.Spec.ClusterRef, "spec.template.spec.clusterRef")
 		f.block(true, problem.Reason, problem.Message+": nothing is created or replaced", "Create the configuration first.")
 	}
 	if frozen != nil {

@@ -24,7 +24,7 @@ type Observed struct {
 	// Machines has the counts. It is nil for the set of a deployment, because the deployment checks
 	// the counts.
 	Machines *Machines
-	// Cluster that new Machines join, nil if it has no configuration. Problem then says so.
+	// Cluster that new Machines join, nil if it has no configuration. Problem then has the reason.
 	Cluster *Cluster
 	Problem *plan.Problem
 	Margins Margins

@@ -110,11 +110,7 @@ func factsOf(now time.Time, o Observed) facts {
 	f.judgesHealth = !m.Spec.Health.Disabled && !f.skipsRemediation && f.isNodeKnown
 	f.creationTimeout = plan.CreationTimeout(m)
 	if !f.node.healthy && !f.isRefused && !f.isInvalid && !f.skipsRemediation {
-		since := m.CreationTimestamp.Time
-		if r := f.refusedUntil; r != nil && r.After(since) {
-			since = r.Time
-		}
-		f.deadline = since.Add(f.creationTimeout)
+		f.deadline = plan.StartsSince(m, f.refusedUntil).Add(f.creationTimeout)
 	}
 	return f
 }

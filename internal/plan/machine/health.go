@@ -141,7 +141,7 @@ func prospect(f facts, d decision) string {
 	switch {
 	case d.phase == machinev1alpha1.MachineFailed:
 		return "the Machine is Failed"
-	case !gone.IsZero() && f.mayFail && !f.skipsRemediation:
+	case !gone.IsZero():
 		return fmt.Sprintf("the Machine is Failed at %s unless its kubelet registers the Node again before", gone.UTC().Format(time.RFC3339))
 	case f.Machine.Spec.Health.Disabled:
 		return "the Machine stays Unknown, as spec.health.disabled requires"

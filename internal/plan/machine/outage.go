@@ -30,8 +30,9 @@ func (o Observed) NeedsTarget(d Desired) bool {
 	return fails || d.Status.Phase == machinev1alpha1.MachineUnknown
 }
 
-// ObserveTarget adds the state of the target cluster by its configuration. It is nil if there is none: then nobody can
-// tell how the Nodes are. An outage whose end is further ahead of the clock than the grace is over: the clock jumped.
+// ObserveTarget adds the state of the target cluster by its configuration. It is nil if there is none: then
+// no Node can be observed. An outage whose end is further ahead of the clock than the grace counts as over, because the clock
+// was set back.
 func (o *Observed) ObserveTarget(now time.Time, c *clusterv1alpha1.ClusterProviderConfig, grace time.Duration) {
 	if c == nil {
 		o.TargetUnreachable = true

@@ -90,10 +90,10 @@ func failed(f facts, sick *machinev1alpha1.Unhealthiness) *failure {
 	return ofCreation(f)
 }
 
-// goneUntil returns the time until which a deleted Node may come back. It is zero if there is none. An update in place may
-// delete the Node.
+// goneUntil returns the time until which a deleted Node may come back before its Machine fails. It is zero if the Node is not
+// deleted, or if the Machine does not fail by that. An update in place may delete the Node.
 func (f facts) goneUntil() time.Time {
-	if f.before.Phase == machinev1alpha1.MachineUpdating || f.node.goneSince.IsZero() {
+	if !f.mayFail || f.skipsRemediation || f.before.Phase == machinev1alpha1.MachineUpdating || f.node.goneSince.IsZero() {
 		return time.Time{}
 	}
 	return f.node.goneSince.Add(nodeGoneGrace)

@@ -95,7 +95,7 @@ func callAgain(f facts, d decision) time.Duration {
 			return min(plan.InFlight, updateDeadline(*d.update, want).Sub(f.now))
 		}
 	case machinev1alpha1.MachineUnknown:
-		if gone := f.goneUntil(); !gone.IsZero() && f.mayFail && !f.skipsRemediation {
+		if gone := f.goneUntil(); !gone.IsZero() {
 			return min(plan.InFlight, f.untilFailed(gone))
 		}
 		if at, _ := failsAt(f.Machine, *d.unhealthy); f.judgesHealth {

@@ -9,6 +9,7 @@ import (
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/names"
+	shared "github.com/drover-dev/drover/internal/plan"
 )
 
 // create adds the missing Machines, as far as the template is proven. The plan only names them: the
@@ -123,17 +124,13 @@ func (p *plan) patience() time.Duration {
 // It is infinite for a Machine whose VM is not requested yet: that Machine does not wait for the provider,
 // and further Machines would wait as well.
 func (p *plan) untilHangs(m Machine, patience time.Duration) time.Duration {
-	since := m.CreationTimestamp.Time
 	switch {
 	case m.Status.Phase == "" || m.Status.Phase == machinev1alpha1.MachinePending || isInFlight(m) && inError(m):
 		return math.MaxInt64
 	case !failedWithoutVM(p.lastFailure()):
 		patience = joinPatience
 	}
-	if r := m.Status.RefusedUntil; r != nil && r.After(since) {
-		since = r.Time
-	}
-	return patience - p.now.Sub(since)
+	return patience - p.now.Sub(shared.StartsSince(m.Machine, m.Status.RefusedUntil))
 }
 
 // isClassProven reports whether Machines of the template's class run in its failure domain: in another set
