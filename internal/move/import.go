@@ -23,6 +23,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/names"
 	"github.com/drover-dev/drover/internal/plan"
+	"github.com/drover-dev/drover/internal/stored"
 )
 
 // An Import turns orphans into Machines of a MachineSet again.
@@ -108,15 +109,15 @@ func (i *Import) hasRoom(ctx context.Context, set *machinev1alpha1.MachineSet, o
 
 func (i *Import) setAndClass(ctx context.Context) (*machinev1alpha1.MachineSet, *machinev1alpha1.MachineClass, error) {
 	set, class := &machinev1alpha1.MachineSet{}, &machinev1alpha1.MachineClass{}
-	if err := i.get(ctx, machinev1alpha1.MachineSetGroupVersionKind, i.Set, set); err != nil {
+	if err := i.getWhole(ctx, machinev1alpha1.MachineSetGroupVersionKind, i.Set, set); err != nil {
 		return nil, nil, err
 	}
 	ref := set.Spec.Template.Spec.ClassRef
 	if !ref.IsCluster() {
-		return set, class, i.get(ctx, machinev1alpha1.MachineClassGroupVersionKind, ref.Name, class)
+		return set, class, i.getWhole(ctx, machinev1alpha1.MachineClassGroupVersionKind, ref.Name, class)
 	}
 	cluster := &machinev1alpha1.ClusterMachineClass{}
-	if err := i.get(ctx, machinev1alpha1.ClusterMachineClassGroupVersionKind, ref.Name, cluster); err != nil {
+	if err := i.getWhole(ctx, machinev1alpha1.ClusterMachineClassGroupVersionKind, ref.Name, cluster); err != nil {
 		return nil, nil, err
 	}
 	m := &machinev1alpha1.Machine{Spec: set.Spec.Template.Spec}
@@ -125,6 +126,22 @@ func (i *Import) setAndClass(ctx context.Context) (*machinev1alpha1.MachineSet, 
 		return nil, nil, errors.New(problem.Message)
 	}
 	return set, cluster.AsMachineClass(), nil
+}
+
+// getWhole reads an object whose fields are copied. It fails if fields were dropped because they do not decode: the copy would
+// lack them.
+func (i *Import) getWhole(ctx context.Context, kind schema.GroupVersionKind, name string, into any) error {
+	if err := i.get(ctx, kind, name, into); err != nil {
+		return err
+	}
+	faults := stored.Faults(into)
+	switch {
+	case faults == "":
+		return nil
+	case kind == machinev1alpha1.MachineSetGroupVersionKind:
+		return fmt.Errorf("MachineSet %s/%s cannot be decoded: %s: correct these fields first", i.Namespace, name, faults)
+	}
+	return fmt.Errorf("%s %s cannot be decoded: %s: create a class without these values, and name it in the template of MachineSet %s: a class is immutable", kind.Kind, name, faults, i.Set)
 }
 
 func (i *Import) get(ctx context.Context, kind schema.GroupVersionKind, name string, into any) error {

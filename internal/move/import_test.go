@@ -130,6 +130,43 @@ func TestAnImportChangesNothingIfSomethingStandsAgainstIt(t *testing.T) {
 	}
 }
 
+// TestAnImportCopiesNoObjectThatDoesNotDecode: a field that was dropped would be missing in the new Machine and its VM.
+func TestAnImportCopiesNoObjectThatDoesNotDecode(t *testing.T) {
+	for name, tc := range map[string]struct {
+		kind schema.GroupVersionKind
+		name string
+		set  func(*unstructured.Unstructured)
+		want string
+	}{
+		"ASetWhoseDrainHasNoDuration": {
+			machinev1alpha1.MachineSetGroupVersionKind, "web-a", with("9999999h", "spec", "template", "spec", "drain", "timeout"),
+			`MachineSet ns/web-a cannot be decoded: spec.template.spec.drain.timeout: "9999999h"`,
+		},
+		"AClassWhosePodsAreNoNumber": {
+			machinev1alpha1.MachineClassGroupVersionKind, "small", with("many", "spec", "kubelet", "maxPods"),
+			`MachineClass small cannot be decoded: spec.kubelet.maxPods: "many"`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := orphaned(t, anOrphan(nil))
+			obj := read(t, c, tc.kind, tc.name)
+			tc.set(obj)
+			if err := c.Update(t.Context(), obj); err != nil {
+				t.Fatal(err)
+			}
+			i := Import{Client: c, Namespace: "ns", Set: "web-a", VMs: []string{"vm-1"}, Log: t.Logf}
+			if err := i.Run(t.Context()); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("error %v, want %q", err, tc.want)
+			}
+			for _, kind := range []schema.GroupVersionKind{serverKind, machinev1alpha1.MachineGroupVersionKind} {
+				if l, err := list(t.Context(), c, kind, "ns"); err != nil || len(l) > 0 && kind == serverKind || len(l) > 1 {
+					t.Errorf("%d objects of kind %s, error %v", len(l), kind.Kind, err)
+				}
+			}
+		})
+	}
+}
+
 func TestAnOrphanIsImportedWithTheFieldsOfAClusterMachineClass(t *testing.T) {
 	for name, tc := range map[string]struct {
 		allowed []any
