@@ -146,7 +146,7 @@ func Freeze(v *view.View, ref view.Ref, undo bool) ([]Change, error) {
 	case view.NodePool:
 		p := v.Pool(ref.Namespace, ref.Name)
 		if p == nil {
-			return nil, notFound(ref)
+			return nil, view.NotFound(ref)
 		}
 		var out []Change
 		for _, d := range v.DeploymentsOf(p) {
@@ -155,12 +155,12 @@ func Freeze(v *view.View, ref view.Ref, undo bool) ([]Change, error) {
 		return out, nil
 	case view.MachineDeployment:
 		if v.Deployment(ref.Namespace, ref.Name) == nil {
-			return nil, notFound(ref)
+			return nil, view.NotFound(ref)
 		}
 	case view.MachineSet:
 		s := v.Set(ref.Namespace, ref.Name)
 		if s == nil {
-			return nil, notFound(ref)
+			return nil, view.NotFound(ref)
 		}
 		if by := metav1.GetControllerOf(s); by != nil {
 			return nil, fmt.Errorf("%s is controlled by %s, which passes the label on: freeze that", ref, view.Ref{Kind: by.Kind, Name: by.Name})
@@ -169,8 +169,4 @@ func Freeze(v *view.View, ref view.Ref, undo bool) ([]Change, error) {
 		return nil, fmt.Errorf("a %s cannot be frozen: name a NodePool, MachineDeployment or MachineSet", ref.Kind)
 	}
 	return []Change{change(ref)}, nil
-}
-
-func notFound(ref view.Ref) error {
-	return fmt.Errorf("%s %q not found in namespace %q", ref.Kind, ref.Name, ref.Namespace)
 }

@@ -64,7 +64,7 @@ func pausedBy(v *view.View, ref view.Ref) (spec, annotated bool, err error) {
 	default:
 		return false, false, fmt.Errorf("a %s has no rollout: name a MachineDeployment or a NodePool", ref.Kind)
 	}
-	return false, false, notFound(ref)
+	return false, false, view.NotFound(ref)
 }
 
 // ofPool refuses a MachineDeployment of a NodePool: the pool would write its spec again.
@@ -228,7 +228,7 @@ func HistoryOf(v *view.View, ref view.Ref, only int64) ([]HistoryEntry, error) {
 	if p := v.Pool(ref.Namespace, ref.Name); ref.Kind == view.NodePool && p != nil {
 		return HistoryOfPool(v, p, only)
 	}
-	return nil, notFound(ref)
+	return nil, view.NotFound(ref)
 }
 
 // History of a MachineDeployment, oldest first, or one revision of it.

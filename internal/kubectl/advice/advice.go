@@ -9,6 +9,11 @@ type Advice struct {
 	Meaning string
 	// Do is the action for a user. It is empty if the state ends by itself.
 	Do string
+	// Replaced means that the set of the Machine replaces it. That is not true of each Machine: it depends on its set, and on
+	// whether it is preserved.
+	Replaced bool
+	// Keep is how to keep the VM for analysis, for a Machine that is not kept yet.
+	Keep string
 }
 
 type key struct{ kind, reason string }
@@ -20,11 +25,22 @@ func For(kind, reason string) Advice {
 		return a
 	}
 	if a, ok := codes[reason]; ok {
-		return a
+		return a.ofTheUsualCase()
 	}
 	return reasons[key{"Machine", reason}]
 }
 
+// ofTheUsualCase returns the advice for a Machine that is not preserved, and whose set replaces it.
+func (a Advice) ofTheUsualCase() Advice {
+	if a.Replaced {
+		a.Do += " The set replaces the Machine."
+	}
+	if a.Keep != "" {
+		a.Do += " " + a.Keep
+	}
+	return a
+}
+
 // ForFailure returns the advice for status.failureReason of a Machine. Reasons of conditions and events
-// may have the same name and another meaning.
+// may have the same name and another meaning. The caller adds whether the Machine is replaced, and how to keep it.
 func ForFailure(reason string) Advice { return codes[reason] }

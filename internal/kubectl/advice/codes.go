@@ -5,13 +5,6 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// Sentences of the advice for failures of Machines. They are not true of each Machine: that depends on its set, and on
-// whether it is preserved.
-const (
-	SetReplaces = "The set replaces the Machine."
-	ToKeep      = "To keep a VM for analysis, run kubectl drover preserve."
-)
-
 // codes of clouds' errors and failures of Machines. Crossplane's own reason of Synced is among them.
 var codes = map[string]Advice{
 	string(fn.ErrorQuotaExceeded): {
@@ -56,23 +49,24 @@ var codes = map[string]Advice{
 	},
 	string(machinev1alpha1.FailureVMLost): {
 		Meaning: "The VM does not exist any more, although the Machine was not deleted.",
-		Do:      "Find out at the cloud which client deleted the VM. " + SetReplaces,
+		Do:      "Find out at the cloud which client deleted the VM.", Replaced: true,
 	},
 	string(machinev1alpha1.FailureVMFailed): {
 		Meaning: "The provider reports that the VM failed for good.",
-		Do:      "Read the message and the console of the VM. " + SetReplaces,
+		Do:      "Read the message and the console of the VM.", Replaced: true,
 	},
 	string(machinev1alpha1.FailureNodeDeleted): {
 		Meaning: "The Node was deleted, and its kubelet does not create another.",
-		Do:      "Find out which client deleted the Node. " + SetReplaces,
+		Do:      "Find out which client deleted the Node.", Replaced: true,
 	},
 	string(machinev1alpha1.FailureJoinTimeout): {
 		Meaning: "No healthy Node joined within spec.creationTimeout.",
-		Do:      "Read the console of the VM: the image, the user data, the mirror and the way to the API server are the usual causes. " + ToKeep,
+		Do:      "Read the console of the VM: the image, the user data, the mirror and the way to the API server are the usual causes.",
+		Keep:    "To keep a VM for analysis, run kubectl drover preserve.",
 	},
 	string(machinev1alpha1.FailureNodeUnhealthy): {
 		Meaning: "The Node was unhealthy for longer than spec.health allows.",
-		Do:      "Check the VM, its kubelet and its network. " + SetReplaces,
+		Do:      "Check the VM, its kubelet and its network.", Replaced: true,
 	},
 	"ReconcileError": {
 		Meaning: "Crossplane or the provider cannot reconcile the object.",

@@ -96,7 +96,7 @@ func (f *change) carryOut(ctx context.Context, c action.Change) error {
 // machineCommand changes the Machines that it names.
 func (a *app) machineCommand(cmd *cobra.Command, done string, decide func(*machinev1alpha1.Machine) (action.Change, error)) *cobra.Command {
 	f := a.newChange(done)
-	cmd.Args, cmd.ValidArgsFunction = cobra.MinimumNArgs(1), a.completeRefs(view.Machine)
+	cmd.Args, cmd.ValidArgsFunction = objects(anyNumber), a.completeRefs(view.Machine)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		v, all, err := a.named(cmd.Context(), args, view.Machine)
 		if err != nil {
@@ -105,7 +105,7 @@ func (a *app) machineCommand(cmd *cobra.Command, done string, decide func(*machi
 		for _, ref := range all {
 			m := v.Machine(ref.Namespace, ref.Name)
 			if m == nil {
-				return fmt.Errorf("%s %q not found in namespace %q", ref.Kind, ref.Name, ref.Namespace)
+				return view.NotFound(ref)
 			}
 			c, err := decide(m)
 			if err == nil {
@@ -171,7 +171,7 @@ func (a *app) freeze() *cobra.Command {
 		Short:   "Hold the creation and the replacement of Machines",
 		Long:    "Hold the creation and the replacement of Machines of a MachineDeployment, of a MachineSet that stands alone, or of all MachineDeployments of a NodePool. Scaling down and deletions go on.",
 		Example: "  kubectl drover freeze md/workers\n\n  # Let it go on\n  kubectl drover freeze md/workers --undo",
-		Args:    cobra.MinimumNArgs(1), ValidArgsFunction: a.completeRefs(view.MachineDeployment, view.MachineSet, view.NodePool),
+		Args:    objects(anyNumber), ValidArgsFunction: a.completeRefs(view.MachineDeployment, view.MachineSet, view.NodePool),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			v, all, err := a.named(cmd.Context(), args, view.MachineDeployment, view.MachineSet, view.NodePool)
 			if err != nil {

@@ -143,6 +143,22 @@ var kinds = map[string]string{
 	"ma": view.Machine, "machine": view.Machine, "machines": view.Machine,
 }
 
+// anyNumber of objects that a command takes.
+const anyNumber = -1
+
+// objects are the arguments of a command that takes at least one object, and at most that number of them.
+func objects(most int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) == 0:
+			return fmt.Errorf("name an object as KIND/NAME or KIND NAME: %s", cmd.UseLine())
+		case most != anyNumber && len(args) > most+1:
+			return fmt.Errorf("%d arguments, and %s takes one object: write KIND/NAME or KIND NAME", len(args), cmd.CommandPath())
+		}
+		return nil
+	}
+}
+
 // refs of the arguments: KIND NAME..., or KIND/NAME.... Those of other kinds than allowed are refused.
 func refs(args []string, namespace string, allowed ...string) ([]view.Ref, error) {
 	var out []view.Ref
@@ -208,9 +224,27 @@ func (a *app) screen(wide bool) render.Screen {
 // An output is the flag -o of commands that show data of their own.
 type output struct{ format string }
 
+// formats of output.
+var formats = []string{"json", "yaml", "wide"}
+
 func (o *output) add(cmd *cobra.Command) {
-	cmd.Flags().StringVarP(&o.format, "output", "o", "", "Output format. One of: (json, yaml, wide).")
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"json", "yaml", "wide"}, cobra.ShellCompDirectiveNoFileComp))
+	cmd.Flags().VarP(o, "output", "o", "Output format. One of: (json, yaml, wide).")
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// String is the format, "" for text.
+func (o *output) String() string { return o.format }
+
+// Type of the flag, as the help shows it.
+func (o *output) Type() string { return "string" }
+
+// Set refuses a format that there is not, before a command reads or changes anything.
+func (o *output) Set(format string) error {
+	if format != "" && !contains(formats, format) {
+		return fmt.Errorf("must be one of %s", strings.Join(formats, ", "))
+	}
+	o.format = format
+	return nil
 }
 
 // write data in the format, or as text.
@@ -227,8 +261,6 @@ func (o *output) write(out io.Writer, data any, text func() string) error {
 			b, err = yaml.YAMLToJSON(b)
 		}
 		b = append(b, '\n')
-	default:
-		return fmt.Errorf("unable to match a printer suitable for the output format %q, allowed formats are: json, yaml, wide", o.format)
 	}
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -87,6 +88,40 @@ func TestAnErrorEndsWithOne(t *testing.T) {
 	code := Run(context.Background(), genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: out, ErrOut: errs}, []string{"move"})
 	if code != 1 || errs.String() != "error: --namespace is required\n" {
 		t.Errorf("code %d: %s%s", code, out, errs)
+	}
+}
+
+// TestBadArgumentsAreRefusedBeforeAClusterIsRead: there is no cluster here.
+func TestBadArgumentsAreRefusedBeforeAClusterIsRead(t *testing.T) {
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	for name, tc := range map[string]struct {
+		args []string
+		want string
+	}{
+		"AFormatThatThereIsNot":           {[]string{"status", "-o", "yml"}, `"yml" for "-o, --output" flag: must be one of json, yaml, wide`},
+		"AnObjectThatIsMissing":           {[]string{"why"}, "name an object as KIND/NAME or KIND NAME: kubectl drover why"},
+		"ARollbackOfNothing":              {[]string{"rollout", "undo"}, "name an object as KIND/NAME or KIND NAME: kubectl drover rollout undo"},
+		"AFreezeOfNothing":                {[]string{"freeze"}, "name an object as KIND/NAME or KIND NAME: kubectl drover freeze"},
+		"TwoObjectsWhereOneIsTaken":       {[]string{"why", "md/a", "md/b", "md/c"}, "3 arguments, and kubectl drover why takes one object"},
+		"AKindThatIsNotDrovers":           {[]string{"status", "deploy/web"}, `"deploy" is no kind that this command takes: it must be one of NodePool`},
+		"AKindWithoutAName":               {[]string{"status", "md"}, `"md" names no object: write KIND/NAME or KIND NAME`},
+		"ARevisionThatIsNoNumber":         {[]string{"rollout", "undo", "md/web", "--to-revision=abc"}, `"abc" for "--to-revision" flag`},
+		"ATimeoutWithoutAUnit":            {[]string{"rollout", "status", "md/web", "--timeout=30"}, `missing unit in duration "30"`},
+		"AFlagThatThereIsNot":             {[]string{"preserve", "ma/x", "--timeout=2d"}, "unknown flag: --timeout"},
+		"AFileThatThereIsNot":             {[]string{"plan", "-f", "/nonexistent.yaml"}, "/nonexistent.yaml: no such file"},
+		"APlanOfNothing":                  {[]string{"plan"}, `required flag(s) "filename" not set`},
+		"ADrainOfADeployment":             {[]string{"drain", "md/web"}, `"md" is no kind that this command takes: it must be one of Machine`},
+		"AContextThatThereIsNot":          {[]string{"status", "--context", "nope"}, `context "nope" does not exist`},
+		"ACommandThatIsMisspelt":          {[]string{"statsu"}, `unknown command "statsu" for "kubectl drover"`},
+		"AWatchThatIsNeitherTrueNorFalse": {[]string{"status", "--watch=yes"}, `invalid argument "yes" for "-w, --watch" flag`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			errs := &bytes.Buffer{}
+			code := Run(context.Background(), genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &bytes.Buffer{}, ErrOut: errs}, tc.args)
+			if code != 1 || !strings.Contains(errs.String(), tc.want) {
+				t.Errorf("code %d: %s, want %q", code, errs, tc.want)
+			}
+		})
 	}
 }
 

@@ -35,7 +35,7 @@ func (a *app) deployments(ctx context.Context, args []string) (*view.View, []*ma
 	for _, ref := range all {
 		d := v.Deployment(ref.Namespace, ref.Name)
 		if d == nil {
-			return nil, nil, fmt.Errorf("%s %q not found in namespace %q", ref.Kind, ref.Name, ref.Namespace)
+			return nil, nil, view.NotFound(ref)
 		}
 		out = append(out, d)
 	}
@@ -65,7 +65,7 @@ func (a *app) history() *cobra.Command {
 		Long:  "Show the revisions of a MachineDeployment, or of each MachineDeployment of a NodePool. Each of these counts its revisions by itself.",
 		Example: "  kubectl drover rollout history md/workers\n\n  # All of one revision\n  kubectl drover rollout history md/workers --revision=3\n\n" +
 			"  # Of each failure domain of a pool\n  kubectl drover rollout history np/web",
-		Args: cobra.RangeArgs(1, 2), ValidArgsFunction: a.completeRefs(view.MachineDeployment, view.NodePool),
+		Args: objects(1), ValidArgsFunction: a.completeRefs(view.MachineDeployment, view.NodePool),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			v, all, err := a.named(cmd.Context(), args, view.MachineDeployment, view.NodePool)
 			if err != nil {
@@ -92,7 +92,7 @@ func (a *app) undo() *cobra.Command {
 		Long: "Roll back to an earlier revision: its class, version, cluster, failure domain, labels and annotations are written into the template, as kubectl rollout undo does.\n\n" +
 			"With --hold, spec.rollbackTo is set instead: it holds although a GitOps tool writes the template again, until --release.",
 		Example: "  kubectl drover rollout undo md/workers\n\n  # A certain revision, in spite of a GitOps tool\n  kubectl drover rollout undo md/workers --to-revision=3 --hold",
-		Args:    cobra.RangeArgs(1, 2), ValidArgsFunction: a.completeRefs(view.MachineDeployment),
+		Args:    objects(1), ValidArgsFunction: a.completeRefs(view.MachineDeployment),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			_, all, err := a.deployments(cmd.Context(), args)
 			if err != nil {
@@ -125,7 +125,7 @@ func (a *app) held(name, short, done string, decide func(*view.View, view.Ref) (
 		Short:   short,
 		Long:    short + ". Scaling, and replacing Machines that failed, go on during a pause.",
 		Example: fmt.Sprintf("  kubectl drover rollout %s md/workers\n\n  kubectl drover rollout %s np/web", name, name),
-		Args:    cobra.MinimumNArgs(1), ValidArgsFunction: a.completeRefs(view.MachineDeployment, view.NodePool),
+		Args:    objects(anyNumber), ValidArgsFunction: a.completeRefs(view.MachineDeployment, view.NodePool),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			v, all, err := a.named(cmd.Context(), args, view.MachineDeployment, view.NodePool)
 			if err != nil {
@@ -155,7 +155,7 @@ func (a *app) restart() *cobra.Command {
 		Long: "Replace all Machines, by the strategy, although the template did not change: the annotation " + action.AnnotationRestartedAt +
 			" of the template is set, as kubectl rollout restart does.",
 		Example: "  kubectl drover rollout restart md/workers",
-		Args:    cobra.MinimumNArgs(1), ValidArgsFunction: a.completeRefs(view.MachineDeployment),
+		Args:    objects(anyNumber), ValidArgsFunction: a.completeRefs(view.MachineDeployment),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			_, all, err := a.deployments(cmd.Context(), args)
 			if err != nil {
@@ -177,7 +177,7 @@ func (a *app) rolloutStatus() *cobra.Command {
 		Long: "Wait until a rollout is complete, and write how far it is whenever that changes. It ends as well when a user must act, with what to do." +
 			exitCodes,
 		Example: "  kubectl drover rollout status md/workers --timeout=20m",
-		Args:    cobra.RangeArgs(1, 2), ValidArgsFunction: a.completeRefs(view.MachineDeployment, view.NodePool, view.MachineSet),
+		Args:    objects(1), ValidArgsFunction: a.completeRefs(view.MachineDeployment, view.NodePool, view.MachineSet),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			if timeout > 0 {

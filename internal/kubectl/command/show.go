@@ -175,7 +175,7 @@ func (a *app) why() *cobra.Command {
 		Long: "Explain one Machine, MachineSet, MachineDeployment or NodePool: cause and cure first, then its VM, join token, certificates, Node, conditions, and all events on one timeline.\n\n" +
 			"The Node and the certificate requests are read from the cluster of --target-context, or from this one if the Machines join it." + exitCodes,
 		Example: "  kubectl drover why ma/workers-x7k2p-4mzq9\n\n  # With the Node and the certificate requests of another cluster\n  kubectl drover why ma/workers-x7k2p-4mzq9 --target-context=prod",
-		Args:    cobra.RangeArgs(1, 2), ValidArgsFunction: a.completeRefs(view.Machine, view.MachineDeployment, view.MachineSet, view.NodePool),
+		Args:    objects(1), ValidArgsFunction: a.completeRefs(view.Machine, view.MachineDeployment, view.MachineSet, view.NodePool),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ref, err := a.optionalRef(args)
 			if err != nil {

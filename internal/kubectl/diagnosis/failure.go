@@ -2,6 +2,7 @@ package diagnosis
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,18 +26,27 @@ func ofFailure(v *view.View, m *machinev1alpha1.Machine, ref view.Ref) (Finding,
 	by := metav1.GetControllerOf(m)
 	switch held := heldBy(v, m); {
 	case preserved != nil:
-		f.Do = strings.TrimSpace(strings.NewReplacer(advice.SetReplaces, "", advice.ToKeep, "").Replace(f.Do)) + " The Machine is kept for analysis; to have it replaced, undo that."
+		f.Do = sentences(f.Do, "The Machine is kept for analysis; to have it replaced, undo that.")
 		f.Commands = []string{fmt.Sprintf("kubectl drover preserve %s -n %s --undo", ref, ref.Namespace)}
 		if p := m.Status.Preservation; p != nil {
 			f.Until = &p.Until
 		}
 	case by == nil:
-		f.Do = strings.Replace(f.Do, advice.SetReplaces, "Delete the Machine: no set controls it, and nothing replaces it.", 1)
+		f.Do = sentences(f.Do, "Delete the Machine: no set controls it, and nothing replaces it.", a.Keep)
 	case held != "":
-		f.Do = strings.Replace(f.Do, advice.SetReplaces, "The replacement waits: "+held+".", 1)
+		f.Do = sentences(f.Do, "The replacement waits: "+held+".", a.Keep)
+	case a.Replaced:
+		f.Do = sentences(f.Do, "The set replaces the Machine.", a.Keep)
+	default:
+		f.Do = sentences(f.Do, a.Keep)
 	}
 	f.NeedsUser = preserved != nil || by == nil
 	return f, true
+}
+
+// sentences joins those that are not empty.
+func sentences(all ...string) string {
+	return strings.Join(slices.DeleteFunc(all, func(s string) bool { return s == "" }), " ")
 }
 
 // heldBy returns the reason why the set of a Machine replaces none, "" if it does.

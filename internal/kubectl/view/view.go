@@ -4,6 +4,7 @@ package view
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -109,6 +110,11 @@ type Ref struct {
 func (r Ref) String() string {
 	short := map[string]string{NodePool: "np", MachineDeployment: "md", MachineSet: "ms", Machine: "ma"}
 	return cmp.Or(short[r.Kind], r.Kind) + "/" + r.Name
+}
+
+// NotFound is the error for an object that a view does not have.
+func NotFound(ref Ref) error {
+	return fmt.Errorf("%s %q not found in namespace %q", ref.Kind, ref.Name, ref.Namespace)
 }
 
 // controllerOf an object of a kind, "" if it has none.
