@@ -107,7 +107,7 @@ func (p *plan) exhaustedCondition() *shared.Condition {
 	c := &shared.Condition{Type: machinev1alpha1.ConditionCapacityExhausted, Status: "True", Reason: e.Code, Message: inDomain(e.FailureDomain) + ": " + p.exhaustedBy}
 	// The same error in other words is no news.
 	if e.Until != nil {
-		c.Message = fmt.Sprintf("%s: no Machine waits for room any more, and the set takes it that there is none until %s", inDomain(e.FailureDomain), e.Until.UTC().Format(time.RFC3339))
+		c.Message = fmt.Sprintf("%s: no Machine waits for room any more; it counts as full until %s, or until a VM is created there", inDomain(e.FailureDomain), e.Until.UTC().Format(time.RFC3339))
 		return c
 	}
 	if earlier != nil && earlier.Reason == e.Code && p.Set.Status.Exhausted != nil && p.Set.Status.Exhausted.FailureDomain == e.FailureDomain {

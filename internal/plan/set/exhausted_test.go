@@ -111,12 +111,12 @@ func TestAFailureDomainIsExhausted(t *testing.T) {
 		"ForAWhileWhenNobodyWaitsThereAnyMore": {
 			set: set(1, inZone("b"), exhausted(exhaustion("b", -time.Minute, 0))), machines: []Machine{machine("a", running, at("b"))},
 			want: exhaustion("b", -time.Minute, 10*time.Minute), again: 10 * time.Minute,
-			condition: `True CapacityExhausted Failure domain "b": no Machine waits for room any more, and the set takes it that there is none until 2026-01-01T12:10:00Z`,
+			condition: `True CapacityExhausted Failure domain "b": no Machine waits for room any more; it counts as full until 2026-01-01T12:10:00Z, or until a VM is created there`,
 		},
 		"NoLongerThanThat": {
 			set: set(1, inZone("b"), exhausted(exhaustion("b", -time.Hour, time.Second))), machines: []Machine{machine("a", running, at("b"))},
 			want: exhaustion("b", -time.Hour, time.Second), again: time.Second,
-			condition: `True CapacityExhausted Failure domain "b": no Machine waits for room any more, and the set takes it that there is none until 2026-01-01T12:00:01Z`,
+			condition: `True CapacityExhausted Failure domain "b": no Machine waits for room any more; it counts as full until 2026-01-01T12:00:01Z, or until a VM is created there`,
 		},
 		"ThenItIsWorthAnotherTry": {
 			set: set(1, inZone("b"), exhausted(exhaustion("b", -time.Hour, -time.Second))), machines: []Machine{machine("a", running, at("b"))},
