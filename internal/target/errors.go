@@ -62,7 +62,18 @@ func (e *Error) Reason() string {
 		return v1alpha1.ReasonUnauthorized
 	case Unreachable, NotAllowed, Busy: // Only the first one is of a configuration itself.
 	}
+	if isNotTrusted(lastOf(e.Err)) {
+		return v1alpha1.ReasonCertificateNotTrusted
+	}
 	return v1alpha1.ReasonUnreachable
+}
+
+// isNotTrusted reports whether the API server answers, with a certificate that is not accepted.
+func isNotTrusted(err error) bool {
+	var authority x509.UnknownAuthorityError
+	var hostname x509.HostnameError
+	var certificate *tls.CertificateVerificationError
+	return errors.As(err, &authority) || errors.As(err, &hostname) || errors.As(err, &certificate)
 }
 
 // Is reports whether err is an Error of one of these kinds; of any kind, if none is given.

@@ -33,6 +33,12 @@ const (
 	//   - Of: Reachable=False
 	//   - Do: Check the network and the API server.
 	ReasonUnreachable = "Unreachable"
+	// ReasonCertificateNotTrusted means that the API server answers with a certificate that the CA
+	// of the credentials did not sign, that is of another host, or that has expired.
+	//   - Kinds: ProviderConfig, ClusterProviderConfig
+	//   - Of: Reachable=False
+	//   - Do: Correct certificate-authority-data and the server in the kubeconfig, or renew the certificate of the API server.
+	ReasonCertificateNotTrusted = "CertificateNotTrusted"
 )
 
 // Reasons of Authorized. An event with the reason RightsMissing reports a change.

@@ -49,8 +49,8 @@ func judge(was xpv2.Condition, version string, against int, p probe) judgement {
 	reason := reasonOf(p.err)
 	against++
 	switch {
-	case reason == v1alpha1.ReasonUnreachable && was.Status == corev1.ConditionTrue && against < believeDown,
-		reason == v1alpha1.ReasonReachable && was.Status == corev1.ConditionFalse && was.Reason == v1alpha1.ReasonUnreachable && against < believeUp:
+	case isDown(reason) && was.Status == corev1.ConditionTrue && against < believeDown,
+		reason == v1alpha1.ReasonReachable && was.Status == corev1.ConditionFalse && isDown(string(was.Reason)) && against < believeUp:
 		return judgement{condition: was, version: version, against: against, next: confirmAfter}
 	}
 	j := judgement{condition: condition(was, v1alpha1.ConditionReachable, corev1.ConditionTrue, reason, ""), version: p.version, next: probeEvery}
@@ -58,6 +58,12 @@ func judge(was xpv2.Condition, version string, against int, p probe) judgement {
 		j.condition, j.version = condition(was, v1alpha1.ConditionReachable, corev1.ConditionFalse, reason, p.err.Error()), version
 	}
 	return j
+}
+
+// isDown reports whether a reason is one that may pass by itself, such as that of an API server that restarts, or whose
+// certificate is renewed.
+func isDown(reason string) bool {
+	return reason == v1alpha1.ReasonUnreachable || reason == v1alpha1.ReasonCertificateNotTrusted
 }
 
 func reasonOf(err error) string {

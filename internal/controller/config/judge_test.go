@@ -1,6 +1,8 @@
 package config
 
 import (
+	"crypto/x509"
+	"net/url"
 	"testing"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
@@ -34,21 +36,23 @@ func TestJudge(t *testing.T) {
 		version string
 		soon    bool
 	}{
-		"AClusterThatAnswersIsReachable":        {probe: answers, status: corev1.ConditionTrue, reason: "Reachable", version: "v2"},
-		"AnOutageIsNotOverWithOneAnswer":        {was: down, probe: answers, status: corev1.ConditionFalse, reason: "Unreachable", version: "v1", soon: true},
-		"ButWithTwo":                            {was: down, against: 1, probe: answers, status: corev1.ConditionTrue, reason: "Reachable", version: "v2"},
-		"CredentialsThatWereMendedCountAtOnce":  {was: refused, probe: answers, status: corev1.ConditionTrue, reason: "Reachable", version: "v2"},
-		"OneFailureIsNotBelievedYet":            {was: up, probe: fails(target.Unreachable), status: corev1.ConditionTrue, reason: "Reachable", version: "v1", soon: true},
-		"NorTheSecond":                          {was: up, against: 1, probe: fails(target.Unreachable), status: corev1.ConditionTrue, reason: "Reachable", version: "v1", soon: true},
-		"TheThirdIs":                            {was: up, against: 2, probe: fails(target.Unreachable), status: corev1.ConditionFalse, reason: "Unreachable", version: "v1"},
-		"AClusterThatNeverAnsweredIsNot":        {probe: fails(target.Unreachable), status: corev1.ConditionFalse, reason: "Unreachable", version: "v1"},
-		"MissingCredentialsCountAtOnce":         {was: up, probe: fails(target.SecretNotFound), status: corev1.ConditionFalse, reason: "CredentialsMissing", version: "v1"},
-		"InvalidCredentialsCountAtOnce":         {was: up, probe: fails(target.KubeconfigInvalid), status: corev1.ConditionFalse, reason: "CredentialsInvalid", version: "v1"},
-		"CredentialsThatAreRefusedCountAtOnce":  {was: up, probe: fails(target.Unauthorized), status: corev1.ConditionFalse, reason: "Unauthorized", version: "v1"},
-		"AnotherReasonIsNoTransition":           {was: refused, probe: fails(target.Unreachable), status: corev1.ConditionFalse, reason: "Unreachable", version: "v1"},
-		"CredentialsThatWereRefusedAfterAnEnd":  {was: down, against: 1, probe: fails(target.Unauthorized), status: corev1.ConditionFalse, reason: "Unauthorized", version: "v1"},
-		"AClusterThatStaysAwayIsAskedRarely":    {was: down, against: 1, probe: fails(target.Unreachable), status: corev1.ConditionFalse, reason: "Unreachable", version: "v1"},
-		"AClusterThatGoesOnAnsweringIsAskedToo": {was: up, against: 2, probe: answers, status: corev1.ConditionTrue, reason: "Reachable", version: "v2"},
+		"AClusterThatAnswersIsReachable":            {probe: answers, status: corev1.ConditionTrue, reason: "Reachable", version: "v2"},
+		"AnOutageIsNotOverWithOneAnswer":            {was: down, probe: answers, status: corev1.ConditionFalse, reason: "Unreachable", version: "v1", soon: true},
+		"ButWithTwo":                                {was: down, against: 1, probe: answers, status: corev1.ConditionTrue, reason: "Reachable", version: "v2"},
+		"CredentialsThatWereMendedCountAtOnce":      {was: refused, probe: answers, status: corev1.ConditionTrue, reason: "Reachable", version: "v2"},
+		"ACertificateOfAnotherCAHasAReasonOfItsOwn": {probe: notTrusted(), status: corev1.ConditionFalse, reason: "CertificateNotTrusted", version: "v1"},
+		"ACertificateThatChangesIsNotBelievedYet":   {was: up, probe: notTrusted(), status: corev1.ConditionTrue, reason: "Reachable", version: "v1", soon: true},
+		"OneFailureIsNotBelievedYet":                {was: up, probe: fails(target.Unreachable), status: corev1.ConditionTrue, reason: "Reachable", version: "v1", soon: true},
+		"NorTheSecond":                              {was: up, against: 1, probe: fails(target.Unreachable), status: corev1.ConditionTrue, reason: "Reachable", version: "v1", soon: true},
+		"TheThirdIs":                                {was: up, against: 2, probe: fails(target.Unreachable), status: corev1.ConditionFalse, reason: "Unreachable", version: "v1"},
+		"AClusterThatNeverAnsweredIsNot":            {probe: fails(target.Unreachable), status: corev1.ConditionFalse, reason: "Unreachable", version: "v1"},
+		"MissingCredentialsCountAtOnce":             {was: up, probe: fails(target.SecretNotFound), status: corev1.ConditionFalse, reason: "CredentialsMissing", version: "v1"},
+		"InvalidCredentialsCountAtOnce":             {was: up, probe: fails(target.KubeconfigInvalid), status: corev1.ConditionFalse, reason: "CredentialsInvalid", version: "v1"},
+		"CredentialsThatAreRefusedCountAtOnce":      {was: up, probe: fails(target.Unauthorized), status: corev1.ConditionFalse, reason: "Unauthorized", version: "v1"},
+		"AnotherReasonIsNoTransition":               {was: refused, probe: fails(target.Unreachable), status: corev1.ConditionFalse, reason: "Unreachable", version: "v1"},
+		"CredentialsThatWereRefusedAfterAnEnd":      {was: down, against: 1, probe: fails(target.Unauthorized), status: corev1.ConditionFalse, reason: "Unauthorized", version: "v1"},
+		"AClusterThatStaysAwayIsAskedRarely":        {was: down, against: 1, probe: fails(target.Unreachable), status: corev1.ConditionFalse, reason: "Unreachable", version: "v1"},
+		"AClusterThatGoesOnAnsweringIsAskedToo":     {was: up, against: 2, probe: answers, status: corev1.ConditionTrue, reason: "Reachable", version: "v2"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -104,4 +108,9 @@ func TestOutage(t *testing.T) {
 			}
 		})
 	}
+}
+
+// notTrusted is a probe whose TLS handshake failed.
+func notTrusted() probe {
+	return probe{err: &target.Error{Kind: target.Unreachable, Ref: target.ClusterRef("c"), Detail: "d", Err: &url.Error{Op: "Get", URL: "https://c", Err: x509.UnknownAuthorityError{}}}}
 }

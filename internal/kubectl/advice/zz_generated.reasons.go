@@ -221,6 +221,8 @@ var reasons = map[key]Advice{
 	{"ClusterProviderConfig", "Unauthorized"}:               {Meaning: "The API server refuses the credentials.", Do: "Renew the credentials."},
 	{"ProviderConfig", "Unreachable"}:                       {Meaning: "The API server does not answer.", Do: "Check the network and the API server."},
 	{"ClusterProviderConfig", "Unreachable"}:                {Meaning: "The API server does not answer.", Do: "Check the network and the API server."},
+	{"ProviderConfig", "CertificateNotTrusted"}:             {Meaning: "The API server answers with a certificate that the CA of the credentials did not sign, that is of another host, or that has expired.", Do: "Correct certificate-authority-data and the server in the kubeconfig, or renew the certificate of the API server."},
+	{"ClusterProviderConfig", "CertificateNotTrusted"}:      {Meaning: "The API server answers with a certificate that the CA of the credentials did not sign, that is of another host, or that has expired.", Do: "Correct certificate-authority-data and the server in the kubeconfig, or renew the certificate of the API server."},
 	{"ProviderConfig", "Authorized"}:                        {Meaning: "The credentials give all rights.", Do: ""},
 	{"ClusterProviderConfig", "Authorized"}:                 {Meaning: "The credentials give all rights.", Do: ""},
 	{"ProviderConfig", "RightsMissing"}:                     {Meaning: "Rights are missing. A warning with the reason reports it.", Do: "Grant the rights that the message names."},
