@@ -181,6 +181,22 @@ func TestTheErrorOfAProviderIsReportedWithoutAnEvent(t *testing.T) {
 	}
 }
 
+// TestWhatKeepsADeletionIsNamedAlthoughNoProviderReportsIt has a VM resource that a user paused, and an annotation that would
+// shorten the deletion if its value were right.
+func TestWhatKeepsADeletionIsNamedAlthoughNoProviderReportsIt(t *testing.T) {
+	m, v := released()
+	meta.SetExternalName(v, "vm-1")
+	meta.AddAnnotations(v, map[string]string{"crossplane.io/paused": "true"})
+	meta.AddAnnotations(m, map[string]string{v1alpha1.AnnotationForceDelete: "True"})
+	w := newWorld(t, m, v)
+	w.step()
+	w.step()
+	want := `Waiting for Server v: the VM is deleted; its annotation crossplane.io/paused keeps its provider from deleting it; drover.dev/force-delete: "True" of the Machine must be true or false, and is passed over`
+	if got := w.machine().Status.LastOperation.Description; got != want {
+		t.Errorf("operation %q, want %q", got, want)
+	}
+}
+
 // TestFinalizersOfOthersAreNamedAtEachStage has finalizers that hold the VM resource, and then the Machine.
 func TestFinalizersOfOthersAreNamedAtEachStage(t *testing.T) {
 	m, v := released()

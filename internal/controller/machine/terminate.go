@@ -292,6 +292,7 @@ func (r *Reconciler) inventory(ctx context.Context, m *machinev1alpha1.Machine, 
 		o.stage, o.since = d.Stage, d.Since.Time
 	}
 	o.restored, o.forceDelete = isRestored(m), isTrue(m, machinev1alpha1.AnnotationForceDelete)
+	o.passedOver = strings.Join(plan.InvalidSwitches(m.GetAnnotations()), "; ")
 	o.foreign = finalizer.Others(m)
 	o.hadVM = mayHaveNode(m) || m.Status.Identity != nil || identity.IsImported(m)
 	a := m.GetAnnotations()
@@ -313,7 +314,7 @@ func (r *Reconciler) inventory(ctx context.Context, m *machinev1alpha1.Machine, 
 	for _, companions := range [][]vm{o.companions, o.dependents} {
 		slices.SortStableFunc(companions, func(a, b vm) int { return cmp.Or(cmp.Compare(a.order, b.order), strings.Compare(a.name, b.name)) })
 	}
-	o.providerError = r.providerErrorOf(ctx, m, o)
+	o.providerError, o.resourcePaused = r.providerErrorOf(ctx, m, o)
 	return o, nil
 }
 
@@ -324,11 +325,12 @@ const providerErrorAfter = 10 * time.Second
 const maxProviderError = 512
 
 // providerErrorOf returns the error by which the provider of the resource that the deletion waits for cannot delete it,
-// empty if there is none. The texts that differ with each request are left out: each would be a write.
-func (r *Reconciler) providerErrorOf(ctx context.Context, m *machinev1alpha1.Machine, o inventory) string {
+// empty if there is none, and whether an annotation keeps the provider from reconciling the resource. The texts that differ
+// with each request are left out: each would be a write.
+func (r *Reconciler) providerErrorOf(ctx context.Context, m *machinev1alpha1.Machine, o inventory) (message string, isPaused bool) {
 	v, ok := o.awaited(o.stage)
 	if !ok || !v.deleting || v.held {
-		return ""
+		return "", false
 	}
 	read := r.read
 	if gvk := o.objects[v].gvk; !r.watches.has(gvk) {
@@ -336,9 +338,12 @@ func (r *Reconciler) providerErrorOf(ctx context.Context, m *machinev1alpha1.Mac
 	}
 	obj, err := read(ctx, o.objects[v].gvk, types.NamespacedName{Namespace: m.GetNamespace(), Name: v.name})
 	if err != nil || obj == nil {
-		return ""
+		return "", false
 	}
-	return text.Shorten(plan.Steady(plan.SyncErrorOf(plan.Object{Unstructured: obj})), maxProviderError)
+	if xpmeta.IsPaused(obj) {
+		return "", true
+	}
+	return text.Shorten(plan.Steady(plan.SyncErrorOf(plan.Object{Unstructured: obj})), maxProviderError), false
 }
 
 // search adds the resources of a kind to the inventory.

@@ -52,6 +52,11 @@ type machineState struct {
 	// providerError is why the provider of the resource that the deletion waits for cannot delete it, empty if it
 	// reports no error.
 	providerError string
+	// resourcePaused means that an annotation keeps the provider from deleting that resource.
+	resourcePaused bool
+
+	// passedOver are the annotations whose value is neither true nor false, each with its value, empty if there are none.
+	passedOver string
 
 	preDrain, preTerminate []string // hooks
 	hookTimeout            time.Duration
@@ -351,6 +356,9 @@ func (s machineState) hold(v vm) string {
 	if v.deleting && v.heldBy != "" {
 		text = fmt.Sprintf("; the finalizers %s of other controllers hold it", v.heldBy)
 	}
+	if s.resourcePaused {
+		text += fmt.Sprintf("; its annotation %s keeps its provider from deleting it", annotationPaused)
+	}
 	if s.providerError == "" {
 		return text
 	}
@@ -369,8 +377,17 @@ func (s machineState) sinceOf(stage machinev1alpha1.DeletionStage) time.Time {
 	return s.now.UTC().Truncate(time.Second)
 }
 
-// operation returns a description of the event that the deletion waits for.
+// operation returns a description of the event that the deletion waits for, and of the annotations that do not shorten the
+// wait because of their value.
 func operation(s machineState, at place) *machinev1alpha1.LastOperation {
+	out := waitOf(s, at)
+	if out != nil && s.passedOver != "" {
+		out.Description += "; " + s.passedOver
+	}
+	return out
+}
+
+func waitOf(s machineState, at place) *machinev1alpha1.LastOperation {
 	op := func(t machinev1alpha1.OperationType, format string, args ...any) *machinev1alpha1.LastOperation {
 		return &machinev1alpha1.LastOperation{Type: t, State: machinev1alpha1.OperationProcessing, Description: fmt.Sprintf(format, args...)}
 	}

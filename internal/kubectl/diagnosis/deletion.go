@@ -6,6 +6,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
@@ -41,6 +42,9 @@ func ofDeletion(m *machinev1alpha1.Machine, ref view.Ref, now time.Time) []Findi
 	if f, ok := ofCloud(m, ref, now); ok {
 		return []Finding{f}
 	}
+	if d.Stage == machinev1alpha1.DeletionDetachingVolumes {
+		return []Finding{detaching(m, ref)}
+	}
 	reason, ok := stagesOfDeletion[d.Stage]
 	if !ok || d.Stage == machinev1alpha1.DeletionPaused || d.Stage == machinev1alpha1.DeletionDraining && len(d.Pods) == 0 {
 		return nil
@@ -57,9 +61,51 @@ func ofDeletion(m *machinev1alpha1.Machine, ref view.Ref, now time.Time) []Findi
 		f.NeedsUser = isMisconfigured(f.Cause)
 		f.Commands = []string{fmt.Sprintf("kubectl drover drain %s -n %s --force", ref, ref.Namespace)}
 	default:
+		prefix := machinev1alpha1.HookPreDrain
+		if d.Stage == machinev1alpha1.DeletionPreTerminateHooks {
+			prefix = machinev1alpha1.HookPreTerminate
+		}
 		f.Cause = "hooks: " + strings.Join(d.Hooks, ", ")
+		for _, hook := range d.Hooks {
+			f.Commands = append(f.Commands, fmt.Sprintf("kubectl annotate %s -n %s %s%s-", ref, ref.Namespace, prefix, hook))
+		}
+		if timeout := m.Spec.Drain.HookTimeout.Duration; timeout > 0 {
+			f.Until = ptr.To(metav1.NewTime(d.Since.Add(timeout)))
+		}
 	}
 	return []Finding{f}
+}
+
+// detaching returns the finding of volumes that are not detached yet. It ends by itself.
+func detaching(m *machinev1alpha1.Machine, ref view.Ref) Finding {
+	d := m.Status.Deletion
+	f := Finding{
+		Subjects: []view.Ref{ref}, Reason: string(d.Stage), Since: d.Since,
+		Cause:   strings.TrimSuffix("volumes are attached to the Node: "+strings.Join(attached(m), ", "), ": "),
+		Meaning: "The deletion waits until the volumes of the Node are detached.",
+		Do: fmt.Sprintf("If a volume stays, look at its VolumeAttachment in the target cluster and at its CSI driver. To delete the Node without waiting, set the annotation %s=true on the Machine.",
+			machinev1alpha1.AnnotationSkipDrain),
+		Commands: []string{fmt.Sprintf("kubectl drover drain %s -n %s --skip", ref, ref.Namespace)},
+	}
+	if timeout := m.Spec.Drain.VolumeDetachTimeout.Duration; timeout > 0 {
+		f.Until = ptr.To(metav1.NewTime(d.Since.Add(timeout)))
+	}
+	return f
+}
+
+// attached returns the volumes that are still attached to the Node, the first ten of them.
+func attached(m *machinev1alpha1.Machine) []string {
+	var out []string
+	if m.Status.Drain != nil {
+		for _, v := range m.Status.Drain.Volumes {
+			out = append(out, fmt.Sprintf("%s (%s)", v.Name, v.State))
+		}
+	}
+	const most = 10
+	if left := len(out) - most; left > 0 {
+		out = append(out[:most], fmt.Sprintf("and %d more", left))
+	}
+	return out
 }
 
 // pausedDeletion returns the finding of a deletion that an annotation holds, at any stage.
@@ -70,6 +116,20 @@ func pausedDeletion(m *machinev1alpha1.Machine, ref view.Ref) Finding {
 		Cause:    fmt.Sprintf("the annotation %s holds the deletion", annotationPaused),
 		Commands: []string{fmt.Sprintf("kubectl annotate %s -n %s %s-", ref, ref.Namespace, annotationPaused)},
 	}
+}
+
+// passedOver returns the finding of annotations of a Machine that is being deleted, and that have no effect because of their
+// value. Before the deletion, the condition AnnotationsValid has it.
+func passedOver(m *machinev1alpha1.Machine, ref view.Ref) []Finding {
+	wrong := plan.InvalidSwitches(m.Annotations)
+	if len(wrong) == 0 {
+		return nil
+	}
+	a := advice.For(view.Machine, machinev1alpha1.ReasonAnnotationInvalid)
+	return []Finding{{
+		Subjects: []view.Ref{ref}, Reason: machinev1alpha1.ReasonAnnotationInvalid, Cause: strings.Join(wrong, "; "),
+		Meaning: a.Meaning, Do: a.Do, NeedsUser: true,
+	}}
 }
 
 // ofCloud returns the finding of a deletion that waits for finalizers of other controllers, or for a provider that
@@ -85,6 +145,10 @@ func ofCloud(m *machinev1alpha1.Machine, ref view.Ref, now time.Time) (Finding, 
 	switch isSlow := now.Sub(d.Since.Time) >= slowAfter; {
 	case len(d.Finalizers) > 0:
 		f.Reason, f.NeedsUser = machinev1alpha1.ReasonWaitingForFinalizers, d.Stage != machinev1alpha1.DeletionDeletingNode
+	case isOfProvider && strings.Contains(cause, "its annotation "+annotationPaused):
+		f.Reason, f.NeedsUser = machinev1alpha1.ReasonDeletionPaused, true
+		f.Meaning, f.Do = advice.For(view.MachineSet, f.Reason).Meaning, "Remove the annotation "+annotationPaused+" of the resource that the message names."
+		return f, true
 	case isOfProvider && missing != "":
 		f.Reason, f.NeedsUser = string(fn.ErrorProviderConfigNotFound), true
 	case isOfProvider && (isSlow || strings.Contains(cause, "its provider reports: ")):

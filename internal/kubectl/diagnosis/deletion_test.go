@@ -62,10 +62,32 @@ func TestEachWaitOfADeletionIsAFinding(t *testing.T) {
 			stage: machinev1alpha1.DeletionDeletingVM, annotations: map[string]string{"crossplane.io/paused": "true"}, operation: "Paused",
 			reason: "DeletionPaused", text: "crossplane.io/paused-", state: diagnosis.NeedsUser,
 		},
+		"TheVMResourceIsPaused": {
+			stage: machinev1alpha1.DeletionDeletingVM, operation: "Waiting for VirtualMachine v: the VM is deleted; its annotation crossplane.io/paused keeps its provider from deleting it",
+			reason: "DeletionPaused", text: "Remove the annotation crossplane.io/paused of the resource that the message names", state: diagnosis.NeedsUser,
+		},
+		"AVolumeStays": {
+			stage: machinev1alpha1.DeletionDetachingVolumes, operation: "Waiting for Node n: its volumes are detached",
+			reason: "DetachingVolumes", text: "volumes are attached to the Node: pv-1 (Detaching)", state: diagnosis.InProgress,
+		},
+		"AHookStays": {
+			stage: machinev1alpha1.DeletionPreDrainHooks, operation: "Waiting for pre-drain hooks: backup",
+			reason: "WaitingForHooks", text: "kubectl annotate ma/m -n ns pre-drain.hook.machine.drover.dev/backup-", state: diagnosis.InProgress,
+		},
+		"AHookBeforeTheVMStays": {
+			stage: machinev1alpha1.DeletionPreTerminateHooks, operation: "Waiting for pre-terminate hooks: backup",
+			reason: "WaitingForHooks", text: "kubectl annotate ma/m -n ns pre-terminate.hook.machine.drover.dev/backup-", state: diagnosis.InProgress,
+		},
+		"AForceIsMisspelt": {
+			stage: machinev1alpha1.DeletionDeletingVM, annotations: map[string]string{"drover.dev/force-delete": "True"}, operation: "Waiting for VirtualMachine v: the VM is deleted",
+			reason: "AnnotationInvalid", text: `drover.dev/force-delete: "True" of the Machine must be true or false`, state: diagnosis.NeedsUser,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := machinev1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "m", Annotations: tc.annotations, DeletionTimestamp: &metav1.Time{Time: now.Add(-time.Hour)}}}
 			m.Status.Deletion = &machinev1alpha1.DeletionStatus{Stage: tc.stage, Since: metav1.NewTime(now.Add(-tc.since)), Finalizers: tc.finalizers}
+			m.Status.Deletion.Hooks = []string{"backup"}
+			m.Status.Drain = &machinev1alpha1.DrainStatus{Volumes: []machinev1alpha1.MovingVolume{{Name: "pv-1", State: machinev1alpha1.VolumeDetaching}}}
 			m.Status.LastOperation = &machinev1alpha1.LastOperation{Type: machinev1alpha1.OperationDelete, Description: tc.operation}
 			a, err := diagnosis.Why(&view.View{Machines: []machinev1alpha1.Machine{m}}, view.Ref{Kind: view.Machine, Namespace: "ns", Name: "m"}, now)
 			if err != nil {

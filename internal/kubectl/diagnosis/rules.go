@@ -131,7 +131,7 @@ func ofConfig(c *view.Config) []Finding {
 func ofMachine(v *view.View, m *machinev1alpha1.Machine, now time.Time) []Finding {
 	ref := view.Ref{Kind: view.Machine, Namespace: m.Namespace, Name: m.Name}
 	if !m.DeletionTimestamp.IsZero() {
-		return ofDeletion(m, ref, now)
+		return append(ofDeletion(m, ref, now), passedOver(m, ref)...)
 	}
 	var out []Finding
 	failure, failed := ofFailure(v, m, ref)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
@@ -102,7 +104,7 @@ func Status(v *view.View, only *view.Ref, now time.Time) (Report, error) {
 	if only != nil {
 		g, ok := groupOf(v, *only, now)
 		if !ok {
-			return r, fmt.Errorf("%s %q not found in namespace %q", only.Kind, only.Name, only.Namespace)
+			return r, view.NotFound(*only)
 		}
 		r.Groups, r.State = append(r.Groups, g), g.State
 		return r, nil
@@ -164,7 +166,7 @@ func groupOf(v *view.View, ref view.Ref, now time.Time) (Group, bool) {
 	switch {
 	case slices.ContainsFunc(g.Findings, func(f Finding) bool { return f.NeedsUser }):
 		g.State = NeedsUser
-	case slices.ContainsFunc(g.Machines, terminates):
+	case len(g.Findings) > 0, slices.ContainsFunc(g.Machines, terminates):
 		// The object may not have counted the Machine yet.
 		g.State = worse(g.State, InProgress)
 	}
@@ -256,9 +258,15 @@ func (g *group) top(o metav1.Object, conditions []metav1.Condition, observed int
 	switch {
 	case reconciling != nil:
 		g.Doing = reconciling.Message
-	case observed != o.GetGeneration() && !g.Deleting:
+	case observed != o.GetGeneration() && !g.Deleting && !isRefused(o.GetGeneration(), conditions):
 		g.Doing = "the change of the spec is not observed yet"
 	}
+}
+
+// isRefused reports whether the current spec was looked at and is invalid. The object is still of the generation before then.
+func isRefused(generation int64, conditions []metav1.Condition) bool {
+	synced := meta.FindStatusCondition(conditions, string(xpv2.TypeSynced))
+	return synced != nil && synced.ObservedGeneration == generation && view.Is(conditions, machinev1alpha1.ConditionValid, metav1.ConditionFalse) != nil
 }
 
 func countsOf(d *machinev1alpha1.MachineDeployment) Counts {

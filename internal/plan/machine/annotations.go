@@ -27,16 +27,8 @@ func annotationsValid(f facts) *plan.Condition {
 	if v, ok := f.node.Annotations[machinev1alpha1.AnnotationPreserve]; ok && !preservesNode(v) {
 		wrong = append(wrong, fmt.Sprintf("%s: %q of the Node %s", machinev1alpha1.AnnotationPreserve, v, allowed))
 	}
-	for _, key := range []string{machinev1alpha1.AnnotationReplace, machinev1alpha1.AnnotationSkipRemediation} {
-		for _, on := range []struct {
-			what        string
-			annotations map[string]string
-		}{{"Machine", f.Machine.Annotations}, {"Node", f.node.Annotations}} {
-			if v, ok := on.annotations[key]; ok && v != "true" && v != "false" {
-				wrong = append(wrong, fmt.Sprintf("%s: %q of the %s must be true or false, and is passed over", key, v, on.what))
-			}
-		}
-	}
+	wrong = append(wrong, plan.InvalidSwitches(f.Machine.Annotations)...)
+	wrong = append(wrong, plan.InvalidSwitchesOfNode(f.node.Annotations)...)
 	switch {
 	case len(wrong) > 0:
 		return &plan.Condition{Type: machinev1alpha1.ConditionAnnotationsValid, Status: isFalse, Reason: machinev1alpha1.ReasonAnnotationInvalid, Message: strings.Join(wrong, "; ")}

@@ -191,6 +191,18 @@ func conditionOf(d Desired, typ string) plan.Condition {
 	return plan.Condition{}
 }
 
+func TestEachSwitchWithAnotherValueThanTrueAndFalseIsReported(t *testing.T) {
+	o := preservable("Running", "", "", nil)
+	o.Machine.Annotations = map[string]string{"crossplane.io/paused": "True", machinev1alpha1.AnnotationForceDrain: "yes", machinev1alpha1.AnnotationConfirmDeletion: "false"}
+	o.WorkerNode.Observation.Annotations = map[string]string{machinev1alpha1.AnnotationSkipDrain: "1", "crossplane.io/paused": "True"}
+	const want = `drover.dev/force-drain: "yes" of the Machine must be true or false, and is passed over; ` +
+		`crossplane.io/paused: "True" of the Machine must be true or false, and is passed over; ` +
+		`drover.dev/skip-drain: "1" of the Node must be true or false, and is passed over`
+	if c := conditionOf(Plan(soon, o), machinev1alpha1.ConditionAnnotationsValid); c.Status != "False" || c.Message != want {
+		t.Errorf("got  %+v\nwant %s", c, want)
+	}
+}
+
 func TestAnnotationsThatArePassedOverAreReportedOnce(t *testing.T) {
 	o := preservable("Running", "always", "auto", nil)
 	o.Machine.Annotations[machinev1alpha1.AnnotationDeletionCost] = "much"
