@@ -9,3 +9,4 @@ package apis
 //go:generate go run ../internal/conditionsgen
 //go:generate go run ../internal/refgen
 //go:generate go tool -modfile=../tools/refdocs/go.mod crd-ref-docs --source-path=. --config=../tools/refdocs/config.yaml --templates-dir=../tools/refdocs/templates --renderer=markdown --output-path=../docs/reference/api.md --log-level=ERROR
+//go:generate go run ../internal/refgen forms

@@ -1,8 +1,8 @@
 // Command refgen writes the pages of docs/reference that list declarations of the code: the keys of
 // objects, the metrics and the flags. It reads the source.
 //
-// The reference of the API has crd-ref-docs, by the templates in tools/refdocs. Conditions and
-// events have internal/conditionsgen.
+// The reference of the API has crd-ref-docs, by the templates in tools/refdocs. With the argument "forms", refgen
+// replaces the patterns in it by the messages of the schemas. Conditions and events have internal/conditionsgen.
 //
 // It is run by go generate in the apis folder.
 package main
@@ -21,7 +21,11 @@ var pages = map[string]func(*source) (string, error){
 }
 
 func main() {
-	if err := run(".."); err != nil {
+	generate := run
+	if len(os.Args) == 2 && os.Args[1] == "forms" {
+		generate = rewriteAPI
+	}
+	if err := generate(".."); err != nil {
 		fmt.Fprintln(os.Stderr, "refgen:", err)
 		os.Exit(1)
 	}

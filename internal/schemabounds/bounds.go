@@ -12,6 +12,7 @@ package schemabounds
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"strings"
 
 	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -25,6 +26,9 @@ const (
 
 	// Labels is the format of the marker of each map of labels that users write.
 	Labels = "labels"
+
+	// Annotations is the format of the marker of each map of annotations that users write.
+	Annotations = "annotations"
 
 	// quantityPrefix starts the pattern that controller-gen gives to each resource.Quantity.
 	quantityPrefix = `^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))`
@@ -47,6 +51,8 @@ const (
 	// quantity has one sign, a number and one suffix, as resource.ParseQuantity requires.
 	quantity       = `^[+-]?[0-9]{1,19}([.][0-9]{1,9})?([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$`
 	quantityLength = 32
+	// maxQuantities is more than the resources that a Node reports. With 16, the estimated cost would exceed the limit.
+	maxQuantities = 15
 
 	// base64 may have line breaks, which Go skips.
 	base64 = `^([A-Za-z0-9+/][\r\n]*[A-Za-z0-9+/][\r\n]*[A-Za-z0-9+/][\r\n]*[A-Za-z0-9+/][\r\n]*)*([A-Za-z0-9+/][\r\n]*[A-Za-z0-9+/][\r\n]*([A-Za-z0-9+/][\r\n]*=|=[\r\n]*=)[\r\n]*)?$`
@@ -63,8 +69,17 @@ const (
 	maxInteger = 1<<53 - 1
 )
 
-// Apply narrows a schema and all schemas in it.
-func Apply(s *extv1.JSONSchemaProps) {
+// Apply narrows the schema of a kind. Users do not write its status, which keeps patterns: a rule for each entry of a long
+// list would cost more than an API server allows.
+func Apply(kind *extv1.JSONSchemaProps) {
+	for name, p := range kind.Properties {
+		apply(&p, name != "status")
+		kind.Properties[name] = p
+	}
+}
+
+// apply narrows a schema and all schemas in it. If users write them, wrong texts get messages instead of patterns.
+func apply(s *extv1.JSONSchemaProps, written bool) {
 	switch {
 	case s.XIntOrString:
 		boundIntOrString(s)
@@ -74,16 +89,26 @@ func Apply(s *extv1.JSONSchemaProps) {
 		boundString(s)
 	case s.Type == "object" && s.Format == Labels:
 		boundLabels(s)
+	case s.Type == "object" && s.Format == Annotations:
+		boundAnnotations(s)
+	}
+	guardDurations(s)
+	if written {
+		describe(s)
 	}
 	for name, p := range s.Properties {
-		Apply(&p)
+		apply(&p, written)
 		s.Properties[name] = p
 	}
 	if s.Items != nil && s.Items.Schema != nil {
-		Apply(s.Items.Schema)
+		apply(s.Items.Schema, written)
 	}
 	if s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil {
-		Apply(s.AdditionalProperties.Schema)
+		if written && s.MaxProperties == nil && strings.HasPrefix(s.AdditionalProperties.Schema.Pattern, quantityPrefix) {
+			// It bounds the estimated cost of the rule for each quantity.
+			s.MaxProperties = ptr.To(int64(maxQuantities))
+		}
+		apply(s.AdditionalProperties.Schema, written)
 	}
 }
 
@@ -152,6 +177,33 @@ func boundLabels(s *extv1.JSONSchemaProps) {
 			Message:           "the values must have at most 63 letters, digits, -, _ and ., and begin and end with a letter or a digit",
 		},
 	}, s.XValidations...)
+}
+
+// boundAnnotations refuses keys of annotations that no object can have. The message has the key.
+func boundAnnotations(s *extv1.JSONSchemaProps) {
+	// In contrast to those of labels, a domain may have capitals.
+	key := fmt.Sprintf("k.size() <= %d && k.matches('(?i)%s')", labelKeyLength, labelKey)
+	s.Format = ""
+	s.XValidations = append(extv1.ValidationRules{{
+		Rule:              fmt.Sprintf("self.all(k, %s)", key),
+		MessageExpression: fmt.Sprintf("'the key \"' + self.filter(k, !(%s))[0] + '\" must be a name of at most 63 letters, digits, -, _ and ., that begins and ends with a letter or a digit, and may follow a domain and a slash'", key),
+		Message:           "the keys must be names of at most 63 letters, digits, -, _ and ., that begin and end with a letter or a digit, and may follow a domain and a slash",
+	}}, s.XValidations...)
+}
+
+// ofDuration is a duration in a rule of an object.
+var ofDuration = regexp.MustCompile(`duration\((self\.[A-Za-z]+)\)`)
+
+// guardDurations keeps the rules of an object from a text that is no duration: its field has the message for it.
+func guardDurations(s *extv1.JSONSchemaProps) {
+	if s.Type != "object" {
+		return
+	}
+	for i, r := range s.XValidations {
+		for _, found := range ofDuration.FindAllStringSubmatch(r.Rule, -1) {
+			s.XValidations[i].Rule = fmt.Sprintf("!(%[1]s.matches('%[2]s')) || %[3]s", found[1], decodableDuration, s.XValidations[i].Rule)
+		}
+	}
 }
 
 func boundIntOrString(s *extv1.JSONSchemaProps) {

@@ -27,7 +27,7 @@ type Leaf struct {
 	Kind schema.GroupVersionKind
 	// Type of the field's schema. It is empty for a number or a text.
 	Type string
-	// Free is whether the schema has neither a format, a pattern nor a list of values.
+	// Free is whether the schema has neither a format, a pattern, rules nor a list of values.
 	Free bool
 
 	path   []string
@@ -50,7 +50,7 @@ func Leaves(t *testing.T, file string) []Leaf {
 			if err != nil {
 				t.Fatalf("%s: %s: %v", file, strings.Join(path, "."), err)
 			}
-			out = append(out, Leaf{Kind: kind, Type: p.Type, Free: p.Format == "" && p.Pattern == "" && len(p.Enum) == 0, path: path, schema: s})
+			out = append(out, Leaf{Kind: kind, Type: p.Type, Free: p.Format == "" && p.Pattern == "" && len(p.XValidations) == 0 && len(p.Enum) == 0, path: path, schema: s})
 		})
 	}
 	return out

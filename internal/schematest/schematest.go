@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
@@ -35,9 +36,25 @@ type Schema struct {
 	rules      *cel.Validator
 }
 
+// loaded are the schemas of the files that tests of the process have loaded: to validate one and to compile its rules
+// takes up to a second.
+var loaded sync.Map
+
 // Load reads a CRD, or an XRD, whose schema Crossplane takes over into a CRD. It
 // fails the test if no API server would accept it.
 func Load(t *testing.T, file string) *Schema {
+	t.Helper()
+	if s, ok := loaded.Load(file); ok {
+		if s, ok := s.(*Schema); ok {
+			return s
+		}
+	}
+	s := load(t, file)
+	loaded.Store(file, s)
+	return s
+}
+
+func load(t *testing.T, file string) *Schema {
 	t.Helper()
 	crd := &apiextensions.CustomResourceDefinition{}
 	v1crd := read(t, file)

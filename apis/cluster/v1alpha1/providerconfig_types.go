@@ -25,6 +25,8 @@ const (
 type SecretKeySelector struct {
 	// Name of the Secret.
 	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 	Name string `json:"name"`
 	// Namespace of the Secret. A ClusterProviderConfig requires it. A ProviderConfig ignores it and
 	// reads the Secret in its own namespace.
@@ -32,6 +34,8 @@ type SecretKeySelector struct {
 	Namespace string `json:"namespace,omitempty"`
 	// Key in the Secret.
 	// +kubebuilder:default=kubeconfig
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[-._a-zA-Z0-9]+$`
 	Key string `json:"key,omitempty"`
 }
 
@@ -52,7 +56,8 @@ type Credentials struct {
 type APIServer struct {
 	// Endpoint is the URL that kubelets use. It must begin with https://.
 	// +optional
-	// +kubebuilder:validation:Pattern=`^https://`
+	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:Pattern=`^https://[A-Za-z0-9.:\[\]-]+(/[A-Za-z0-9._~/-]*)?$`
 	Endpoint string `json:"endpoint,omitempty"`
 	// CABundle is the PEM bundle that kubelets verify the certificate of the endpoint with.
 	// +optional

@@ -14,10 +14,14 @@ type Kubelet struct {
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MaxLength=45
+	// +kubebuilder:validation:items:Pattern=`^[0-9a-fA-F.:]+$`
 	ClusterDNS []string `json:"clusterDNS,omitempty"`
 
 	// ClusterDomain of the target cluster.
 	// +kubebuilder:default="cluster.local"
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 	ClusterDomain string `json:"clusterDomain,omitempty"`
 
 	// MaxPods of a Node. The kubelet decides when it is absent.
@@ -45,6 +49,8 @@ type VMProviderConfigReference struct {
 	// Name of the configuration.
 	// +kubebuilder:default=default
 	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 	Name string `json:"name,omitempty"`
 }
 

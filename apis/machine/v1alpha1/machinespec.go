@@ -126,6 +126,7 @@ type ClassReference struct {
 	// Name of the class.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 	Name string `json:"name"`
 }
 
@@ -140,6 +141,7 @@ type ClusterReference struct {
 	// Name of the configuration.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 	// +kubebuilder:default=default
 	Name string `json:"name,omitempty"`
 }
@@ -156,6 +158,7 @@ type NodeMetadata struct {
 	// Annotations of the Node.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=128
+	// +kubebuilder:validation:Format=annotations
 	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
@@ -165,6 +168,7 @@ type NodeMarks struct {
 	// Annotations of the Nodes. Those of the template take precedence.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=16
+	// +kubebuilder:validation:Format=annotations
 	Annotations map[string]string `json:"annotations,omitempty"`
 
 	// Taints of the Nodes. Those of the template take precedence.
@@ -181,11 +185,13 @@ type Taint struct {
 	// Key of the taint.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=317
+	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$`
 	Key string `json:"key"`
 
 	// Value of the taint.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$`
 	Value string `json:"value,omitempty"`
 
 	// Effect of the taint on pods that do not tolerate it.
@@ -282,6 +288,7 @@ type TemplateMetadata struct {
 	// Annotations of the Machines.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
+	// +kubebuilder:validation:Format=annotations
 	Annotations map[string]string `json:"annotations,omitempty"`
 }
 

@@ -107,6 +107,7 @@ type OperatingSystemSettings struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=65536
 	// +kubebuilder:validation:XValidation:rule="!self.contains('PRIVATE KEY')",message="must have no private key: a class has no secrets"
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.contains('-----BEGIN CERTIFICATE-----')",message="must be certificates in PEM, which begin with -----BEGIN CERTIFICATE-----"
 	CABundle string `json:"caBundle,omitempty"`
 
 	// SSH is who may log in.

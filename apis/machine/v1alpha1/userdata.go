@@ -18,6 +18,7 @@ type UserDataSecretReference struct {
 	// Name of the Secret.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 	Name string `json:"name"`
 
 	// Namespace of the Secret. A ClusterMachineClass must have it, and a MachineClass must not.
