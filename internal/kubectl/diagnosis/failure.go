@@ -44,6 +44,16 @@ func ofFailure(v *view.View, m *machinev1alpha1.Machine, ref view.Ref) (Finding,
 	return f, true
 }
 
+// failedBefore returns why a Machine that is being deleted was Failed: it is the reason of its deletion in most cases.
+func failedBefore(m *machinev1alpha1.Machine, ref view.Ref) []Finding {
+	if m.Status.FailureReason == "" {
+		return nil
+	}
+	reason := string(m.Status.FailureReason)
+	a := advice.ForFailure(reason)
+	return []Finding{{Subjects: []view.Ref{ref}, Reason: reason, Cause: m.Status.Failure(), Meaning: a.Meaning, Do: a.Do}}
+}
+
 // sentences joins those that are not empty.
 func sentences(all ...string) string {
 	return strings.Join(slices.DeleteFunc(all, func(s string) bool { return s == "" }), " ")

@@ -131,7 +131,7 @@ func ofConfig(c *view.Config) []Finding {
 func ofMachine(v *view.View, m *machinev1alpha1.Machine, now time.Time) []Finding {
 	ref := view.Ref{Kind: view.Machine, Namespace: m.Namespace, Name: m.Name}
 	if !m.DeletionTimestamp.IsZero() {
-		return append(ofDeletion(m, ref, now), passedOver(m, ref)...)
+		return slices.Concat(ofDeletion(m, ref, now), passedOver(m, ref), failedBefore(m, ref))
 	}
 	var out []Finding
 	failure, failed := ofFailure(v, m, ref)
@@ -145,6 +145,7 @@ func ofMachine(v *view.View, m *machinev1alpha1.Machine, now time.Time) []Findin
 		f.NeedsUser = f.NeedsUser || f.Reason == machinev1alpha1.ReasonProviderIDEmpty && now.Sub(f.Since.Time) >= lateAfter
 		out = append(out, f)
 	}
+	out = oneOfNode(out)
 	if f, ok := late(m, ref, now); ok && !failed {
 		out = append(out, f)
 	}
@@ -154,6 +155,23 @@ func ofMachine(v *view.View, m *machinev1alpha1.Machine, now time.Time) []Findin
 		out = append(out, ofVM(vm)...)
 	}
 	return out
+}
+
+// oneOfNode makes one finding of a Node that is not Ready, and that is unhealthy for that reason: it is one cause, with one
+// cure and the time at which the Machine is Failed.
+func oneOfNode(all []Finding) []Finding {
+	ready := slices.IndexFunc(all, func(f Finding) bool { return f.Condition == machinev1alpha1.ConditionNodeReady })
+	healthy := slices.IndexFunc(all, func(f Finding) bool {
+		return f.Condition == machinev1alpha1.ConditionNodeHealthy && strings.HasPrefix(f.Cause, "Node condition Ready ")
+	})
+	if ready < 0 || healthy < 0 {
+		return all
+	}
+	f := all[ready]
+	f.Cause = f.Cause + "; " + all[healthy].Cause
+	f.Do = sentences(f.Do, all[healthy].Do)
+	all[ready] = f
+	return slices.Delete(all, healthy, healthy+1)
 }
 
 // ofVM returns the findings of the VM resource.

@@ -107,6 +107,19 @@ func TestEachStateOfARolloutIsShown(t *testing.T) {
 				t.Errorf("exhausted are %+v", e)
 			}
 		}, diagnosis.Complete},
+		"Outage": {"the API of the cloud answers no creation", func(_ *testing.T, w *simulator.World) {
+			w.Cloud.Refuses = "Transient"
+			w.Update(func(d *machinev1alpha1.MachineDeployment) { d.Spec.Replicas = 5 })
+			w.Run(15 * time.Second)
+		}, diagnosis.InProgress},
+		"VMVanished": {"a VM is gone", func(_ *testing.T, w *simulator.World) {
+			w.LoseVM(w.Machines()[0].Name)
+			w.Run(15 * time.Second)
+		}, diagnosis.InProgress},
+		"KubeletStopped": {"a kubelet stopped, and its Node is not Ready", func(_ *testing.T, w *simulator.World) {
+			w.KillNode(w.Machines()[0].Name)
+			w.Run(15 * time.Second)
+		}, diagnosis.InProgress},
 		"NodeDeleted": {"a user deleted a Node", func(_ *testing.T, w *simulator.World) {
 			w.DeleteNode(w.Machines()[0].Name)
 			w.Run(10 * time.Second)
