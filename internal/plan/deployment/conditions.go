@@ -47,12 +47,16 @@ func classNotFound(d *machinev1alpha1.MachineDeployment, t machinev1alpha1.Machi
 	}
 }
 
+// notOfClass are the problems that another class of the same provider has, too.
+var notOfClass = []string{machinev1alpha1.ReasonBindingInvalid, machinev1alpha1.ReasonCompositionNotFound, machinev1alpha1.ReasonProviderNotInstalled}
+
 // classUnusable is the problem of a class from which no VM can be created.
 func classUnusable(problem *shared.Problem) *shared.Problem {
-	return &shared.Problem{
-		Reason:  problem.Reason,
-		Message: problem.Message + "; the Machines that exist stay as they are until spec.template.spec.classRef.name names a class that can be used",
+	until := "spec.template.spec.classRef.name names a class that can be used"
+	if slices.Contains(notOfClass, problem.Reason) {
+		until = "that is corrected"
 	}
+	return &shared.Problem{Reason: problem.Reason, Message: problem.Message + "; the Machines that exist stay as they are until " + until}
 }
 
 // clusterUnusable is the problem of a cluster that no Machine can join.

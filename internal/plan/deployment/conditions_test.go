@@ -472,3 +472,16 @@ func TestATimeThatIsAskedForWakes(t *testing.T) {
 		t.Errorf("called again after %s", p.CallAgain)
 	}
 }
+
+func TestAProblemThatIsNotOfTheClassSendsNobodyToTheClass(t *testing.T) {
+	for reason, want := range map[string]string{
+		machinev1alpha1.ReasonForProviderInvalid:   "forProvider.a: no; the Machines that exist stay as they are until spec.template.spec.classRef.name names a class that can be used",
+		machinev1alpha1.ReasonBindingInvalid:       "forProvider.a: no; the Machines that exist stay as they are until that is corrected",
+		machinev1alpha1.ReasonProviderNotInstalled: "forProvider.a: no; the Machines that exist stay as they are until that is corrected",
+		machinev1alpha1.ReasonCompositionNotFound:  "forProvider.a: no; the Machines that exist stay as they are until that is corrected",
+	} {
+		if got := classUnusable(&shared.Problem{Reason: reason, Message: "forProvider.a: no"}); got.Reason != reason || got.Message != want {
+			t.Errorf("%s: %+v, want %q", reason, got, want)
+		}
+	}
+}
