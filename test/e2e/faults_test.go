@@ -59,11 +59,11 @@ var faultsOfConfigurations = map[string]diagnosis{
 	"OtherCA":      ofCluster(otherCA, "CertificateNotTrusted", "Correct certificate-authority-data and the server in the kubeconfig"),
 	"ExpiredToken": ofCluster(wrongUser, "Unauthorized", "Renew the credentials"),
 	"NoKubeconfig": ofCluster(func(*testing.T, kit.Fleet) []byte { return []byte("not a kubeconfig") }, "CredentialsInvalid", "is not a kubeconfig", "Correct the kubeconfig"),
-	"ClassDeleted": ofRunning(3, func(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment, _ *member) {
+	"ClassDeleted": ofDeployment(ofRunning(3, func(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment, _ *member) {
 		must(t, f.Client.Delete(t.Context(), &machinev1alpha1.MachineClass{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: "small"}}))
 		f.Patch(t, md, `{"spec":{"replicas":2}}`)
 		awaitReason(t, f, md, "Stalled", "ClassNotFound")
-	}, "ClassNotFound", `there is no MachineClass "small"`, "Create the class, or name another one"),
+	}, "ClassNotFound", `there is no MachineClass "small"`, "Create the class, or name another one")),
 	"UserDataMissing": {
 		recorded: true,
 		change:   func(_ kit.Fleet, md *machinev1alpha1.MachineDeployment) { md.Spec.Template.Spec.ClassRef.Name = "own" },
@@ -218,6 +218,16 @@ func ofRunning(exit int, do func(t *testing.T, f kit.Fleet, md *machinev1alpha1.
 		},
 		texts: texts, exit: exit,
 	}
+}
+
+// ofDeployment is a fault that only new Machines have: the Machine that runs is sound.
+func ofDeployment(d diagnosis) diagnosis {
+	causeIt := d.cause
+	d.cause = func(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment) string {
+		causeIt(t, f, md)
+		return ""
+	}
+	return d
 }
 
 // ofComposition is a fault of a Composition of its own.
