@@ -13,6 +13,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
 	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
+
+	"github.com/drover-dev/drover/internal/text"
 )
 
 // An endpoint is how a kubelet reaches the API server.
@@ -75,6 +77,9 @@ func (e endpoint) check() error {
 func checkCABundle(bundle []byte) error {
 	if len(bundle) == 0 || x509.NewCertPool().AppendCertsFromPEM(bundle) {
 		return nil
+	}
+	if x509.NewCertPool().AppendCertsFromPEM(text.Decoded(bundle)) {
+		return errors.New("spec.apiServer.caBundle of the configuration: invalid value: is encoded twice: must be certificates as PEM, encoded as base64 once")
 	}
 	return errors.New("spec.apiServer.caBundle of the configuration: invalid value: must be certificates as PEM, encoded as base64")
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/x509"
+	"encoding/base64"
 	"encoding/pem"
 	"math/big"
 	"strings"
@@ -58,6 +59,12 @@ func TestABadConfigurationIsNamedAndNothingIsMinted(t *testing.T) {
 		"ABundleThatIsNoPEM": {
 			func(c *Cluster) { c.APIServer = &clusterv1alpha1.APIServer{CABundle: []byte("x")} },
 			[]string{"spec.apiServer.caBundle", "PEM"},
+		},
+		"ABundleThatIsEncodedTwice": {
+			func(c *Cluster) {
+				c.APIServer = &clusterv1alpha1.APIServer{CABundle: []byte(base64.StdEncoding.EncodeToString(certificate(t)))}
+			},
+			[]string{"spec.apiServer.caBundle", "is encoded twice"},
 		},
 		"AnEndpointThatIsNoURL": {
 			func(c *Cluster) { c.APIServer = &clusterv1alpha1.APIServer{Endpoint: "10.0.0.1"} },

@@ -8,6 +8,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/drover-dev/drover/internal/text"
 )
 
 // ParseKubeconfig reads the current context of a kubeconfig of an operator. It refuses a kubeconfig that could
@@ -22,8 +24,14 @@ func ParseKubeconfig(data []byte) (*rest.Config, error) { return parseKubeconfig
 //
 // Errors describe the problem without a word of the content.
 func parseKubeconfig(data []byte, ofTenant bool) (*rest.Config, error) {
+	if len(data) == 0 {
+		return nil, errors.New("is empty: must be a kubeconfig")
+	}
 	kc, err := clientcmd.Load(data)
 	if err != nil {
+		if inner, err := clientcmd.Load(text.Decoded(data)); err == nil && len(inner.Contexts) > 0 {
+			return nil, errors.New("is base64 of a kubeconfig: must be the kubeconfig itself, which a Secret has in stringData, or encoded once in data")
+		}
 		// The parser's error quotes the text that it could not parse.
 		return nil, errors.New("is not a kubeconfig")
 	}

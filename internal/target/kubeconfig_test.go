@@ -1,6 +1,7 @@
 package target
 
 import (
+	"encoding/base64"
 	"strings"
 	"testing"
 )
@@ -28,7 +29,9 @@ func TestParseKubeconfig(t *testing.T) {
 		"AGoodOneIsRead":              {kubeconfig: goodKubeconfig},
 		"GarbageIsNoKubeconfig":       {kubeconfig: "very-secret: [", err: "is not a kubeconfig"},
 		"AWrongTypeIsNotQuoted":       {kubeconfig: "clusters: very-secret", err: "is not a kubeconfig"},
-		"EmptyHasNoContext":           {err: `current-context "" is not one of its contexts`},
+		"AnEmptyOneIsNone":            {err: "is empty: must be a kubeconfig"},
+		"AnEncodedOneIsToldApart":     {kubeconfig: base64.StdEncoding.EncodeToString([]byte(goodKubeconfig)), err: "is base64 of a kubeconfig: must be the kubeconfig itself"},
+		"WithoutAContextItIsNone":     {kubeconfig: "apiVersion: v1\nkind: Config\n", err: `current-context "" is not one of its contexts`},
 		"TheContextMustBeThere":       {kubeconfig: strings.Replace(goodKubeconfig, "current-context: c", "current-context: d", 1), err: `current-context "d" is not one of its contexts`},
 		"TheClusterMustHaveAServer":   {kubeconfig: strings.Replace(goodKubeconfig, `server: "https://127.0.0.1:1"`, "", 1), err: `the context's cluster "k" has no server`},
 		"TheUserMustBeThere":          {kubeconfig: strings.Replace(goodKubeconfig, "user: u}", "user: w}", 1), err: `the context's user "w" is not one of its users`},

@@ -40,6 +40,8 @@ func CheckOwn(content []byte, declared string, wanted machinev1alpha1.Provisioni
 	switch {
 	case format == machinev1alpha1.Ignition, format == "" && isIgnition:
 		return checkIgnition(content)
+	case !isCloudInit(string(content)) && isEncoded(content):
+		return errors.New("is base64 of user data: must be the user data itself, which a Secret has in stringData, or encoded once in data")
 	case !isCloudInit(string(content)):
 		return fmt.Errorf("is neither Ignition nor user data of cloud-init: must be a JSON object, or begin with one of %s", strings.Join(cloudInitHeaders, ", "))
 	}
@@ -56,6 +58,12 @@ func isCloudInit(content string) bool {
 		}
 	}
 	return false
+}
+
+// isEncoded reports whether the content is base64 of user data.
+func isEncoded(content []byte) bool {
+	inner := string(text.Decoded(content))
+	return isCloudInit(inner) || strings.HasPrefix(strings.TrimSpace(inner), "{")
 }
 
 func checkIgnition(content []byte) error {

@@ -185,6 +185,7 @@ func TestCheckOwn(t *testing.T) {
 		"Empty":             {"Nothing would join.", "", "", "", "is empty"},
 		"Gzip":              {"It hides placeholders.", "\x1f\x8b\x08\x00", "", "", "is not text: "},
 		"Binary":            {"cloud-init reads no NUL.", "#cloud-config\n\x00", "", "", "is not text: "},
+		"Twice":             {"The content of a Secret was encoded before it became data.", "I2Nsb3VkLWNvbmZpZwpob3N0bmFtZTogYQo=", "", "", "is base64 of user data: must be the user data itself"},
 		"Toml":              {"Neither agent reads it.", "[settings]\ntoken = 'secret'", "", "", "is neither Ignition nor user data of cloud-init: "},
 		"NotJSON":           {"An error must not quote it.", "{secret", "", "", "is not an Ignition configuration: must be a JSON object"},
 		"NoVersion":         {"Ignition refuses it.", "{}", "", "", "is not an Ignition configuration: ignition.version: required value"},
