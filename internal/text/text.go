@@ -1,4 +1,5 @@
-// Package text bounds untrusted texts that a status, an event or a message shows.
+// Package text bounds untrusted texts that a status, an event or a message shows, and recognizes those that a user encoded
+// once more than they should be.
 package text
 
 import "strings"

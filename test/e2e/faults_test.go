@@ -57,8 +57,8 @@ var faultsOfTheCloud = map[string]diagnosis{
 // faultsOfConfigurations are those of the target cluster, of Secrets, classes and Compositions.
 var faultsOfConfigurations = map[string]diagnosis{
 	"OtherCA":      ofCluster(otherCA, "CertificateNotTrusted", "Correct certificate-authority-data and the server in the kubeconfig"),
-	"ExpiredToken": ofCluster(wrongUser, "Unauthorized", "Renew the credentials"),
-	"NoKubeconfig": ofCluster(func(*testing.T, kit.Fleet) []byte { return []byte("not a kubeconfig") }, "CredentialsInvalid", "is not a kubeconfig", "Correct the kubeconfig"),
+	"ExpiredToken": onlyRecorded(ofCluster(wrongUser, "Unauthorized", "Renew the credentials")),
+	"NoKubeconfig": onlyRecorded(ofCluster(func(*testing.T, kit.Fleet) []byte { return []byte("not a kubeconfig") }, "CredentialsInvalid", "is not a kubeconfig", "Correct the kubeconfig")),
 	"ClassDeleted": ofDeployment(ofRunning(3, func(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment, _ *member) {
 		must(t, f.Client.Delete(t.Context(), &machinev1alpha1.MachineClass{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: "small"}}))
 		f.Patch(t, md, `{"spec":{"replicas":2}}`)
@@ -202,6 +202,11 @@ func ofCluster(kubeconfig func(t *testing.T, f kit.Fleet) []byte, texts ...strin
 		},
 		texts: texts, exit: 3,
 	}
+}
+
+func onlyRecorded(d diagnosis) diagnosis {
+	d.recorded = true
+	return d
 }
 
 // ofRunning is a fault of a MachineDeployment with one Machine that runs.
