@@ -6,6 +6,7 @@ import (
 	xpmeta "github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/text"
 )
 
 // Annotations that only the value "true" switches on: those of Machines and Nodes, and those of Machines alone.
@@ -18,6 +19,13 @@ var (
 		machinev1alpha1.AnnotationForceDelete, machinev1alpha1.AnnotationConfirmDeletion, xpmeta.AnnotationKeyReconciliationPaused,
 	}
 )
+
+// ShownValue of an annotation bounds what a message quotes: a value may be 256 KiB long, and a message that is too long keeps
+// the API server from accepting the status.
+func ShownValue(v string) string { return text.Shorten(v, maxShownValue) }
+
+// maxShownValue is more than any value that Drover knows.
+const maxShownValue = 64
 
 // InvalidSwitches returns a text for each annotation of a Machine that switches something on, and whose value is neither
 // true nor false, such as True. It does nothing then.
@@ -34,7 +42,7 @@ func invalid(keys []string, on string, annotations map[string]string) []string {
 	var out []string
 	for _, key := range keys {
 		if v, ok := annotations[key]; ok && v != "true" && v != "false" {
-			out = append(out, fmt.Sprintf("%s: %q of the %s must be true or false, and is passed over", key, v, on))
+			out = append(out, fmt.Sprintf("%s: %q of the %s must be true or false, and is passed over", key, ShownValue(v), on))
 		}
 	}
 	return out

@@ -169,7 +169,7 @@ func oneOfNode(all []Finding) []Finding {
 	}
 	f := all[ready]
 	f.Cause = f.Cause + "; " + all[healthy].Cause
-	f.Do = sentences(f.Do, all[healthy].Do)
+	f.Do, f.NeedsUser = sentences(f.Do, all[healthy].Do), f.NeedsUser || all[healthy].NeedsUser
 	all[ready] = f
 	return slices.Delete(all, healthy, healthy+1)
 }

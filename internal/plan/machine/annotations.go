@@ -17,15 +17,15 @@ func annotationsValid(f facts) *plan.Condition {
 	var wrong []string
 	if v, ok := f.Machine.Annotations[machinev1alpha1.AnnotationDeletionCost]; ok {
 		if _, err := strconv.ParseInt(v, 10, 32); err != nil {
-			wrong = append(wrong, fmt.Sprintf("%s: %q of the Machine must be an integer of 32 bits, and counts as 0", machinev1alpha1.AnnotationDeletionCost, v))
+			wrong = append(wrong, fmt.Sprintf("%s: %q of the Machine must be an integer of 32 bits, and counts as 0", machinev1alpha1.AnnotationDeletionCost, plan.ShownValue(v)))
 		}
 	}
 	const allowed = "must be now, when-failed or false, and is passed over"
 	if v, ok := f.Machine.Annotations[machinev1alpha1.AnnotationPreserve]; ok && !preservesMachine(v) {
-		wrong = append(wrong, fmt.Sprintf("%s: %q of the Machine %s", machinev1alpha1.AnnotationPreserve, v, allowed))
+		wrong = append(wrong, fmt.Sprintf("%s: %q of the Machine %s", machinev1alpha1.AnnotationPreserve, plan.ShownValue(v), allowed))
 	}
 	if v, ok := f.node.Annotations[machinev1alpha1.AnnotationPreserve]; ok && !preservesNode(v) {
-		wrong = append(wrong, fmt.Sprintf("%s: %q of the Node %s", machinev1alpha1.AnnotationPreserve, v, allowed))
+		wrong = append(wrong, fmt.Sprintf("%s: %q of the Node %s", machinev1alpha1.AnnotationPreserve, plan.ShownValue(v), allowed))
 	}
 	wrong = append(wrong, plan.InvalidSwitches(f.Machine.Annotations)...)
 	wrong = append(wrong, plan.InvalidSwitchesOfNode(f.node.Annotations)...)

@@ -203,6 +203,15 @@ func TestEachSwitchWithAnotherValueThanTrueAndFalseIsReported(t *testing.T) {
 	}
 }
 
+func TestALongValueOfAnAnnotationIsShownInPart(t *testing.T) {
+	o := preservable("Running", strings.Repeat("p", 1<<18), strings.Repeat("q", 1<<18), nil)
+	o.Machine.Annotations[machinev1alpha1.AnnotationDeletionCost] = strings.Repeat("1", 1<<18)
+	o.Machine.Annotations[machinev1alpha1.AnnotationForceDrain] = strings.Repeat("t", 1<<18)
+	if c := conditionOf(Plan(soon, o), machinev1alpha1.ConditionAnnotationsValid); c.Status != "False" || len(c.Message) > 1024 {
+		t.Errorf("condition %s of %d bytes", c.Status, len(c.Message))
+	}
+}
+
 func TestAnnotationsThatArePassedOverAreReportedOnce(t *testing.T) {
 	o := preservable("Running", "always", "auto", nil)
 	o.Machine.Annotations[machinev1alpha1.AnnotationDeletionCost] = "much"
