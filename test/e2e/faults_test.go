@@ -77,12 +77,12 @@ var faultsOfConfigurations = map[string]diagnosis{
 		},
 		texts: []string{"UserDataNotFound", `Secret "own"`}, exit: 3,
 	},
-	"NoFunction": ofComposition(func(t *testing.T, c *unstructured.Unstructured) {
+	"NoFunction": ofComposition(2, func(t *testing.T, c *unstructured.Unstructured) {
 		insertStep(t, c, "infrastructure", map[string]any{"step": "tag", "functionRef": map[string]any{"name": "absent-function"}})
 	}, func(t *testing.T, f kit.Fleet, _ *machinev1alpha1.MachineDeployment) {
 		awaitMachine(t, f, "Synced", "ReconcileError")
-	}, "absent-function"),
-	"WrongExpression": ofComposition(func(t *testing.T, c *unstructured.Unstructured) {
+	}, "absent-function", "install the Function"),
+	"WrongExpression": ofComposition(3, func(t *testing.T, c *unstructured.Unstructured) {
 		changeStep(t, c, "infrastructure", func(step map[string]any) {
 			must(t, unstructured.SetNestedField(step, "vm.status.atProvider.(", "input", "status", "providerID"))
 		})
@@ -236,7 +236,7 @@ func ofDeployment(d diagnosis) diagnosis {
 }
 
 // ofComposition is a fault of a Composition of its own.
-func ofComposition(breakIt func(t *testing.T, c *unstructured.Unstructured), await func(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment), texts ...string) diagnosis {
+func ofComposition(exit int, breakIt func(t *testing.T, c *unstructured.Unstructured), await func(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment), texts ...string) diagnosis {
 	return diagnosis{
 		recorded: true,
 		change: func(_ kit.Fleet, md *machinev1alpha1.MachineDeployment) {
@@ -252,7 +252,7 @@ func ofComposition(breakIt func(t *testing.T, c *unstructured.Unstructured), awa
 			await(t, f, md)
 			return ""
 		},
-		texts: texts, exit: 3,
+		texts: texts, exit: exit,
 	}
 }
 

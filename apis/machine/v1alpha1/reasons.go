@@ -696,7 +696,7 @@ const (
 	// retried.
 	//   - Kinds: Machine
 	//   - Type: Warning
-	//   - Do: Read the error.
+	//   - Do: Correct what the message names: install the Function, grant the right, or correct the Composition.
 	EventReconcileError = "ReconcileError"
 	// EventComposeResources reports a result of a step of the pipeline that has no reason of its
 	// own.
