@@ -26,32 +26,16 @@ import (
 	"github.com/drover-dev/drover/test/patience"
 )
 
-// faultsOfTheCloud are those of the menu of make demo-break, and one of a class.
+// faultsOfTheCloud are of the menu of make demo-break. Quota and never-boots are above. Those of VMs that run take a minute: the
+// states of the simulator in internal/kubectl/diagnosis have them.
 var faultsOfTheCloud = map[string]diagnosis{
 	"NoRoom":    refusing(localcloud.CodeCapacityExhausted, 2, "CapacityExhausted", "use another failure domain or another class"),
 	"Denied":    refusing(localcloud.CodePermissionDenied, 3, "PermissionDenied", "Renew the credentials, or grant the right"),
 	"Throttled": refusing(localcloud.CodeThrottled, 2, "Throttled", "not now"),
 	"Outage": withFault(localcloud.Fault{Kind: localcloud.FaultUnavailable, Message: "maintenance", Count: 1000, Delay: localcloud.Duration(2 * time.Second)},
 		"ReplicaFailure", "Transient", "maintenance"),
-	"FailedVM": withFault(localcloud.Fault{Kind: localcloud.FaultCreateFails, Code: localcloud.CodeInternal, Message: "the host of the VM died", Count: 1000, Delay: localcloud.Duration(time.Second)},
-		"ReplicaFailure", "CreateFailed", "the host of the VM died"),
 	"AnswerLost": withFault(localcloud.Fault{Kind: localcloud.FaultCreateAnswerLost, Count: 1000},
 		"ReplicaFailure", "CreateResultUnknown", "it is unknown whether"),
-	"VMVanished":     struck(localcloud.FaultVanish, machinev1alpha1.FailureVMLost, "VMLost", "Find out at the cloud which client deleted the VM"),
-	"KubeletStopped": struck(localcloud.FaultKubeletStops, machinev1alpha1.FailureNodeUnhealthy, "NodeUnhealthy", "Check the VM, its kubelet and its network"),
-	"NoSuchZone": {
-		recorded: true,
-		change: func(_ kit.Fleet, md *machinev1alpha1.MachineDeployment) {
-			zone := "zone-z"
-			md.Spec.Template.Spec.FailureDomain = &zone
-		},
-		cause: func(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment) string {
-			f.Create(t, md)
-			awaitReason(t, f, md, "ReplicaFailure", "InvalidRequest")
-			return "ma/" + onlyMachine(t, f).Name
-		},
-		texts: []string{"InvalidRequest", "zone-z"}, exit: 3,
-	},
 }
 
 // faultsOfConfigurations are those of the target cluster, of Secrets, classes and Compositions.
@@ -160,26 +144,6 @@ func withFault(fault localcloud.Fault, condition, reason string, texts ...string
 			return ""
 		},
 		texts: texts, exit: 2,
-	}
-}
-
-// struck is a fault of a VM that runs. Its Machine is preserved when it is Failed.
-func struck(kind localcloud.FaultKind, failure machinev1alpha1.FailureReason, texts ...string) diagnosis {
-	return diagnosis{
-		recorded: true,
-		change: func(_ kit.Fleet, md *machinev1alpha1.MachineDeployment) {
-			md.Spec.AutoPreserveFailedMachineMax = 1
-			md.Spec.Template.Spec.Health.Timeout = metav1.Duration{Duration: 5 * time.Second}
-		},
-		cause: func(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment) string {
-			f.Create(t, md)
-			f.AwaitDeployment(t, md.Name)
-			m := onlyMachine(t, f)
-			strike(t, f, kind, m.Name)
-			awaitPreserved(t, f, m.Name, failure)
-			return "ma/" + m.Name
-		},
-		texts: texts, exit: 3,
 	}
 }
 
