@@ -34,7 +34,7 @@ func failedAllocation(t *testing.T, c Cloud, _ *life) {
 	const name = "lone"
 	account.FailAllocation(t, name)
 	m := &machinev1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: name}, Spec: w.MachineSpec(kit.NewVersion)}
-	m.Spec.ClassRef.Name, m.Spec.CreationTimeout = w.class.Name, metav1.Duration{Duration: time.Minute}
+	m.Spec.ClassRef.Name, m.Spec.CreationTimeout = w.class.Name, metav1.Duration{Duration: patience.Scale(time.Minute).Truncate(time.Second)}
 	if !account.ShowsFailure() && hasInventory(c) {
 		failedByInventory(t, w, m)
 		return
