@@ -115,11 +115,11 @@ func InstallTo(ctx context.Context, progress io.Writer, bin, kubeconfig, kind, p
 	return runTo(ctx, progress, filepath.Join(bin, "xpkg"), append([]string{"install", kind, pkg, "--kubeconfig", kubeconfig}, args...)...)
 }
 
-// endGrace is how long an interrupted command may take to report what it waited for.
+// endGrace is how long an interrupted command may take to report the cause of its wait.
 const endGrace = 10 * time.Second
 
 // Run runs a command whose output matters only if it fails. If ctx ends, the command is interrupted, so that it reports
-// what it waited for.
+// the cause of its wait.
 func Run(ctx context.Context, name string, args ...string) error {
 	return runTo(ctx, io.Discard, name, args...)
 }

@@ -26,8 +26,8 @@ const (
 	// Labels is the format of the marker of each map of labels that users write.
 	Labels = "labels"
 
-	// quantityPrefix starts the pattern that controller-gen gives to each resource.Quantity.
-	quantityPrefix = `^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))`
+	// QuantityPrefix starts the pattern that controller-gen gives to each resource.Quantity.
+	QuantityPrefix = `^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))`
 )
 
 const (
@@ -156,7 +156,7 @@ func boundLabels(s *extv1.JSONSchemaProps) {
 
 func boundIntOrString(s *extv1.JSONSchemaProps) {
 	within(s, math.MinInt32, math.MaxInt32)
-	if strings.HasPrefix(s.Pattern, quantityPrefix) {
+	if strings.HasPrefix(s.Pattern, QuantityPrefix) {
 		s.Pattern, s.MaxLength = quantity, ptr.To(int64(quantityLength))
 		s.Minimum, s.Maximum = ptr.To(float64(-maxInteger)), ptr.To(float64(maxInteger))
 	}
