@@ -71,8 +71,8 @@ func show(v *view.View, out io.Writer, ages bool) (diagnosis.Report, string, err
 	return r, render.NewScreen(out, widthOf(out), 0, now).Status(r), nil
 }
 
-// incomplete returns what a report lacks, with the command that explains it, and "" for one that is complete. It
-// reads what the screen shows: the objects of a view were read one after the other, so the counts of a
+// incomplete returns why a report is not complete, with the command that explains it, and "" if it is complete. It
+// reads the report that the screen shows: the objects of a view were read one after the other, so the counts of a
 // MachineDeployment may be newer than the Machines below it, and its conditions older. The last screen has to
 // agree with the sentence that follows it.
 func incomplete(r diagnosis.Report) string {

@@ -61,7 +61,7 @@ func (s *steps) draw(text string) {
 	fmt.Fprint(s.out, "\r\x1b[K"+ansi.Truncate("["+done+strings.Repeat("-", barWidth-full)+"] "+text, s.width-1, ""))
 }
 
-// waits returns a writer for the progress of the step that runs. It shows the lines about what the step waits for.
+// waits returns a writer for the progress of the step that runs. It shows the lines about the cause of a wait.
 func (s *steps) waits() io.Writer { return &waits{steps: s} }
 
 type waits struct {

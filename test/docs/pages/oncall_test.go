@@ -10,7 +10,7 @@ import (
 // ofOnCall matches a command in the pages for the duty.
 var ofOnCall = regexp.MustCompile("(?m)(?:^ {4}|`)(kubectl [^`\\n]+)")
 
-// notInTheDemo matches what a command needs that the demo lacks: a second cluster, pods of Drover, and Leases.
+// notInTheDemo matches the parts of commands that need things that the demo lacks: a second cluster, pods of Drover, and Leases.
 var notInTheDemo = regexp.MustCompile(`--context \S+|-n crossplane-system (logs|get pods|get leases|exec|rollout)\b`)
 
 // TestOnCallNamesWhatToUseInTheDemo: a user who is new to the duty tries the commands in the demo.
