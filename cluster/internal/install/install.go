@@ -94,6 +94,9 @@ func Run(ctx context.Context, c client.Client, p Package, report func(string)) e
 		}
 		select {
 		case <-tick.C:
+			if err != nil {
+				report("waits for the API server: " + err.Error())
+			}
 			for _, s := range slices.Sorted(maps.Keys(waits)) {
 				report("waits for " + s + ": " + waits[s])
 			}

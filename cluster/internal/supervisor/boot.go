@@ -87,10 +87,15 @@ func (s *supervisor) boot(ctx context.Context) error {
 
 // step runs one step of the start, and adds its result to the progress.
 func (s *supervisor) step(ctx context.Context, name string, run func(context.Context) (string, error)) error {
-	done := make(chan struct{})
-	go s.reportWaits(name, done)
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		s.reportWaits(name, done)
+	}()
 	message, err := run(ctx)
 	close(done)
+	// No report may follow the end of the start, which the last event shows.
+	<-ended
 	if err != nil {
 		return &stepError{step: name, err: err, log: s.Dir.Log(name)}
 	}
