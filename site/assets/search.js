@@ -63,7 +63,8 @@
   function excerpt(text, terms) {
     const at = Math.max(0, Math.min(...terms.map((term) => text.toLowerCase().indexOf(term)).filter((i) => i >= 0), text.length));
     const from = at === text.length ? 0 : Math.max(0, text.lastIndexOf(' ', Math.max(0, at - 40)));
-    return `${from > 0 ? '… ' : ''}${text.slice(from, from + 150).trim()}${from + 150 < text.length ? ' …' : ''}`;
+    const to = from + 150 < text.length ? text.lastIndexOf(' ', from + 150) : text.length;
+    return `${from > 0 ? '… ' : ''}${text.slice(from, to > from ? to : from + 150).trim()}${to < text.length ? ' …' : ''}`;
   }
 
   function item(result, i) {

@@ -22,9 +22,9 @@ func TestOnCallNamesWhatToUseInTheDemo(t *testing.T) {
 	}
 	section, _, _ = strings.Cut(section, "\n## ")
 	var named []string
-	for _, m := range ofOnCall.FindAllStringSubmatch(section, -1) {
-		if prefix, isRow := strings.CutSuffix(m[1], "..."); isRow || notInTheDemo.MatchString(m[1]) {
-			named = append(named, strings.TrimSpace(prefix))
+	for line := range strings.Lines(section) {
+		if m := ofOnCall.FindStringSubmatch(line); m != nil && strings.HasPrefix(line, "- ") {
+			named = append(named, m[1])
 		}
 	}
 	pages["docs/on-call.md"] = strings.Replace(pages["docs/on-call.md"], section, "", 1)
@@ -43,7 +43,7 @@ func TestOnCallNamesWhatToUseInTheDemo(t *testing.T) {
 			other[named[i]] = true
 		}
 	}
-	if commands < 60 || len(other) != len(named) {
+	if commands < 60 || len(named) == 0 || len(other) != len(named) {
 		t.Errorf("of %d commands, %d kinds do not work in the demo, and %d are named: %q", commands, len(other), len(named), named)
 	}
 }
