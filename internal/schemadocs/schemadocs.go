@@ -22,8 +22,8 @@ const (
 	quantity = "A quantity, such as 500m, 4 or 16Gi."
 )
 
-// hasDefault matches a description that states the default itself.
-var hasDefault = regexp.MustCompile(`(?i)\bdefault\b`)
+// hasDefault matches a description about the default.
+var hasDefault = regexp.MustCompile(`(?i)\bdefaults?\b`)
 
 // Apply completes the descriptions of a schema and of all schemas in it. It fails if a default is no JSON.
 func Apply(s *extv1.JSONSchemaProps) error {
@@ -55,17 +55,24 @@ func complete(p *extv1.JSONSchemaProps) error {
 	case p.XIntOrString && strings.HasPrefix(p.Pattern, schemabounds.QuantityPrefix):
 		added = append(added, quantity)
 	}
-	if p.Default != nil && !hasDefault.MatchString(p.Description) {
+	if p.Default != nil {
 		text, err := textOf(p.Default.Raw)
 		if err != nil {
 			return err
 		}
-		added = append(added, "Default: "+text+".")
+		if !states(p.Description, text) {
+			added = append(added, "Default: "+text+".")
+		}
 	}
 	if len(added) > 0 {
 		p.Description = strings.TrimSpace(strings.TrimSpace(p.Description) + separator(p.Description) + strings.Join(added, " "))
 	}
 	return nil
+}
+
+// states reports whether a description states a default: its value, in a text about the default.
+func states(description, value string) bool {
+	return hasDefault.MatchString(description) && strings.Contains(description, strings.Trim(value, `"`))
 }
 
 // separator keeps an addition out of the last item of a list.

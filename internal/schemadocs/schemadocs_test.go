@@ -27,6 +27,7 @@ func TestADescriptionIsCompleted(t *testing.T) {
 		{"WithADefaultThatIsTheDefaultsOfItsFields", extv1.JSONSchemaProps{Description: "Drain.", Default: raw("{}")}, "Drain. Default: the defaults of its fields."},
 		{"WithADefaultThatIsEmpty", extv1.JSONSchemaProps{Description: "Suffix.", Default: raw(`""`)}, `Suffix. Default: "".`},
 		{"UnlessItStatesTheDefault", extv1.JSONSchemaProps{Description: "Order. The default is 0.", Default: raw("0")}, "Order. The default is 0."},
+		{"AlsoIfItIsAboutTheDefaultWithoutItsValue", extv1.JSONSchemaProps{Description: "Deadline. The default is long.", Default: raw("1800")}, "Deadline. The default is long. Default: 1800."},
 		{"WithTheFormOfADuration", extv1.JSONSchemaProps{Description: "Timeout.", Type: "string", Pattern: schemabounds.Duration, Default: raw(`"20m"`)}, "Timeout. " + duration + ` Default: "20m".`},
 		{"WithTheFormOfAQuantity", extv1.JSONSchemaProps{Description: "Memory.", XIntOrString: true, Pattern: schemabounds.QuantityPrefix + "x"}, "Memory. " + quantity},
 		{"AfterAList", extv1.JSONSchemaProps{Description: "One of:\n - a\n - b", Default: raw(`"a"`)}, "One of:\n - a\n - b\n\nDefault: \"a\"."},
@@ -68,7 +69,11 @@ func TestEachFieldOfASpecStatesItsDefaultAndItsUnit(t *testing.T) {
 					return
 				}
 				if p.Default != nil {
-					if defaults++; !hasDefault.MatchString(p.Description) {
+					text, err := textOf(p.Default.Raw)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if defaults++; !states(strings.Join(strings.Fields(p.Description), " "), text) {
 						t.Errorf("%s: %s: the description lacks the default %s: run make generate", file, path, p.Default.Raw)
 					}
 				}
