@@ -43,7 +43,7 @@ async function draw() {
       element.innerHTML = svg;
       const picture = element.querySelector('svg');
       // Smaller, the text of a wide diagram cannot be read: the page lets it scroll instead.
-      picture.style.minWidth = `${0.7 * picture.viewBox.baseVal.width}px`;
+      picture.style.minWidth = `${0.62 * picture.viewBox.baseVal.width}px`;
       element.append(button('Enlarge', () => enlarge(picture)));
     } catch (error) {
       console.error(error);
