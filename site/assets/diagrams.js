@@ -27,6 +27,8 @@ function enlarge(picture) {
   copy.style.cssText = `width: ${scale * width}px; height: ${scale * height}px`;
   large.replaceChildren(copy);
   dialog.showModal();
+  // Most diagrams begin in the middle.
+  large.scrollLeft = (large.scrollWidth - large.clientWidth) / 2;
 }
 
 async function draw() {
