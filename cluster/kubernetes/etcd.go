@@ -9,7 +9,7 @@ import (
 	"go.etcd.io/etcd/server/v3/embed"
 )
 
-const etcdStartTimeout = time.Minute
+const etcdStartTimeout = 10 * time.Minute
 
 // startEtcd runs a single member that only listens on a unix socket, so that its data is as private
 // as its directory.

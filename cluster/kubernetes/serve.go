@@ -21,7 +21,7 @@ import (
 	scheduleroptions "k8s.io/kubernetes/cmd/kube-scheduler/app/options"
 )
 
-const apiserverStartTimeout = 2 * time.Minute
+const apiserverStartTimeout = 10 * time.Minute
 
 func serve(args []string) error {
 	fs := flag.NewFlagSet("serve", flag.ContinueOnError)

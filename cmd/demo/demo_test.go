@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -8,11 +10,17 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	fakeclient "sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/yaml"
 
+	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/kubectl/diagnosis"
 	"github.com/drover-dev/drover/internal/kubectl/view"
 	"github.com/drover-dev/drover/internal/localcloud"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 func TestTheScreenHasStatePhaseNodeVersionAndAge(t *testing.T) {
@@ -29,27 +37,70 @@ ma/b  namespace default  in progress
   MACHINE  PHASE    WAITS FOR  NODE    VERSION  AGE
   b        Running  -          node-b  v1.35.4  90s
 `, "\n")
-	if got, err := show(v, &strings.Builder{}, true); err != nil || got != want {
+	if _, got, err := show(v, &strings.Builder{}, true); err != nil || got != want {
 		t.Errorf("got\n%s\nwant\n%s\n%v", got, want, err)
 	}
-	if got, err := show(v, &strings.Builder{}, false); err != nil || strings.Contains(got, "90s") {
+	if _, got, err := show(v, &strings.Builder{}, false); err != nil || strings.Contains(got, "90s") {
 		t.Errorf("elsewhere than on a terminal there are no ages:\n%s\n%v", got, err)
 	}
 }
 
-func TestADeploymentIsSettledWhenAllOfTheNewestIsAvailable(t *testing.T) {
-	md := machinev1alpha1.MachineDeployment{}
-	md.Generation, md.Status.ObservedGeneration = 2, 2
-	md.Spec.Replicas, md.Status.AvailableReplicas, md.Status.UpdatedReplicas = 3, 3, 3
-	if !settled([]machinev1alpha1.MachineDeployment{md}) {
-		t.Error("it is")
+// TestTheLastScreenIsComplete: the sentence after it states that every Machine has its Node.
+func TestTheLastScreenIsComplete(t *testing.T) {
+	row := func(name string, phase machinev1alpha1.MachinePhase, node, waits string) diagnosis.Row {
+		return diagnosis.Row{Ref: view.Ref{Kind: view.Machine, Name: name}, Phase: string(phase), Node: node, Waits: waits}
 	}
-	md.Status.UpdatedReplicas = 2
-	if settled([]machinev1alpha1.MachineDeployment{md}) {
-		t.Error("one Machine is of an old template")
+	a, b := row("a", machinev1alpha1.MachineRunning, "node-a", ""), row("b", machinev1alpha1.MachineRunning, "node-b", "")
+	all := diagnosis.Counts{Desired: 2, Updated: 2, Available: 2}
+	for _, tc := range []struct {
+		name     string
+		state    diagnosis.State
+		counts   diagnosis.Counts
+		machines []diagnosis.Row
+		want     string
+	}{
+		{"AllRun", diagnosis.Complete, all, []diagnosis.Row{a, b}, ""},
+		{"TheCountsAreNewerThanTheConditions", diagnosis.InProgress, all, []diagnosis.Row{a, b}, "md/workers has 2 of 2 Machines available; kubectl drover why md/workers explains it"},
+		{"TheConditionsAreOlderThanTheSpec", diagnosis.Complete, diagnosis.Counts{Desired: 3, Updated: 2, Available: 2}, []diagnosis.Row{a, b}, "md/workers has 2 of 3 Machines available; kubectl drover why md/workers explains it"},
+		{"AMachineOfAnOldTemplateIsLeft", diagnosis.Complete, diagnosis.Counts{Desired: 2, Updated: 1, Available: 2}, []diagnosis.Row{a, b}, "md/workers has 2 of 2 Machines available; kubectl drover why md/workers explains it"},
+		{"AMachineJoins", diagnosis.Complete, all, []diagnosis.Row{a, row("b", machinev1alpha1.MachineJoining, "", "NodeNotJoined")}, "b is Joining NodeNotJoined; kubectl drover why ma/b explains it"},
+		{"AMachineIsDeleted", diagnosis.Complete, all, []diagnosis.Row{row("c", machinev1alpha1.MachineTerminating, "node-c", ""), a, b}, "c is Terminating; kubectl drover why ma/c explains it"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			g := diagnosis.Group{Ref: view.Ref{Kind: view.MachineDeployment, Name: "workers"}, State: tc.state, Counts: tc.counts, Machines: tc.machines}
+			if got := incomplete(diagnosis.Report{State: tc.state, Groups: []diagnosis.Group{g}}); got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
 	}
-	if settled(nil) {
-		t.Error("there is no deployment at all")
+	if got := incomplete(diagnosis.Report{State: diagnosis.Complete}); got == "" {
+		t.Error("a report of nothing is complete, before the first object is read")
+	}
+}
+
+// TestAnAPIServerThatDoesNotAnswerIsAskedAgain: one that has just started, on a busy computer, may refuse the first requests.
+func TestAnAPIServerThatDoesNotAnswerIsAskedAgain(t *testing.T) {
+	now := metav1.NewTime(time.Now())
+	m := &machinev1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "a", Generation: 1, CreationTimestamp: now}}
+	m.Status.Phase, m.Status.ObservedGeneration = machinev1alpha1.MachineRunning, 1
+	m.Status.NodeRef = &machinev1alpha1.NodeReference{Kind: "Node", Name: "node-a"}
+	m.Status.Conditions = []metav1.Condition{{Type: machinev1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: "Available", LastTransitionTime: now}}
+	config := &clusterv1alpha1.ClusterProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
+	refused := 0
+	c := interceptor.NewClient(fakeclient.NewClientBuilder().WithScheme(scheme()).WithObjects(m, config).Build(), interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, l client.ObjectList, opts ...client.ListOption) error {
+			if refused == 0 {
+				refused++
+				return errors.New("connection refused")
+			}
+			return c.List(ctx, l, opts...)
+		},
+	})
+	out := &strings.Builder{}
+	ctx, cancel := patience.Context(t)
+	defer cancel()
+	if err := follow(ctx, c, out); err != nil || refused != 1 || !strings.Contains(out.String(), "ma/a  namespace default  complete") {
+		t.Errorf("error %v after %d refusals, and the screen\n%s", err, refused, out)
 	}
 }
 

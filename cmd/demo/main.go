@@ -15,9 +15,11 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
@@ -39,8 +41,10 @@ func main() {
 	realVMs := flag.String("real-vms", "", "the folder of the local cloud's real VMs: let real machines join, run a pod each, roll and go")
 	breaks := flag.Bool("break", false, "cause a fault of the local cloud of a demo that runs")
 	fault := flag.String("fault", "", "the fault of --break: a name or a number, or none to end all faults; without it the menu is shown")
-	timeout := flag.Duration("timeout", 10*time.Minute, "how long to wait until all Nodes are Ready")
+	timeout := flag.Duration("timeout", 30*time.Minute, "how long to wait until all Nodes are Ready")
 	flag.Parse()
+	// Without a logger, controller-runtime prints a stack trace after 30 seconds.
+	log.SetLogger(logr.Discard())
 
 	if *breaks {
 		// The default action of Ctrl-C ends the menu.
@@ -95,7 +99,7 @@ func run(ctx context.Context, l launcher, root string) error {
 	}
 	for _, p := range localplane.Packages {
 		show.next("installing %s %s", p[0], p[1])
-		if err := localplane.Install(ctx, bin, plane.Control.Kubeconfig, p[0], p[1]); err != nil {
+		if err := localplane.InstallTo(ctx, show.waits(), bin, plane.Control.Kubeconfig, p[0], p[1]); err != nil {
 			return err
 		}
 	}

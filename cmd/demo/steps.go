@@ -30,6 +30,8 @@ type steps struct {
 	// width of the terminal in columns, 0 for an output that is none.
 	width       int
 	total, done int
+	// text of the step that runs.
+	text string
 }
 
 func newSteps(out io.Writer, total int) *steps {
@@ -38,18 +40,53 @@ func newSteps(out io.Writer, total int) *steps {
 
 // next shows a step that begins. The one before is done.
 func (s *steps) next(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
+	s.text = fmt.Sprintf(format, args...)
 	if s.width == 0 {
-		fmt.Fprintln(s.out, text)
+		fmt.Fprintln(s.out, s.text)
+	}
+	s.done++
+	s.draw(s.text)
+}
+
+// draw the bar with a text, on a terminal.
+func (s *steps) draw(text string) {
+	if s.width == 0 {
 		return
 	}
-	full := min(s.done, s.total) * barWidth / max(1, s.total)
+	full := min(s.done-1, s.total) * barWidth / max(1, s.total)
 	done := ""
 	if full > 0 {
 		done = s.styles.NewStyle().Foreground(green).Render(strings.Repeat("#", full))
 	}
-	s.done++
 	fmt.Fprint(s.out, "\r\x1b[K"+ansi.Truncate("["+done+strings.Repeat("-", barWidth-full)+"] "+text, s.width-1, ""))
+}
+
+// waits returns a writer for the progress of the step that runs. It shows the lines about the cause of a wait.
+func (s *steps) waits() io.Writer { return &waits{steps: s} }
+
+type waits struct {
+	steps *steps
+	// rest is the part of a line that was written so far.
+	rest string
+}
+
+func (w *waits) Write(b []byte) (int, error) {
+	w.rest += string(b)
+	for {
+		line, rest, complete := strings.Cut(w.rest, "\n")
+		if !complete {
+			return len(b), nil
+		}
+		w.rest = rest
+		_, what, isWait := strings.Cut(line, "waits for ")
+		switch {
+		case !isWait:
+		case w.steps.width == 0:
+			fmt.Fprintln(w.steps.out, "  waits for "+what)
+		default:
+			w.steps.draw(w.steps.text + ": waits for " + what)
+		}
+	}
 }
 
 // end removes the bar. It may be called twice.

@@ -37,6 +37,35 @@ func TestTheStepsOfTheInstallation(t *testing.T) {
 	}
 }
 
+func TestAStepShowsWhatItWaitsFor(t *testing.T) {
+	t.Setenv("NO_COLOR", "1")
+	const progress = "   0.1s  Configuration drover: drover:v0.1.0\n  15.0s  waits for a/provider-drover: not healthy: cannot pull\n"
+	for _, tc := range []struct {
+		name  string
+		width int
+		want  string
+	}{
+		{"AsALineOutsideOfATerminal", 0, "installing a\n  waits for a/provider-drover: not healthy: cannot pull\n"},
+		{"InTheBarOnATerminal", 120, "\r\x1b[K[--------------------] installing a\r\x1b[K[--------------------] installing a: waits for a/provider-drover: not healthy: cannot pull"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			out := &strings.Builder{}
+			s := &steps{out: out, styles: lipgloss.NewRenderer(out), width: tc.width, total: 2}
+			s.next("installing %s", "a")
+			w := s.waits()
+			// A pipe cuts lines anywhere.
+			for _, part := range []string{progress[:60], progress[60:]} {
+				if n, err := w.Write([]byte(part)); n != len(part) || err != nil {
+					t.Fatal(n, err)
+				}
+			}
+			if got := out.String(); got != tc.want {
+				t.Errorf("got\n%q\nwant\n%q", got, tc.want)
+			}
+		})
+	}
+}
+
 func TestRowsOfATerminal(t *testing.T) {
 	for _, tc := range []struct {
 		name, text string

@@ -22,6 +22,7 @@ import (
 	"github.com/drover-dev/drover/config/openstack"
 	"github.com/drover-dev/drover/internal/lift"
 	"github.com/drover-dev/drover/internal/schemabounds"
+	"github.com/drover-dev/drover/internal/schemadocs"
 )
 
 const header = "hack/boilerplate.go.txt"
@@ -76,7 +77,31 @@ func generate(ctx context.Context, name string, configure func(context.Context) 
 	return bound(crds)
 }
 
-// bound narrows the schemas of all CRDs in a folder to the values that the types can decode.
+// numbers are the descriptions of the fields of the Terraform providers that are numbers and have none, by name.
+var numbers = map[string]string{
+	"bootIndex":  "Position of the device in the boot order, from 0 on. The VM does not boot from a device with -1.",
+	"volumeSize": "Size of the volume in GiB.",
+	"ipVersion":  "IP version of the option: 4 or 6.",
+	"networkId":  "ID of the network.",
+	"ipv4":       "ID of the primary IPv4 address.",
+	"ipv6":       "ID of the primary IPv6 address.",
+}
+
+// describe adds the descriptions of numbers to a schema.
+func describe(s *extv1.JSONSchemaProps) {
+	for name, p := range s.Properties {
+		if (p.Type == "integer" || p.Type == "number") && p.Description == "" {
+			p.Description = numbers[name]
+		}
+		describe(&p)
+		s.Properties[name] = p
+	}
+	if s.Items != nil && s.Items.Schema != nil {
+		describe(s.Items.Schema)
+	}
+}
+
+// bound completes the descriptions of all CRDs in a folder, and narrows their schemas to the values that the types can decode.
 func bound(dir string) error {
 	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
 	if err != nil {
@@ -92,6 +117,10 @@ func bound(dir string) error {
 			return fmt.Errorf("%s: %w", file, err)
 		}
 		for _, v := range crd.Spec.Versions {
+			describe(v.Schema.OpenAPIV3Schema)
+			if err := schemadocs.Apply(v.Schema.OpenAPIV3Schema); err != nil {
+				return fmt.Errorf("%s: %w", file, err)
+			}
 			schemabounds.Apply(v.Schema.OpenAPIV3Schema)
 		}
 		b, err = yaml.Marshal(map[string]any{

@@ -1,5 +1,6 @@
-// Command conditionsgen writes docs/conditions.md, and the table of the package advice, from the
-// constants of the API packages: the files conditions.go and reasons.go and their comments.
+// Command conditionsgen writes docs/conditions.md, its index docs/reference/reasons.md, and the table of the package advice, from
+// the constants of the API packages: the files conditions.go and reasons.go and their comments. The page also has the codes of the
+// package advice, and the stages of a deletion.
 //
 // It is run by go generate in the apis folder.
 package main
@@ -21,6 +22,7 @@ var rooms = []string{"machine/v1alpha1", "cluster/v1alpha1"}
 
 const (
 	page  = "../docs/conditions.md"
+	index = "../docs/reference/reasons.md"
 	table = "../internal/kubectl/advice/zz_generated.reasons.go"
 )
 
@@ -33,13 +35,22 @@ on them. Messages may change. Each object also has the conditions of Crossplane,
 
 While the provider of a VM reports an error, the code of the error is the reason of ` + "`InfrastructureReady`, `ReplicaFailure` and `CapacityExhausted`" + `:
 ` + "`QuotaExceeded`, `CapacityExhausted`, `InvalidRequest`, `PermissionDenied`, `ProviderConfigNotFound`, `Throttled` or `Transient`" + `. The failure of a Machine
-(` + "`status.failureReason`" + `) is a reason of ` + "`InfrastructureReady` and `ReplicaFailure`" + ` too.
+(` + "`status.failureReason`" + `) is a reason of ` + "`InfrastructureReady` and `ReplicaFailure`" + ` too. Both have [sections of their own](#errors-of-clouds).
+
+[All reasons](reference/reasons.md) are listed alphabetically, too.
 `
 
 func main() {
 	all, err := readAll(".")
+	var codes []section
 	if err == nil {
-		err = os.WriteFile(page, []byte(render(all)), 0o644)
+		codes, err = readCodes(".")
+	}
+	if err == nil {
+		err = os.WriteFile(page, []byte(render(all, codes)), 0o644)
+	}
+	if err == nil {
+		err = os.WriteFile(index, []byte(renderIndex(all, codes)), 0o644)
 	}
 	if err == nil {
 		err = os.WriteFile(table, adviceOf(all), 0o644)
@@ -72,7 +83,7 @@ func readAll(apis string) ([]constant, error) {
 }
 
 // render the page.
-func render(all []constant) string {
+func render(all []constant, codes []section) string {
 	conditions, reasons, events := withPrefix(all, "Condition"), withPrefix(all, "Reason"), withPrefix(all, "Event")
 	var out strings.Builder
 	out.WriteString(intro)
@@ -82,12 +93,22 @@ func render(all []constant) string {
 			return []string{code(c.value), c.text, c.notes["Polarity"], c.notes["True"], c.notes["False"], c.notes["Do"]}
 		})
 		writeTable(&out, []string{"reason", "of", "meaning", "what to do"}, of(kind, reasons), func(c constant) []string {
-			return []string{code(c.value), code(statuses(c, kind, conditions)), c.text, c.notes["Do"]}
+			return []string{anchored(kind, c.value), code(statuses(c, kind, conditions)), c.text, c.notes["Do"]}
+		})
+	}
+	for _, s := range codes {
+		fmt.Fprintf(&out, "\n## %s\n\n%s\n", s.title, s.intro)
+		head := []string{"reason", "meaning", "what to do"}
+		if !slices.ContainsFunc(s.rows, func(c constant) bool { return c.notes["Do"] != "" }) {
+			head = head[:2]
+		}
+		writeTable(&out, head, s.rows, func(c constant) []string {
+			return []string{anchored(s.title, c.value), c.text, c.notes["Do"]}[:len(head)]
 		})
 	}
 	out.WriteString("\n## Events\n\nSome reasons of conditions are also reasons of events. Their meaning in the tables above mentions it.\n")
 	writeTable(&out, []string{"reason", "kinds", "type", "meaning", "what to do"}, events, func(c constant) []string {
-		return []string{code(c.value), c.notes["Kinds"], c.notes["Type"], c.text, c.notes["Do"]}
+		return []string{anchored(ofEvents, c.value), c.notes["Kinds"], c.notes["Type"], c.text, c.notes["Do"]}
 	})
 	return out.String()
 }

@@ -12,7 +12,11 @@ func TestPageIsGenerated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for file, want := range map[string]string{"../../docs/conditions.md": render(all), "../kubectl/advice/zz_generated.reasons.go": string(adviceOf(all))} {
+	codes, err := readCodes("../../apis")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file, want := range map[string]string{"../../docs/conditions.md": render(all, codes), "../../docs/reference/reasons.md": renderIndex(all, codes), "../kubectl/advice/zz_generated.reasons.go": string(adviceOf(all))} {
 		got, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -105,14 +107,30 @@ func PackagesOf(version string) [][2]string {
 // Install a package as "crossplane xpkg install" does, and wait until it is healthy.
 // bin is the folder of the binaries. The arguments are further flags of "xpkg install".
 func Install(ctx context.Context, bin, kubeconfig, kind, pkg string, args ...string) error {
-	return Run(ctx, filepath.Join(bin, "xpkg"), append([]string{"install", kind, pkg, "--kubeconfig", kubeconfig}, args...)...)
+	return InstallTo(ctx, io.Discard, bin, kubeconfig, kind, pkg, args...)
 }
 
-// Run runs a command whose output matters only if it fails.
+// InstallTo is Install that writes the progress to a writer as well, a line each.
+func InstallTo(ctx context.Context, progress io.Writer, bin, kubeconfig, kind, pkg string, args ...string) error {
+	return runTo(ctx, progress, filepath.Join(bin, "xpkg"), append([]string{"install", kind, pkg, "--kubeconfig", kubeconfig}, args...)...)
+}
+
+// endGrace is how long an interrupted command may take to report the cause of its wait.
+const endGrace = 10 * time.Second
+
+// Run runs a command whose output matters only if it fails. If ctx ends, the command is interrupted, so that it reports
+// the cause of its wait.
 func Run(ctx context.Context, name string, args ...string) error {
+	return runTo(ctx, io.Discard, name, args...)
+}
+
+func runTo(ctx context.Context, progress io.Writer, name string, args ...string) error {
 	out := &bytes.Buffer{}
 	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Stdout, cmd.Stderr = out, out
+	both := io.MultiWriter(out, progress)
+	cmd.Stdout, cmd.Stderr = both, both
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = endGrace
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("%s: %w\n%s", strings.Join(cmd.Args, " "), err, out)
 	}

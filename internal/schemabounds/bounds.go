@@ -208,7 +208,7 @@ func guardDurations(s *extv1.JSONSchemaProps) {
 
 func boundIntOrString(s *extv1.JSONSchemaProps) {
 	within(s, math.MinInt32, math.MaxInt32)
-	if strings.HasPrefix(s.Pattern, quantityPrefix) {
+	if strings.HasPrefix(s.Pattern, QuantityPrefix) {
 		s.Pattern, s.MaxLength = quantity, ptr.To(int64(quantityLength))
 		s.Minimum, s.Maximum = ptr.To(float64(-maxInteger)), ptr.To(float64(maxInteger))
 	}

@@ -1,6 +1,6 @@
 // Command xrdgen writes the schemas that are installed: it runs controller-gen
-// over Drover's API types, bounds the schemas to the values that the types can decode, turns the
-// CRDs of composite resources into XRDs, and writes each file where its package is built from.
+// over Drover's API types, completes the descriptions by defaults and units, bounds the schemas to the values that the
+// types can decode, turns the CRDs of composite resources into XRDs, and writes each file where its package is built from.
 //
 // It is run by go generate in the apis folder.
 package main
@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/drover-dev/drover/internal/schemabounds"
+	"github.com/drover-dev/drover/internal/schemadocs"
 )
 
 // composites are the kinds that become XRDs, with their default Composition. An OrphanCollector has none, since
@@ -88,6 +89,9 @@ func generate(paths string) ([]*extv1.CustomResourceDefinition, error) {
 			return nil, fmt.Errorf("controller-gen %s: %w", paths, err)
 		}
 		for _, v := range crd.Spec.Versions {
+			if err := schemadocs.Apply(v.Schema.OpenAPIV3Schema); err != nil {
+				return nil, fmt.Errorf("%s: %w", crd.GetName(), err)
+			}
 			schemabounds.Apply(v.Schema.OpenAPIV3Schema)
 		}
 		crds = append(crds, crd)

@@ -11,6 +11,7 @@ import (
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 // AllocationAccount is an Account of a cloud that accepts VMs which it then cannot place.
@@ -34,7 +35,7 @@ func failedAllocation(t *testing.T, c Cloud, _ *life) {
 	const name = "lone"
 	account.FailAllocation(t, name)
 	m := &machinev1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: name}, Spec: w.MachineSpec(kit.NewVersion)}
-	m.Spec.ClassRef.Name, m.Spec.CreationTimeout = w.class.Name, metav1.Duration{Duration: time.Minute}
+	m.Spec.ClassRef.Name, m.Spec.CreationTimeout = w.class.Name, metav1.Duration{Duration: patience.Scale(time.Minute).Truncate(time.Second)}
 	if !account.ShowsFailure() && hasInventory(c) {
 		failedByInventory(t, w, m)
 		return

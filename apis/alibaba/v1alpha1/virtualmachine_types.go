@@ -28,7 +28,7 @@ type SystemDisk struct {
 	// Category of the disk. Default: the category that ECS chooses for the instance type.
 	// +optional
 	Category DiskCategory `json:"category,omitempty"`
-	// SizeGiB of the disk. It must not be less than the size of the image. The default is 40 or the size
+	// SizeGiB is the size of the disk in GiB. It must not be less than the size of the image. The default is 40 or the size
 	// of the image, the larger of both.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
@@ -66,7 +66,7 @@ type DataDisk struct {
 	// Category of the disk. Default: the category that ECS chooses for the instance type.
 	// +optional
 	Category DiskCategory `json:"category,omitempty"`
-	// SizeGiB of the disk. The default is the size of the snapshot.
+	// SizeGiB is the size of the disk in GiB. The default is the size of the snapshot.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65536
@@ -232,7 +232,7 @@ type VirtualMachineParameters struct {
 	// +kubebuilder:validation:Pattern=`^[0-9]+(\.[0-9]{1,3})?$`
 	SpotPriceLimit *string `json:"spotPriceLimit,omitempty"`
 
-	// SpotDurationHours is the time during which ECS does not take a spot instance back. The default is 1.
+	// SpotDurationHours is the time in hours during which ECS does not take a spot instance back. The default is 1.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=6

@@ -31,7 +31,7 @@ type Overshoot struct {
 	// +kubebuilder:validation:Minimum=0
 	UpMargin *int32 `json:"upMargin,omitempty"`
 
-	// DownMargin is how far the number must fall below the limit, UpMargin included, to thaw. It
+	// DownMargin is by how many Machines the number must fall below the limit, UpMargin included, to thaw. It
 	// counts as UpMargin if it is larger.
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=0

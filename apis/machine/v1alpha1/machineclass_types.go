@@ -24,7 +24,7 @@ type Kubelet struct {
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 	ClusterDomain string `json:"clusterDomain,omitempty"`
 
-	// MaxPods of a Node. The kubelet decides when it is absent.
+	// MaxPods is the largest number of pods on a Node. The kubelet decides when it is absent.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	MaxPods *int32 `json:"maxPods,omitempty"`

@@ -16,7 +16,7 @@ type MachineSetSpec struct {
 	// +kubebuilder:validation:Maximum=10000
 	Replicas int32 `json:"replicas"`
 
-	// DeploymentReplicas is spec.replicas of the MachineDeployment that controls the set,
+	// DeploymentReplicas is the number of Machines in spec.replicas of the MachineDeployment that controls the set,
 	// during a rollout. When it is lowered, each set counts its Machines once more before
 	// any is deleted: so status.markedReplicas has the marks that came with the scale-down. A
 	// MachineDeployment sets it; without one it has no effect.

@@ -47,7 +47,7 @@ type GPUVendor string
 //
 // +kubebuilder:validation:XValidation:rule="!(has(self.image) && has(self.storageContainer))",message="set image or storageContainer, not both: Nutanix creates a copy of an image in the storage container of the image"
 type Disk struct {
-	// SizeGiB of the disk.
+	// SizeGiB is the size of the disk in GiB.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=131072
 	SizeGiB int64 `json:"sizeGiB"`
@@ -82,7 +82,7 @@ type Category struct {
 type GPU struct {
 	// Mode in which the VM uses the GPU.
 	Mode GPUMode `json:"mode"`
-	// DeviceID of the GPU.
+	// DeviceID is the PCI device ID of the GPU.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=65535
 	DeviceID int32 `json:"deviceID"`

@@ -69,7 +69,7 @@ type Disk struct {
 	// +kubebuilder:validation:MaxLength=100
 	// +kubebuilder:validation:Pattern=`^[A-Za-z][A-Za-z0-9_.-]*$`
 	Storage string `json:"storage"`
-	// SizeGiB of the disk.
+	// SizeGiB is the size of the disk in GiB.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=131072
 	SizeGiB int64 `json:"sizeGiB"`

@@ -50,7 +50,7 @@ type Network struct {
 
 // A Disk is a disk that a VM has in addition to the system disk. It is created with the VM and deleted with it.
 type Disk struct {
-	// SizeGiB of the disk.
+	// SizeGiB is the size of the disk in GiB.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=63488
 	SizeGiB int64 `json:"sizeGiB"`
@@ -139,7 +139,7 @@ type VirtualMachineParameters struct {
 	// +kubebuilder:validation:MaxLength=128
 	PlacementPolicy *string `json:"placementPolicy,omitempty"`
 
-	// CPUs of the VM. Default: those of the sizing policy or the template.
+	// CPUs is the number of CPUs of the VM. Default: those of the sizing policy or the template.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=768

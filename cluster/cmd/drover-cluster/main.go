@@ -10,6 +10,8 @@ import (
 	"syscall"
 
 	"github.com/alecthomas/kong"
+	"github.com/go-logr/logr"
+	crlog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/drover-dev/drover/cluster/internal/layout"
 	"github.com/drover-dev/drover/cluster/internal/supervisor"
@@ -40,6 +42,8 @@ func (i instance) open() (layout.Dir, *supervisor.Client, error) {
 }
 
 func main() {
+	// Without a logger, controller-runtime prints a stack trace after 30 seconds. The package runtime sets its own.
+	crlog.SetLogger(logr.Discard())
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	k := kong.Parse(&cli{},

@@ -15,8 +15,10 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
+	"github.com/go-logr/logr"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/drover-dev/drover/cluster/internal/apply"
 	"github.com/drover-dev/drover/cluster/internal/install"
@@ -86,7 +88,7 @@ type installCommand struct {
 	Package    string        `arg:"" help:"Reference of the package, as ${registry}/drover:v0.1.0."`
 	Name       string        `arg:"" optional:"" help:"Name of the object; by default that of the repository."`
 	Kubeconfig string        `required:"" env:"KUBECONFIG" help:"Kubeconfig of the cluster." placeholder:"FILE"`
-	Timeout    time.Duration `default:"3m" help:"How long to wait."`
+	Timeout    time.Duration `default:"20m" help:"How long to wait. What it waits for is printed every 15 seconds."`
 }
 
 func (c *installCommand) Run(ctx context.Context) error {
@@ -107,6 +109,8 @@ func (c *installCommand) Run(ctx context.Context) error {
 }
 
 func main() {
+	// Without a logger, controller-runtime prints a stack trace after 30 seconds.
+	log.SetLogger(logr.Discard())
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	k := kong.Parse(&cli{},

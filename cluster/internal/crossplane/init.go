@@ -12,7 +12,8 @@ import (
 )
 
 const (
-	initTimeout = time.Minute
+	// initTimeout is only for an initialization that hangs: a computer may be busy.
+	initTimeout = 10 * time.Minute
 	initPeriod  = 300 * time.Millisecond
 )
 

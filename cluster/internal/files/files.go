@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 )
 
 // Write replaces a file atomically, so that no reader sees a partial file, and creates the folders
@@ -33,10 +34,21 @@ func Exists(path string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// Tail returns the last lines of a file, at most n, or nothing if the file cannot be read.
+var (
+	// goroutine matches the first line of the stack of a goroutine.
+	goroutine = regexp.MustCompile(`^goroutine \d+ .*\[.*\]:$`)
+	// entry matches the first line of an entry of a log: of klog, of a logger that writes JSON or keys and values, or of the
+	// package process.
+	entry = regexp.MustCompile(`^([IWEF]\d{4} |\{|time=|--- )`)
+	// stack matches the stack trace of an entry in JSON.
+	stack = regexp.MustCompile(`,"stacktrace":"(\\.|[^"\\])*"`)
+)
+
+// Tail returns the last lines of a log, at most n, without stack traces, which are of no use to a reader of an error and
+// would be all of its lines. It returns nothing if the file cannot be read.
 func Tail(path string, n int) []byte {
-	// Large enough for long lines, and small enough to read at once.
-	const window = 64 << 10
+	// Large enough for the stacks of all goroutines, and small enough to read at once.
+	const window = 1 << 20
 	f, err := os.Open(path)
 	if err != nil {
 		return nil
@@ -50,6 +62,18 @@ func Tail(path string, n int) []byte {
 	if _, err := f.ReadAt(b, info.Size()-int64(len(b))); err != nil {
 		return nil
 	}
-	lines := bytes.Split(bytes.TrimRight(b, "\n"), []byte("\n"))
+	lines := withoutStacks(bytes.Split(bytes.TrimRight(b, "\n"), []byte("\n")))
 	return bytes.Join(lines[max(0, len(lines)-n):], []byte("\n"))
+}
+
+func withoutStacks(lines [][]byte) [][]byte {
+	var out [][]byte
+	inStack := false
+	for _, line := range lines {
+		inStack = (inStack || goroutine.Match(line)) && !entry.Match(line)
+		if !inStack {
+			out = append(out, stack.ReplaceAll(line, nil))
+		}
+	}
+	return out
 }

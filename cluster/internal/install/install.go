@@ -26,6 +26,8 @@ import (
 
 const (
 	period = 200 * time.Millisecond
+	// waitsPeriod is the time between two reports of what Run waits for.
+	waitsPeriod = 15 * time.Second
 	// lock is the name of Crossplane's only Lock.
 	lock = "lock"
 )
@@ -68,6 +70,8 @@ func Run(ctx context.Context, c client.Client, p Package, report func(string)) e
 	report(fmt.Sprintf("%s %s: %s", kind, objectName, p.Reference))
 
 	ready := map[string]bool{}
+	tick := time.NewTicker(waitsPeriod)
+	defer tick.Stop()
 	for {
 		v, err := read(ctx, c)
 		var waits map[string]string
@@ -87,6 +91,16 @@ func Run(ctx context.Context, c client.Client, p Package, report func(string)) e
 		case <-time.After(period):
 		case <-ctx.Done():
 			return errors.Join(ctx.Err(), err, list(waits))
+		}
+		select {
+		case <-tick.C:
+			if err != nil {
+				report("waits for the API server: " + err.Error())
+			}
+			for _, s := range slices.Sorted(maps.Keys(waits)) {
+				report("waits for " + s + ": " + waits[s])
+			}
+		default:
 		}
 	}
 }

@@ -4,13 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"time"
 
 	"github.com/drover-dev/drover/cluster/internal/process"
 )
-
-// operateTimeout is how long a component that a user starts may take to become ready.
-const operateTimeout = 2 * time.Minute
 
 func (s *supervisor) handler() http.Handler {
 	mux := http.NewServeMux()
@@ -59,7 +55,7 @@ func (s *supervisor) operate(r *http.Request, p *process.Process) error {
 	}
 	if verb == "start" || verb == "restart" {
 		p.Start()
-		ctx, cancel := context.WithTimeout(r.Context(), operateTimeout)
+		ctx, cancel := context.WithTimeout(r.Context(), startTimeout)
 		defer cancel()
 		return p.WaitReady(ctx)
 	}

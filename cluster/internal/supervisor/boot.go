@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -25,8 +26,11 @@ import (
 )
 
 const (
-	kubernetesTimeout = 2 * time.Minute
-	componentTimeout  = time.Minute
+	// startTimeout is how long one component may take to become ready. A computer that is busy is no fault, and one that
+	// keeps ending is reported at once: the limit is only for a component that hangs.
+	startTimeout = 10 * time.Minute
+	// waitsPeriod is the time between two reports of what a step waits for.
+	waitsPeriod = 15 * time.Second
 )
 
 func (s *supervisor) binary(name string) string { return filepath.Join(s.Bin, name) }
@@ -83,12 +87,44 @@ func (s *supervisor) boot(ctx context.Context) error {
 
 // step runs one step of the start, and adds its result to the progress.
 func (s *supervisor) step(ctx context.Context, name string, run func(context.Context) (string, error)) error {
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		s.reportWaits(name, done)
+	}()
 	message, err := run(ctx)
+	close(done)
+	// No report may follow the end of the start, which the last event shows.
+	<-ended
 	if err != nil {
 		return &stepError{step: name, err: err, log: s.Dir.Log(name)}
 	}
 	s.progress.add(Event{Step: name, Message: message})
 	return nil
+}
+
+// reportWaits adds to the progress what a step waits for, until it is done.
+func (s *supervisor) reportWaits(step string, done <-chan struct{}) {
+	tick := time.NewTicker(waitsPeriod)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			s.progress.add(Event{Step: step, Message: "not ready yet: " + pending(step, s.group.Status())})
+		case <-done:
+			return
+		}
+	}
+}
+
+// pending returns what a step waits for, from the processes that exist.
+func pending(step string, processes []process.Status) string {
+	for _, p := range processes {
+		if p.Name == step {
+			return cmp.Or(p.Message, string(p.State))
+		}
+	}
+	return "its process is not started yet"
 }
 
 // bootControl starts the control cluster and its components. ctx ends with the start, and life with
@@ -112,7 +148,7 @@ func (s *supervisor) bootControl(ctx, life context.Context) error {
 		return err
 	}
 	if err := s.step(ctx, RBAC, func(ctx context.Context) (string, error) {
-		return "RBAC manager is started", s.launch(ctx, x.RBAC(RBAC, s.Dir.Log(RBAC)), componentTimeout)
+		return "RBAC manager is started", s.launch(ctx, x.RBAC(RBAC, s.Dir.Log(RBAC)))
 	}); err != nil {
 		return err
 	}
@@ -127,7 +163,7 @@ func (s *supervisor) bootKubernetes(ctx context.Context, k kube.ControlPlane, bi
 	if err != nil {
 		return nil, err
 	}
-	if err := s.launch(ctx, spec, kubernetesTimeout); err != nil {
+	if err := s.launch(ctx, spec); err != nil {
 		return nil, err
 	}
 	config, err := k.Config()
@@ -157,7 +193,7 @@ func (s *supervisor) bootCrossplane(ctx, life context.Context, x crossplane.Inst
 	if err := x.RewriteImages(ctx, s.registryAddress()); err != nil {
 		return err
 	}
-	return s.launch(ctx, x.Core(Crossplane, s.Dir.Log(Crossplane)), componentTimeout)
+	return s.launch(ctx, x.Core(Crossplane, s.Dir.Log(Crossplane)))
 }
 
 func (s *supervisor) bootRegistry(context.Context) (string, error) {
@@ -197,5 +233,5 @@ func (s *supervisor) bootLocalCloud(ctx context.Context) (string, error) {
 		Args:  args,
 		Log:   s.Dir.Log(LocalCloud),
 		Ready: func(ctx context.Context) error { return probe.TCP(ctx, address) },
-	}, componentTimeout)
+	})
 }

@@ -161,11 +161,11 @@ func (s *supervisor) choosePorts() error {
 }
 
 // launch adds a process to the instance and waits until it is ready.
-func (s *supervisor) launch(ctx context.Context, spec process.Spec, timeout time.Duration) error {
+func (s *supervisor) launch(ctx context.Context, spec process.Spec) error {
 	p := process.New(spec, s.changed)
 	s.group.Add(p)
 	p.Start()
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	return p.WaitReady(ctx)
 }

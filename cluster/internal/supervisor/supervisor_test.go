@@ -7,10 +7,14 @@ import (
 	"log"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/drover-dev/drover/cluster/internal/layout"
+	"github.com/drover-dev/drover/cluster/internal/process"
 )
 
 func testDir(t *testing.T) layout.Dir {
@@ -56,6 +60,29 @@ func TestABadBinaryOfTheTargetClusterIsNamed(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestAStepReportsTheCauseOfItsWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &supervisor{Options: Options{Dir: layout.Dir(t.TempDir())}, group: &process.Group{}, progress: newProgress()}
+		p := process.New(process.Spec{Name: Kubernetes}, nil)
+		if err := s.step(t.Context(), Kubernetes, func(context.Context) (string, error) {
+			time.Sleep(waitsPeriod + time.Second)
+			s.group.Add(p)
+			time.Sleep(waitsPeriod)
+			return "ready after all", nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, e := range s.progress.events {
+			got = append(got, e.Step+": "+e.Message)
+		}
+		want := []string{"kubernetes: not ready yet: its process is not started yet", "kubernetes: not ready yet: Stopped", "kubernetes: ready after all"}
+		if !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
 }
 
 func TestADirectoryHasOneSupervisor(t *testing.T) {

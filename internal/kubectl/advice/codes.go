@@ -1,6 +1,8 @@
 package advice
 
 import (
+	"maps"
+
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
@@ -68,8 +70,32 @@ var codes = map[string]Advice{
 		Meaning: "The Node was unhealthy for longer than spec.health allows.",
 		Do:      "Check the VM, its kubelet and its network.", Replaced: true,
 	},
+	"ReconcilePaused": {
+		Meaning: "The annotation crossplane.io/paused holds the object: nothing of it is changed.",
+		Do:      "Remove the annotation.",
+	},
 	"ReconcileError": {
 		Meaning: "Crossplane or the provider cannot reconcile the object.",
 		Do:      "Correct what the message names: the Composition in spec.crossplane, credentials, rights, or the class of new Machines.",
+	},
+	"AsyncCreateFailure": {
+		Meaning: "The provider could not create the resource at the cloud.",
+		Do:      "Read the message: it has the error of the cloud. The provider tries again by itself.",
+	},
+	"AsyncUpdateFailure": {
+		Meaning: "The provider could not update the resource at the cloud.",
+		Do:      "Read the message: it has the error of the cloud. The provider tries again by itself.",
+	},
+	"AsyncDeleteFailure": {
+		Meaning: "The provider could not delete the resource at the cloud.",
+		Do:      "Read the message: it has the error of the cloud. The provider tries again by itself.",
+	},
+	"ApplyFailure": {
+		Meaning: "Terraform could not create or change the resource at the cloud.",
+		Do:      "Read the message: it has the error of the cloud. The provider tries again by itself.",
+	},
+	"DestroyFailure": {
+		Meaning: "Terraform could not delete the resource at the cloud.",
+		Do:      "Read the message: it has the error of the cloud. The provider tries again by itself.",
 	},
 }

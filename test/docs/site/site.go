@@ -47,7 +47,7 @@ var elements = map[string]bool{
 	"header": true, "nav": true, "main": true, "aside": true, "footer": true, "div": true, "details": true, "summary": true, "input": true, "label": true,
 	"h1": true, "h2": true, "h3": true, "h4": true, "h5": true, "h6": true, "p": true, "blockquote": true, "pre": true, "hr": true, "br": true,
 	"ol": true, "ul": true, "li": true, "table": true, "thead": true, "tbody": true, "tr": true, "th": true, "td": true,
-	"a": true, "code": true, "del": true, "em": true, "strong": true,
+	"a": true, "code": true, "del": true, "em": true, "strong": true, "form": true,
 }
 
 // staticImport matches an import of a minified JavaScript module that is loaded with the module.
@@ -111,7 +111,11 @@ func Problems(site fs.FS, repository string, exists func(file string) bool) ([]s
 // follow returns the file of the site that a link leads to, empty for another site, or why it leads
 // nowhere.
 func follow(from string, l link, pages map[string]page, files map[string]bool, repository string, exists func(string) bool) (target, problem string) {
-	if file, ok := strings.CutPrefix(l.url, repository+"/"); ok {
+	file, ok := strings.CutPrefix(l.url, repository+"/")
+	if !ok {
+		file, ok = strings.CutPrefix(l.url, strings.Replace(repository, "/blob/", "/edit/", 1)+"/")
+	}
+	if ok {
 		file, _, _ = strings.Cut(file, "#")
 		if !exists(file) {
 			return "", "the repository has no " + file

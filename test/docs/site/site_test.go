@@ -75,6 +75,7 @@ func TestProblems(t *testing.T) {
 		"AnotherSite":         {reason: "Other sites are not read.", page: html(`<a href="https://example.org/x#y"></a><a href="mailto:a@example.org"></a>`)},
 		"AFileOfTheSite":      {reason: "Styles and scripts are files of the site.", page: html(`<link href="../site.css"><script src="../m/a.mjs"></script>`)},
 		"AFileOfTheRepo":      {reason: "The repository has it.", page: html(`<a href="https://example.org/blob/main/Makefile#L1"></a>`)},
+		"NoFileToEdit":        {reason: "The editor of the Git host would begin an empty file.", page: html(`<a href="https://example.org/edit/main/none"></a>`), want: []string{"docs/page.html: https://example.org/edit/main/none: the repository has no none"}},
 		"NoFileOfTheRepo":     {reason: "A reader would find nothing.", page: html(`<a href="https://example.org/blob/main/none"></a>`), want: []string{"docs/page.html: https://example.org/blob/main/none: the repository has no none"}},
 		"NoPage":              {reason: "The target is named.", page: html(`<a href="none.html"></a>`), want: []string{"docs/page.html: none.html: the site has no docs/none.html"}},
 		"NoHeading":           {reason: "The browser would show the top of the page.", page: html(`<a href="other.html#b"></a>`), want: []string{"docs/page.html: other.html#b: docs/other.html has no #b"}},
