@@ -80,6 +80,8 @@ type Cluster struct {
 	callAgain time.Duration
 
 	uids int
+	// released are Machines that are gone, by their sets.
+	released map[string][]machinev1alpha1.ReleasedMachine
 	watcher
 }
 
@@ -100,6 +102,7 @@ func New(spec machinev1alpha1.MachineDeploymentSpec) *Cluster {
 		sets:        newStore[*machinev1alpha1.MachineSet](),
 		groups:      newStore[*machinev1alpha1.MachineGroup](),
 		machines:    newStore[*machinev1alpha1.Machine](),
+		released:    map[string][]machinev1alpha1.ReleasedMachine{},
 		watcher:     newWatcher(),
 	}
 	c.deploymentView = newCache(c.deployments)
@@ -210,7 +213,10 @@ func (c *Cluster) planReplicas(s *machinev1alpha1.MachineSet, groups []child[*ma
 		}
 	}
 	for _, g := range groups {
-		o.Gone = g.object.Status.Gone
+		if _, err := o.Expect(g.object); err != nil {
+			panic(err)
+		}
+		o.NotApplied = "" // Conditions of groups are not simulated.
 	}
 	p := set.Plan(c.Now, o)
 	c.callAgain = min(p.CallAgain, safe.CallAgain)
@@ -221,7 +227,7 @@ func (c *Cluster) planReplicas(s *machinev1alpha1.MachineSet, groups []child[*ma
 	}
 	return []*machinev1alpha1.MachineGroup{g}, func(s *machinev1alpha1.MachineSet) {
 		c.emit(s.Name, safe.Events, p.Events)
-		c.decided = &decision{set: s.Name, spec: s.Spec, before: *s.Status.DeepCopy(), after: *p.Status.DeepCopy(), seen: seen, writes: c.machineView.seen, gone: o.Gone, preserves: c.preserves(p, o.Machines)}
+		c.decided = &decision{set: s.Name, spec: s.Spec, before: *s.Status.DeepCopy(), after: *p.Status.DeepCopy(), seen: seen, writes: c.machineView.seen, gone: o.Gone, preserves: c.preserves(p, o.Machines), isBehind: o.IsBehind, released: o.Released}
 		conditions := setConditions(s.Generation, append(p.Conditions, ready(p.Ready), safe.Condition))
 		s.Status = p.Status
 		s.Status.Safety = safe.Status
@@ -360,6 +366,7 @@ func (c *Cluster) reconcileSet(name string) error {
 	err := c.replicas.reconcile(name, c.Crash, c.Order)
 	if c.decided != nil {
 		c.onDecision(c, *c.decided)
+		c.departures.onDecided(c, *c.decided)
 		c.decided = nil
 	}
 	return err
@@ -484,6 +491,7 @@ func (c *Cluster) Agent(name string, fails bool) {
 func (c *Cluster) DeleteByUser(name string) {
 	c.changeMachine(name, func(m *machinev1alpha1.Machine) {
 		if m.DeletionTimestamp == nil {
+			c.departures.onUser(c, m)
 			c.onLoss(c, m, true)
 			m.DeletionTimestamp = ptr.To(metav1.NewTime(c.Now))
 		}
@@ -530,6 +538,7 @@ func (c *Cluster) Lose(name string) {
 // Finish the deletion of a Machine.
 func (c *Cluster) Finish(name string) {
 	if e, ok := c.machines.get(name); ok && e.object.DeletionTimestamp != nil {
+		c.departures.onGone(c, e.object)
 		c.machines.remove(name)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -21,7 +22,16 @@ func applyGroup(existing, desired *machinev1alpha1.MachineGroup) bool {
 // ReconcileGroup as the controller of MachineGroups does, with the present state of its views.
 func (c *Cluster) ReconcileGroup(name string) { _ = c.reconcileGroup(name) }
 
+// reconcileGroup loses the memory of the controller in a crash.
 func (c *Cluster) reconcileGroup(name string) error {
+	err := c.carryOutGroup(name)
+	if errors.Is(err, errCrash) {
+		c.forgetReleased()
+	}
+	return err
+}
+
+func (c *Cluster) carryOutGroup(name string) error {
 	seen, ok := c.groupView.get(name)
 	if !ok {
 		return nil
@@ -77,13 +87,18 @@ func (c *Cluster) reconcileGroup(name string) error {
 	if !ok {
 		return errConflict
 	}
-	now.object.Status = group.Status(g, p, created, gone, digest, errors.Join(p.Errors...))
+	now.object.Status = group.Status(g, p, group.Outcome{
+		Created: created, Gone: gone, Released: c.releasedOf(name), Digest: digest, Err: errors.Join(p.Errors...),
+	})
 	for i := range now.object.Status.Conditions {
 		now.object.Status.Conditions[i].LastTransitionTime = metav1.Time{}
 	}
 	if !equal(g.Status, now.object.Status) {
 		c.groups.put(now.object, nil)
 	}
+	c.released[name] = slices.DeleteFunc(c.released[name], func(r machinev1alpha1.ReleasedMachine) bool {
+		return slices.ContainsFunc(now.object.Status.Released, func(o machinev1alpha1.ReleasedMachine) bool { return o.Name == r.Name })
+	})
 	return nil
 }
 
