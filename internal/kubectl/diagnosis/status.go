@@ -102,7 +102,7 @@ func Status(v *view.View, only *view.Ref, now time.Time) (Report, error) {
 	if only != nil {
 		g, ok := groupOf(v, *only, now)
 		if !ok {
-			return r, fmt.Errorf("%s %q not found in namespace %q", only.Kind, only.Name, only.Namespace)
+			return r, notFound(v, *only)
 		}
 		r.Groups, r.State = append(r.Groups, g), g.State
 		return r, nil
