@@ -80,6 +80,8 @@ type Cluster struct {
 	callAgain time.Duration
 
 	uids int
+	// digests of Machines, by the versions of the Machines: a digest costs more than the rest of a plan.
+	digests map[string]string
 	// released are Machines that are gone, by their sets.
 	released map[string][]machinev1alpha1.ReleasedMachine
 	watcher
@@ -102,6 +104,7 @@ func New(spec machinev1alpha1.MachineDeploymentSpec) *Cluster {
 		sets:        newStore[*machinev1alpha1.MachineSet](),
 		groups:      newStore[*machinev1alpha1.MachineGroup](),
 		machines:    newStore[*machinev1alpha1.Machine](),
+		digests:     map[string]string{},
 		released:    map[string][]machinev1alpha1.ReleasedMachine{},
 		watcher:     newWatcher(),
 	}
@@ -213,10 +216,13 @@ func (c *Cluster) planReplicas(s *machinev1alpha1.MachineSet, groups []child[*ma
 		}
 	}
 	for _, g := range groups {
-		if _, err := o.Expect(g.object); err != nil {
-			panic(err)
+		// As Expect does, without the conditions of groups, which are not simulated.
+		o.Gone, o.Released, o.Members, o.Templates = g.object.Status.Gone, g.object.Status.Released, g.object.Spec.Machines, g.object.Spec.Templates
+		all := make([]*machinev1alpha1.Machine, 0, len(o.Machines)+len(o.Orphans))
+		for _, m := range slices.Concat(o.Machines, o.Orphans) {
+			all = append(all, m.Machine)
 		}
-		o.NotApplied = "" // Conditions of groups are not simulated.
+		o.IsBehind = c.digest(s.UID, all) != g.object.Status.Digest
 	}
 	p := set.Plan(c.Now, o)
 	c.callAgain = min(p.CallAgain, safe.CallAgain)

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
@@ -76,10 +78,7 @@ func (c *Cluster) carryOutGroup(name string) error {
 			gone = append(gone, n)
 		}
 	}
-	digest, err := group.Digest(owner.UID, ours)
-	if err != nil {
-		return err
-	}
+	digest := c.digest(owner.UID, ours)
 	if c.Crash() {
 		return errCrash
 	}
@@ -100,6 +99,25 @@ func (c *Cluster) carryOutGroup(name string) error {
 		return slices.ContainsFunc(now.object.Status.Released, func(o machinev1alpha1.ReleasedMachine) bool { return o.Name == r.Name })
 	})
 	return nil
+}
+
+// digest of the Machines of a set, in any order.
+func (c *Cluster) digest(set types.UID, ms []*machinev1alpha1.Machine) string {
+	versions := make([]string, 0, len(ms))
+	for _, m := range ms {
+		versions = append(versions, m.ResourceVersion)
+	}
+	slices.Sort(versions)
+	key := string(set) + " " + strings.Join(versions, " ")
+	if d, known := c.digests[key]; known {
+		return d
+	}
+	d, err := group.Digest(set, ms)
+	if err != nil {
+		panic(err)
+	}
+	c.digests[key] = d
+	return d
 }
 
 // applyChange as the API server does: it creates only Machines that the view does not have.
