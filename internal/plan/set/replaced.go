@@ -39,11 +39,12 @@ func (p *plan) record(m Machine, reason machinev1alpha1.ReplacementReason) {
 // old set until then, because only the report has the duration of the drain.
 func (f *fleet) deleting() []string {
 	out := namesOf(f.terminating)
+	known := f.recorded.dropping.Union(f.recorded.deleting).Union(f.recorded.setAside)
 	there := sets.Set[string]{}
-	if len(f.recorded.dropping)+len(f.recorded.deleting) > 0 {
+	if len(known) > 0 {
 		there.Insert(namesOf(f.Machines)...)
 	}
-	for name := range f.recorded.dropping.Union(f.recorded.deleting) {
+	for name := range known {
 		if !there.Has(name) && (f.IsBehind || f.isMember(name)) {
 			out = append(out, name)
 		}
@@ -52,9 +53,10 @@ func (f *fleet) deleting() []string {
 	return out
 }
 
-// isKnown reports whether the deletion of a Machine was recorded before: the set decided on it, or observed it.
+// isKnown reports whether the deletion of a Machine was recorded before: the set decided on it, or observed it. A
+// Machine that was set aside counts as deleted.
 func (f *fleet) isKnown(name string) bool {
-	return f.recorded.dropping.Has(name) || f.recorded.deleting.Has(name)
+	return f.recorded.dropping.Has(name) || f.recorded.deleting.Has(name) || f.recorded.setAside.Has(name)
 }
 
 // isFailedReplacement reports whether a Machine failed before it could replace another one, and was kept for
@@ -76,7 +78,7 @@ func (f *fleet) deletedAt(m Machine) time.Time {
 func (p *plan) replacements() []machinev1alpha1.ReplacedMachine {
 	found := slices.Clone(p.replaced)
 	for _, m := range p.terminating {
-		if p.isKnown(m.Name) || p.recorded.setAside.Has(m.Name) && !p.isFailedReplacement(m) {
+		if p.isKnown(m.Name) {
 			continue
 		}
 		// The time of the deletion is a fact: an entry that later ones displaced is older than these.
@@ -85,7 +87,7 @@ func (p *plan) replacements() []machinev1alpha1.ReplacedMachine {
 		}
 	}
 	for _, r := range p.Released {
-		if !p.exists(r.Name) && !p.isKnown(r.Name) && !p.recorded.setAside.Has(r.Name) && p.isMember(r.Name) {
+		if !p.exists(r.Name) && !p.isKnown(r.Name) && p.isMember(r.Name) {
 			found = append(found, history.OfReleased(r))
 		}
 	}
