@@ -3,8 +3,6 @@ package deployment
 import (
 	"slices"
 
-	"k8s.io/apimachinery/pkg/api/equality"
-
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/plan/history"
 )
@@ -30,6 +28,5 @@ func (p *plan) replacements(revisions []machinev1alpha1.Revision) []machinev1alp
 // hasReplacementsOf reports whether nothing is lost of status.replacements when a set is deleted: the recorded
 // status has the replacements of the set, and the set does not wait for the report on a Machine that is gone.
 func (p *plan) hasReplacementsOf(s *set) bool {
-	recorded := p.Deployment.Status.Replacements
-	return len(s.Status.Deleting) == 0 && equality.Semantic.DeepEqual(history.Merge(p.now, recorded, s.Status.Replacements), history.Merge(p.now, recorded))
+	return len(s.Status.Deleting) == 0 && history.Has(p.now, p.Deployment.Status.Replacements, s.Status.Replacements)
 }

@@ -17,6 +17,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
@@ -102,6 +103,11 @@ func Merge(now time.Time, lists ...[]machinev1alpha1.ReplacedMachine) []machinev
 		return cmp.Or(a.Time.Compare(b.Time.Time), cmp.Compare(a.Machine, b.Machine))
 	})
 	return out[max(0, len(out)-machinev1alpha1.MaxReplacedMachines):]
+}
+
+// Has reports whether a list has all that another one would add to it.
+func Has(now time.Time, list, other []machinev1alpha1.ReplacedMachine) bool {
+	return equality.Semantic.DeepEqual(Merge(now, list, other), Merge(now, list))
 }
 
 // completed returns an entry with the parts that it lacks and the other one has.

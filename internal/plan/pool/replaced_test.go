@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -24,5 +25,40 @@ func TestReplacementsOfAllFailureDomainsAreListed(t *testing.T) {
 	want := []machinev1alpha1.ReplacedMachine{ofGone, entry("b", 2*time.Hour), entry("a", time.Hour)}
 	if diff := cmp.Diff(want, Plan(now, w.Observed).Status.Replacements); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// TestAFailureDomainThatThePoolLeavesStaysUntilTheStatusHasItsReplacements has the report on the last Machine arrive
+// just before the MachineDeployment is deleted.
+func TestAFailureDomainThatThePoolLeavesStaysUntilTheStatusHasItsReplacements(t *testing.T) {
+	start := func() (w *world, deployment func() *Deployment) {
+		w = newWorld(t, pool())
+		for range 5 {
+			w.step()
+		}
+		left := w.Deployments[0].Name
+		w.Pool.Spec.FailureDomains = []machinev1alpha1.FailureDomain{"b", "c"}
+		return w, func() *Deployment {
+			i := slices.IndexFunc(w.Deployments, func(d Deployment) bool { return d.Name == left })
+			if i < 0 {
+				return nil
+			}
+			return &w.Deployments[i]
+		}
+	}
+	steps := 0
+	for w, deployment := start(); deployment() != nil; steps++ {
+		w.step()
+	}
+	w, deployment := start()
+	for range steps - 1 {
+		w.step()
+	}
+	deployment().Status.Replacements = []machinev1alpha1.ReplacedMachine{{Time: metav1.NewTime(now.Add(-time.Hour)), Machine: "m", Node: "n", Reason: machinev1alpha1.ReplacedFailed}}
+	if w.step(); deployment() == nil {
+		t.Fatal("it was deleted before the status had its replacements")
+	}
+	if w.step(); deployment() != nil || len(w.Pool.Status.Replacements) != 1 {
+		t.Errorf("exists %t, status has %v", deployment() != nil, w.Pool.Status.Replacements)
 	}
 }
