@@ -59,9 +59,7 @@ func TestAMachineIsRememberedUntilAStatusHasIt(t *testing.T) {
 	w.watched(released("a"))
 	w.old = w.group()
 	w.old.ResourceVersion = "1" // Another client changed the group.
-	if _, err := w.reconcile(); err != nil {
-		t.Fatal(err)
-	}
+	w.settle()
 	if left := w.releases.of(key); len(left) != 1 {
 		t.Fatalf("remembered are %v", left)
 	}
