@@ -38,6 +38,7 @@ func SettleStatus(now time.Time, s *machinev1alpha1.MachineStatus) {
 	}
 	if s.Deletion != nil {
 		settle(now, &s.Deletion.Since)
+		settle(now, s.Deletion.NodeDeletedTime)
 	}
 	SettleDrain(now, s.Drain)
 }

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	authv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -602,7 +603,59 @@ func TestKubectlDroverChangesWhatItIsAskedTo(t *testing.T) {
 		done(t, "drained and deleted", "drain", "ma/"+name, "--delete")
 		awaitReplaced(t, f, md, name)
 	})
+	step(t, "TheHistoryHasEachReplacement", func(t *testing.T) { checkHistory(t, f, md, first) })
 	done(t, "VirtualMachine/", "tree", "md/workers")
 	done(t, "complete", "status", "md/workers", "--watch")
 	f.DeleteDeployment(t, md.Name)
+}
+
+// checkHistory checks that status.replacements has the five replacements of the test, each once and with its drain,
+// and that kubectl drover shows them.
+func checkHistory(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment, first string) {
+	t.Helper()
+	who := &authv1.SelfSubjectReview{}
+	must(t, f.Client.Create(t.Context(), who))
+	want := []string{"Rollout 2", "Rollout 3", "Rollout 4", "Requested by " + who.Status.UserInfo.Username, "Deleted"}
+	var all []machinev1alpha1.ReplacedMachine
+	patience.Eventually(t, func(ctx context.Context) string {
+		if err := f.Client.Get(ctx, client.ObjectKeyFromObject(md), md); err != nil {
+			return err.Error()
+		}
+		all = md.Status.Replacements
+		var is []string
+		for _, e := range all {
+			text := string(e.Reason)
+			switch {
+			case e.Revision > 0:
+				text += fmt.Sprintf(" %d", e.Revision)
+			case e.RequestedBy != "":
+				text += " by " + e.RequestedBy
+			}
+			is = append(is, text)
+			if e.Node == "" || e.DrainDuration == nil {
+				return fmt.Sprintf("no Node or no duration of the drain: %+v", e)
+			}
+		}
+		if !slices.Equal(is, want) {
+			return fmt.Sprintf("replacements are %v, want %v", is, want)
+		}
+		return ""
+	}, f.Describe)
+	if all[0].Machine != first {
+		t.Errorf("the first one is %s, want %s", all[0].Machine, first)
+	}
+	out, code := runPlugin(t.Context(), f, "history", "md/workers")
+	for _, text := range []string{all[0].Node, "rollout of revision 2", "user " + who.Status.UserInfo.Username, "see the audit log"} {
+		if code != 0 || !strings.Contains(out, text) {
+			t.Errorf("kubectl drover history md/workers: exit code %d, want %q in\n%s", code, text, out)
+		}
+	}
+	out, code = runPlugin(t.Context(), f, "history", "-o", "json")
+	listed := []struct{ Machine, Reason string }{}
+	if err := json.Unmarshal([]byte(out), &listed); code != 0 || err != nil || len(listed) != len(all) || listed[0].Machine != first {
+		t.Errorf("kubectl drover history -o json: exit code %d, %v, in\n%s", code, err, out)
+	}
+	if out, code = runPlugin(t.Context(), f, "why", "ma/"+first); code != 1 || !strings.Contains(out, "it was replaced at") {
+		t.Errorf("kubectl drover why ma/%s: exit code %d, want its replacement in\n%s", first, code, out)
+	}
 }

@@ -4,17 +4,24 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/localcloud"
@@ -67,6 +74,48 @@ func tryAgain(t *testing.T, f kit.Fleet) {
 	})
 }
 
+// teamSeesTheOffer checks that a user with the role edit in the namespace, and drover:offer beside it, reads the offer and
+// gets the plan of a change, and that one without drover:offer is told what to bind.
+func teamSeesTheOffer(t *testing.T, f kit.Fleet, pool *machinev1alpha1.NodePool) {
+	t.Helper()
+	user := tenantName(t, f, "edit")
+	file := filepath.Join(t.TempDir(), "pool.yaml")
+	larger := pool.DeepCopy()
+	larger.SetGroupVersionKind(machinev1alpha1.NodePoolGroupVersionKind)
+	larger.ManagedFields, larger.ResourceVersion, larger.Status = nil, "", machinev1alpha1.NodePoolStatus{}
+	larger.Spec.Size = ptr.To[int32](6)
+	b, err := yaml.Marshal(larger)
+	must(t, err)
+	must(t, os.WriteFile(file, b, 0o600))
+	for _, args := range [][]string{{"offer"}, {"plan", "-f", file}} {
+		if out, code := runPlugin(t.Context(), f, append(args, "--as", user)...); code != 1 || !strings.Contains(out, "drover:offer") {
+			t.Errorf("kubectl drover %v without the role: exit code %d, want drover:offer in\n%s", args, code, out)
+		}
+	}
+	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: f.Namespace + "-offer"}}
+	binding.RoleRef = rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "drover:offer"}
+	binding.Subjects = []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}}
+	must(t, f.Client.Create(t.Context(), binding))
+	t.Cleanup(func() { _ = f.Client.Delete(context.Background(), binding) })
+	for _, tc := range []struct {
+		args []string
+		want []string
+	}{
+		{[]string{"offer", "-o", "json"}, []string{`"name":"large"`, `"name":"small"`, `"size":"small"`, "zone-c", kit.NewVersion, `"maxSize":8`}},
+		{[]string{"plan", "-f", file}, []string{"2 Machines are created"}},
+	} {
+		patience.Eventually(t, func(ctx context.Context) string {
+			out, code := runPlugin(ctx, f, append(tc.args, "--as", user)...)
+			for _, text := range tc.want {
+				if code != 0 || !strings.Contains(out, text) {
+					return fmt.Sprintf("kubectl drover %v: exit code %d, want %q in\n%s", tc.args, code, text, out)
+				}
+			}
+			return ""
+		})
+	}
+}
+
 // TestANodePool tests the life of a pool of fixed size in three zones.
 func TestANodePool(t *testing.T) {
 	t.Parallel()
@@ -102,6 +151,27 @@ func TestANodePool(t *testing.T) {
 					t.Errorf("Node %s has labels %v, want %s=%s", n.Name, n.Labels, k, v)
 				}
 			}
+		}
+	})
+	step(t, "AMemberOfTheTeamSeesTheOfferAndAPlan", func(t *testing.T) { teamSeesTheOffer(t, f, pool) })
+	step(t, "AReplacementIsInTheHistoryOfThePool", func(t *testing.T) {
+		name := slices.Sorted(maps.Keys(machineNames(t, f)))[0]
+		user := tenantName(t, f, "drover:user")
+		if out, code := runPlugin(t.Context(), f, "replace", "ma/"+name, "--as", user); code != 0 {
+			t.Fatalf("kubectl drover replace: exit code %d\n%s", code, out)
+		}
+		patience.Eventually(t, func(ctx context.Context) string {
+			if err := f.Client.Get(ctx, client.ObjectKeyFromObject(pool), pool); err != nil {
+				return err.Error()
+			}
+			if all := pool.Status.Replacements; len(all) != 1 || all[0].Machine != name || all[0].RequestedBy != user || all[0].DrainDuration == nil {
+				return fmt.Sprintf("replacements are %+v", all)
+			}
+			return ""
+		}, f.Describe)
+		f.AwaitPool(t, pool, zones(map[string]int{"zone-a": 2, "zone-b": 1, "zone-c": 1}))
+		if out, code := runPlugin(t.Context(), f, "history", "np/web", "--as", user); code != 0 || !strings.Contains(out, "user "+user) {
+			t.Errorf("kubectl drover history np/web: exit code %d\n%s", code, out)
 		}
 	})
 	step(t, "WhatAnExhaustedZoneLacksComesFromTheOthers", func(t *testing.T) {

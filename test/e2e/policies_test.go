@@ -117,6 +117,9 @@ func TestATenantWithTheGeneratedRoleCannotWriteWhatIsNotItsOwn(t *testing.T) {
 		"AMinimumWithoutAMaximum": {sizes, "which is not set: 0", func(ctx context.Context) error {
 			return as.Patch(ctx, pool, patch(`{"metadata":{"annotations":{"cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size":"1"}}}`))
 		}},
+		"TheNameOfAnotherUserInARequest": {"drover-requesters", `metadata.annotations[machine.drover.dev/replace-requested-by]: invalid value "alice": must be the name of the user that sets it`, func(ctx context.Context) error {
+			return as.Patch(ctx, object(machines, "Machine", f.Namespace, "victim"), patch(`{"metadata":{"annotations":{"machine.drover.dev/replace-requested-by":"alice"}}}`))
+		}},
 		"ASetWithSizesThatItIsCreatedWith": {sizes, "must be an integer from 0 to 99999", func(ctx context.Context) error {
 			md := f.Deployment("sized", 0, 1, 0)
 			md.Annotations = map[string]string{"cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size": "1e3"}
@@ -170,6 +173,8 @@ func TestATenantWithTheGeneratedRoleCannotWriteWhatIsNotItsOwn(t *testing.T) {
 		})
 	}
 	t.Run("WhatIsItsOwnItMayWrite", func(t *testing.T) {
+		own := "system:serviceaccount:" + f.Namespace + ":tenant-crossplane-edit"
+		must(t, as.Patch(t.Context(), victim.machine(t), patch(`{"metadata":{"annotations":{"machine.drover.dev/replace-requested-by":"`+own+`"}}}`)))
 		must(t, as.Patch(t.Context(), pool, sizesOf("machine.drover.dev", "0", "3")))
 		must(t, as.Patch(t.Context(), pool, sizesOf("cluster.x-k8s.io", "3", "3")))
 		must(t, as.Patch(t.Context(), pool, patch(`{"spec":{"replicas":1}}`)))

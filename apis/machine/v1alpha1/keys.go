@@ -81,6 +81,10 @@ const (
 	// but by "false" on the Machine.
 	AnnotationReplace = Group + "/replace"
 
+	// AnnotationReplaceRequestedBy on a Machine is the name of the user who set AnnotationReplace
+	// with kubectl drover. It only informs: the policy drover-requesters refuses the name of another user.
+	AnnotationReplaceRequestedBy = Group + "/replace-requested-by"
+
 	// AnnotationSkipRemediation, "true" on a Machine or its Node, keeps the Machine from
 	// becoming Failed because of its Node, and takes that back if it is.
 	AnnotationSkipRemediation = Group + "/skip-remediation"

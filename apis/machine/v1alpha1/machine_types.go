@@ -272,6 +272,10 @@ type DeletionStatus struct {
 	Stage DeletionStage `json:"stage"`
 	// Since when it is in this stage.
 	Since metav1.Time `json:"since"`
+	// NodeDeletedTime is when the deletion left the stages of the Node: the Node was drained and
+	// deleted, or there was none.
+	// +optional
+	NodeDeletedTime *metav1.Time `json:"nodeDeletedTime,omitempty"`
 	// Hooks that hold it.
 	// +optional
 	// +listType=atomic

@@ -402,6 +402,14 @@ type MachineDeploymentStatus struct {
 	// +listType=atomic
 	MachineSets []MachineSetReplicas `json:"machineSets,omitempty"`
 
+	// Replacements are the last ten Machines with a Node that were deleted although the deployment did not
+	// shrink, the latest one last: those that failed, that a rollout or a user replaced, and those
+	// that another client deleted. Scale-downs are not among them.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=10
+	Replacements []ReplacedMachine `json:"replacements,omitempty"`
+
 	// Safety has the numbers that decide about an overshoot of the deployment.
 	// +optional
 	Safety *SafetyStatus `json:"safety,omitempty"`

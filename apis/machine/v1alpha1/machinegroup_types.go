@@ -96,6 +96,21 @@ type MachineGroupSpec struct {
 	ResourceRefs []ResourceReference `json:"resourceRefs,omitempty"`
 }
 
+// A ReleasedMachine is a Machine of the group that is gone.
+type ReleasedMachine struct {
+	// Name of the Machine.
+	Name string `json:"name"`
+	// Node that it had.
+	Node string `json:"node"`
+	// DeletionTime is when the deletion of the Machine was requested.
+	DeletionTime metav1.Time `json:"deletionTime"`
+	// DrainDuration is the time from the start of the drain until the Node was deleted. It is absent
+	// if there was nothing to drain.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	DrainDuration *metav1.Duration `json:"drainDuration,omitempty"`
+}
+
 // MachineGroupStatus reports the executed changes.
 type MachineGroupStatus struct {
 	// ObservedGeneration is the generation of the spec that was carried out last.
@@ -113,6 +128,12 @@ type MachineGroupStatus struct {
 	// +optional
 	// +listType=atomic
 	Gone []string `json:"gone,omitempty"`
+
+	// Released are the last 50 Machines with a Node that are gone, the latest one last.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=50
+	Released []ReleasedMachine `json:"released,omitempty"`
 
 	// Digest of all that a MachineSet decides by, of each of the Machines. It changes
 	// when a Machine does, in batches, and wakes the MachineSet.

@@ -300,6 +300,20 @@ type MachineSetStatus struct {
 	// +listType=atomic
 	Dropping []string `json:"dropping,omitempty"`
 
+	// Deleting names the Machines that are being deleted, by the set or by another client, until the
+	// MachineGroup reports that they are gone.
+	// +optional
+	// +listType=atomic
+	Deleting []string `json:"deleting,omitempty"`
+
+	// Replacements are the last ten Machines with a Node that were deleted although the set did not
+	// shrink, the latest one last: those that failed, that a rollout or a user replaced, and those
+	// that another client deleted. Scale-downs are not among them.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=10
+	Replacements []ReplacedMachine `json:"replacements,omitempty"`
+
 	// Safety has the numbers that decide about an overshoot of the set.
 	// +optional
 	Safety *SafetyStatus `json:"safety,omitempty"`

@@ -187,6 +187,14 @@ type NodePoolStatus struct {
 	// +kubebuilder:validation:MaxItems=64
 	FailureDomains []PoolDomain `json:"failureDomains,omitempty"`
 
+	// Replacements are the last ten Machines with a Node that were deleted although the pool did not
+	// shrink, the latest one last: those that failed, that a rollout or a user replaced, and those
+	// that another client deleted. Scale-downs are not among them.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=10
+	Replacements []ReplacedMachine `json:"replacements,omitempty"`
+
 	// Conditions of the pool.
 	// +optional
 	// +listType=map

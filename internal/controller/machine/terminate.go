@@ -289,7 +289,7 @@ func (r *Reconciler) inventory(ctx context.Context, m *machinev1alpha1.Machine, 
 	settled := m.Status.DeepCopy()
 	plan.SettleStatus(o.now, settled)
 	if d := settled.Deletion; d != nil {
-		o.stage, o.since = d.Stage, d.Since.Time
+		o.stage, o.since, o.nodeDeleted = d.Stage, d.Since.Time, d.NodeDeletedTime
 	}
 	o.restored, o.forceDelete = isRestored(m), isTrue(m, machinev1alpha1.AnnotationForceDelete)
 	o.passedOver = strings.Join(plan.InvalidSwitches(m.GetAnnotations()), "; ")

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/finalizer"
 	"github.com/drover-dev/drover/internal/plan"
@@ -37,6 +39,8 @@ type machineState struct {
 	// stage is the last one in the status, since its start. Both are zero if there is none.
 	stage machinev1alpha1.DeletionStage
 	since time.Time
+	// nodeDeleted is when the deletion left the stages of the Node, nil if it did not yet.
+	nodeDeleted *metav1.Time
 
 	forceDelete bool
 	// collected is the MachineSet that controls the Machine and does not exist any more, empty if it exists or if
@@ -308,6 +312,9 @@ func (s machineState) deletion(at place) *machinev1alpha1.DeletionStatus {
 	}
 	d := &machinev1alpha1.DeletionStatus{Stage: at.stage, Hooks: at.hooks, Pods: at.pods, Finalizers: s.finalizers(at.stage)}
 	d.Since.Time = s.sinceOf(at.stage)
+	if d.NodeDeletedTime = s.nodeDeleted; d.NodeDeletedTime == nil && at.stage.IsPastNode() {
+		d.NodeDeletedTime = d.Since.DeepCopy()
+	}
 	return d
 }
 

@@ -6,6 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/finalizer"
 )
@@ -207,6 +209,30 @@ func TestStagesOfADeletion(t *testing.T) {
 			}
 			if (p.deletion == nil) != (p.operation == nil) {
 				t.Errorf("operation %v, deletion %v", p.operation, p.deletion)
+			}
+		})
+	}
+}
+
+func TestADeletionRecordsWhenItLeftTheNode(t *testing.T) {
+	now, before := time.Unix(100_000, 0).UTC(), metav1.NewTime(time.Unix(90_000, 0).UTC())
+	at := metav1.NewTime(now)
+	held := vm{name: "v", held: true, deleting: true}
+	cases := map[string]struct {
+		machineState
+		want *metav1.Time
+	}{
+		"NotWhileTheNodeIsDrained":     {machineState{node: &leavingNode{name: "n", stage: "Draining"}, vms: []vm{held}}, nil},
+		"WhenTheVMIsDeleted":           {machineState{stage: "Draining", since: before.Time, vms: []vm{held}}, &at},
+		"WhenAHookHoldsTheVM":          {machineState{stage: "Draining", since: before.Time, preTerminate: []string{"backup"}, vms: []vm{held}}, &at},
+		"AndKeepsTheTimeInLaterStages": {machineState{stage: "WaitingForPreTerminateHooks", since: now, nodeDeleted: &before, vms: []vm{held}}, &before},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := tc.machineState
+			s.self, s.now, s.hookTimeout, s.deletedAt = finalizer.State{Deleting: true, Held: true, Foreground: true}, now, time.Hour, before.Time
+			if d := cmp.Diff(tc.want, planDeletion(s).deletion.NodeDeletedTime); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
 			}
 		})
 	}

@@ -27,6 +27,8 @@ type reconciler struct {
 	client client.Client // reads from caches
 	live   client.Reader
 	pace   *pace
+	// releases are Machines that are gone, until a status has them.
+	releases *releases
 }
 
 // Reconcile carries out a group.
@@ -34,6 +36,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	g := &v1alpha1.MachineGroup{}
 	if err := r.client.Get(ctx, req.NamespacedName, g); err != nil {
 		r.pace.forget(req.NamespacedName)
+		r.releases.forget(req.NamespacedName)
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	owner := metav1.GetControllerOfNoCopy(g)
@@ -59,8 +62,10 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	err = errors.Join(errors.Join(p.Errors...), err)
 	// Checking whether a Machine is gone costs a live read, so it is only done for a status that is
 	// written now.
-	assumed := group.Status(g, p, created, p.Missing, seen.digest, err)
+	o := group.Outcome{Created: created, Gone: p.Missing, Released: r.releases.of(req.NamespacedName), Digest: seen.digest, Err: err}
+	assumed := group.Status(g, p, o)
 	if equality.Semantic.DeepEqual(g.Status, assumed) {
+		r.releases.reported(req.NamespacedName, o.Released)
 		return reconcile.Result{}, err
 	}
 	if wait := r.delay(g, assumed, seen.pending); wait > 0 {
@@ -68,9 +73,11 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	gone, lerr := r.gone(ctx, g.Namespace, p.Missing)
 	err = errors.Join(err, lerr)
-	if wait, serr := r.report(ctx, g, group.Status(g, p, created, gone, seen.digest, err), seen.pending); serr != nil || wait > 0 {
+	o.Gone, o.Err = gone, err
+	if wait, serr := r.report(ctx, g, group.Status(g, p, o), seen.pending); serr != nil || wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, errors.Join(err, serr)
 	}
+	r.releases.reported(req.NamespacedName, o.Released)
 	return reconcile.Result{}, err
 }
 

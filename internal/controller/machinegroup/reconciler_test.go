@@ -82,7 +82,7 @@ func newWorld(t *testing.T, g v1alpha1.MachineGroupSpec, machines ...client.Obje
 				return c.SubResource(sub).Update(ctx, obj, opts...)
 			},
 		}).Build()
-	w.reconciler = &reconciler{client: w.Client, live: w.Client, pace: newPace(func() time.Time { return w.now })}
+	w.reconciler = &reconciler{client: w.Client, live: w.Client, pace: newPace(func() time.Time { return w.now }), releases: newReleases()}
 	return w
 }
 

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -33,12 +34,13 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o controller.Options) error {
 	}
 	co := o.ForControllerRuntime()
 	co.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](backoffMin, backoffMax)
+	gone := newReleases()
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("machinegroup").
 		WithOptions(co).
 		For(&v1alpha1.MachineGroup{}).
-		Watches(&v1alpha1.Machine{}, handler.EnqueueRequestsFromMapFunc(groupsOf(mgr.GetClient()))).
-		Complete(&reconciler{client: mgr.GetClient(), live: mgr.GetAPIReader(), pace: newPace(time.Now)})
+		Watches(&v1alpha1.Machine{}, handler.EnqueueRequestsFromMapFunc(groupsOf(mgr.GetClient())), builder.WithPredicates(gone.watch())).
+		Complete(&reconciler{client: mgr.GetClient(), live: mgr.GetAPIReader(), pace: newPace(time.Now), releases: gone})
 }
 
 func controllerOf(obj client.Object) []string {

@@ -82,23 +82,36 @@ func DrainMachine(m *machinev1alpha1.Machine, o Drain) (Change, error) {
 	return c, nil
 }
 
-// Replace returns the change that marks a Machine to be replaced, or removes the mark.
-func Replace(m *machinev1alpha1.Machine, undo bool) (Change, error) {
+// Replace returns the change that marks a Machine to be replaced, or removes the mark. The name of the user goes to
+// status.replacements of the pool; it may be empty.
+func Replace(m *machinev1alpha1.Machine, user string, undo bool) (Change, error) {
 	ref := refOf(view.Machine, m)
 	switch {
 	case undo && m.Status.NodeRequestedReplacement:
 		// The annotation of the Node stays in force without it.
-		return annotate(ref, "not replaced", map[string]any{machinev1alpha1.AnnotationReplace: "false"}), nil
+		return annotate(ref, "not replaced", replaceAnnotations("false", "")), nil
 	case undo:
-		return annotate(ref, "not replaced", map[string]any{machinev1alpha1.AnnotationReplace: nil}), nil
+		return annotate(ref, "not replaced", replaceAnnotations("", "")), nil
 	case metav1.GetControllerOf(m) == nil:
 		return Change{}, fmt.Errorf("%s has no MachineSet: nothing replaces it. Create another Machine and delete this one", ref)
 	case m.DeletionTimestamp != nil:
 		return Change{}, fmt.Errorf("%s is being deleted already", ref)
 	}
-	c := annotate(ref, "marked to be replaced", map[string]any{machinev1alpha1.AnnotationReplace: "true"})
+	c := annotate(ref, "marked to be replaced", replaceAnnotations("true", user))
 	c.Note = "Its set replaces it within spec.remediation."
 	return c, nil
+}
+
+// replaceAnnotations returns the annotations of a request. Those that are empty are removed.
+func replaceAnnotations(value, user string) map[string]any {
+	out := map[string]any{machinev1alpha1.AnnotationReplace: nil, machinev1alpha1.AnnotationReplaceRequestedBy: nil}
+	if value != "" {
+		out[machinev1alpha1.AnnotationReplace] = value
+	}
+	if user != "" {
+		out[machinev1alpha1.AnnotationReplaceRequestedBy] = user
+	}
+	return out
 }
 
 // Preserve returns the change that keeps a Machine for analysis, or no longer keeps it.

@@ -33,7 +33,7 @@ func TestMachinesAreChangedByTheirAnnotations(t *testing.T) {
 		return func(m *machinev1alpha1.Machine) (action.Change, error) { return action.DrainMachine(m, o) }
 	}
 	replace := func(undo bool) func(*machinev1alpha1.Machine) (action.Change, error) {
-		return func(m *machinev1alpha1.Machine) (action.Change, error) { return action.Replace(m, undo) }
+		return func(m *machinev1alpha1.Machine) (action.Change, error) { return action.Replace(m, "alice", undo) }
 	}
 	preserve := func(whenFailed, undo bool) func(*machinev1alpha1.Machine) (action.Change, error) {
 		return func(m *machinev1alpha1.Machine) (action.Change, error) { return action.Preserve(m, whenFailed, undo) }
@@ -61,11 +61,11 @@ func TestMachinesAreChangedByTheirAnnotations(t *testing.T) {
 		"DrainUndone":         {reason: "both annotations are removed", machine: terminating, do: drain(action.Drain{Undo: true}), patch: `{"metadata":{"annotations":{"drover.dev/force-drain":null,"drover.dev/skip-drain":null}}}`},
 		"DrainUndoneAndForce": {reason: "they contradict each other", do: drain(action.Drain{Undo: true, Force: true}), err: "--undo removes"},
 
-		"Replace":                {reason: "the set replaces it", do: replace(false), patch: `{"metadata":{"annotations":{"machine.drover.dev/replace":"true"}}}`},
+		"Replace":                {reason: "the set replaces it", do: replace(false), patch: `{"metadata":{"annotations":{"machine.drover.dev/replace":"true","machine.drover.dev/replace-requested-by":"alice"}}}`},
 		"ReplaceOfALoneMachine":  {reason: "nothing replaces it", machine: func(m *machinev1alpha1.Machine) { m.OwnerReferences = nil }, do: replace(false), err: "has no MachineSet"},
 		"ReplaceOfADeletedOne":   {reason: "it goes already", machine: terminating, do: replace(false), err: "is being deleted already"},
-		"ReplaceUndone":          {reason: "the annotation is removed", do: replace(true), patch: `{"metadata":{"annotations":{"machine.drover.dev/replace":null}}}`},
-		"ReplaceOfTheNodeUndone": {reason: "what the Node requested is called off by false", machine: func(m *machinev1alpha1.Machine) { m.Status.NodeRequestedReplacement = true }, do: replace(true), patch: `{"metadata":{"annotations":{"machine.drover.dev/replace":"false"}}}`},
+		"ReplaceUndone":          {reason: "the annotation is removed", do: replace(true), patch: `{"metadata":{"annotations":{"machine.drover.dev/replace":null,"machine.drover.dev/replace-requested-by":null}}}`},
+		"ReplaceOfTheNodeUndone": {reason: "what the Node requested is called off by false", machine: func(m *machinev1alpha1.Machine) { m.Status.NodeRequestedReplacement = true }, do: replace(true), patch: `{"metadata":{"annotations":{"machine.drover.dev/replace":"false","machine.drover.dev/replace-requested-by":null}}}`},
 
 		"Preserve":           {reason: "from now on", do: preserve(false, false), patch: `{"metadata":{"annotations":{"machine.drover.dev/preserve":"now"}}}`},
 		"PreserveWhenFailed": {reason: "once it fails", do: preserve(true, false), patch: `{"metadata":{"annotations":{"machine.drover.dev/preserve":"when-failed"}}}`},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -138,14 +139,33 @@ func (a *app) drain() *cobra.Command {
 	return cmd
 }
 
+// user returns the name by which the API server knows the user, "" if it is not known.
+func (a *app) user(ctx context.Context) string {
+	c, err := a.connect()
+	if err != nil {
+		return "" // The command itself reports it.
+	}
+	review := &authenticationv1.SelfSubjectReview{}
+	if err := c.Create(ctx, review); err != nil {
+		return ""
+	}
+	return review.Status.UserInfo.Username
+}
+
 func (a *app) replace() *cobra.Command {
-	undo := false
+	undo, user := false, ""
 	cmd := a.machineCommand(&cobra.Command{
-		Use:     "replace (ma NAME | ma/NAME) [--undo]",
-		Short:   "Ask for another Machine in place of this one",
-		Long:    "Ask for another Machine in place of this one. The set replaces it within spec.remediation: with the order CreateFirst it is kept until the other is available.",
+		Use:   "replace (ma NAME | ma/NAME) [--undo]",
+		Short: "Ask for another Machine in place of this one",
+		Long: "Ask for another Machine in place of this one. The set replaces it within spec.remediation: with the order CreateFirst it is kept until the other is available.\n\n" +
+			"Your user name is recorded in the annotation " + machinev1alpha1.AnnotationReplaceRequestedBy + ", and later in status.replacements of the pool.",
 		Example: "  kubectl drover replace ma/workers-x7k2p-4mzq9\n\n  # Call it off\n  kubectl drover replace ma/workers-x7k2p-4mzq9 --undo",
-	}, "replaced", func(m *machinev1alpha1.Machine) (action.Change, error) { return action.Replace(m, undo) })
+	}, "replaced", func(m *machinev1alpha1.Machine) (action.Change, error) { return action.Replace(m, user, undo) })
+	cmd.PreRun = func(cmd *cobra.Command, _ []string) {
+		if !undo {
+			user = a.user(cmd.Context())
+		}
+	}
 	cmd.Flags().BoolVar(&undo, "undo", false, "Call the replacement off.")
 	return cmd
 }

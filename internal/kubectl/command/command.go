@@ -74,7 +74,7 @@ func New(streams genericiooptions.IOStreams) *cobra.Command {
 	_ = root.RegisterFlagCompletionFunc("namespace", a.completeNamespaces)
 	_ = root.RegisterFlagCompletionFunc("context", a.completeContexts)
 	root.AddCommand(
-		a.status(), a.why(), a.tree(), a.rollout(), a.plan(),
+		a.status(), a.why(), a.history(), a.tree(), a.offer(), a.rollout(), a.plan(),
 		a.drain(), a.replace(), a.preserve(), a.freeze(),
 		a.move(), a.importVMs(), a.completion(),
 	)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -65,20 +64,11 @@ func (p *planner) pool(u *unstructured.Unstructured) ([]forecast.Forecast, error
 // offer returns the offer of the platform: the input of the step Pool in the CompositionRevision that the pool
 // follows, or in the Composition that it names. A new pool that names none follows the only one.
 func (p *planner) offer(c client.Client, live, u *unstructured.Unstructured) (fn.Pool, error) {
-	offer := fn.Pool{}
 	pipeline, err := p.pipeline(c, live, u)
 	if err != nil {
-		return offer, fmt.Errorf("the offer of the platform: %w", err)
+		return fn.Pool{}, fmt.Errorf("the offer of the platform: %w", mayNotRead(err))
 	}
-	steps, _, _ := unstructured.NestedSlice(pipeline.Object, "spec", "pipeline")
-	for _, s := range steps {
-		step, _ := s.(map[string]any)
-		input, _ := step["input"].(map[string]any)
-		if input["kind"] == "Pool" && input["apiVersion"] == inputVersion {
-			return offer, runtime.DefaultUnstructuredConverter.FromUnstructured(input, &offer)
-		}
-	}
-	return offer, fmt.Errorf("%s %q has no step with an input of the kind Pool of %s", pipeline.GetKind(), pipeline.GetName(), inputVersion)
+	return offerIn(pipeline)
 }
 
 func (p *planner) pipeline(c client.Client, live, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
@@ -91,16 +81,9 @@ func (p *planner) pipeline(c client.Client, live, u *unstructured.Unstructured) 
 			}
 		}
 	}
-	l := &unstructured.UnstructuredList{}
-	l.SetGroupVersionKind(crossplane.WithKind("CompositionList"))
-	if err := c.List(p.ctx, l); err != nil {
+	found, err := poolCompositions(p.ctx, c)
+	if err != nil {
 		return nil, err
-	}
-	var found []unstructured.Unstructured
-	for _, o := range l.Items {
-		if kind, _, _ := unstructured.NestedString(o.Object, "spec", "compositeTypeRef", "kind"); kind == machinev1alpha1.NodePoolGroupVersionKind.Kind {
-			found = append(found, o)
-		}
 	}
 	if len(found) != 1 {
 		return nil, fmt.Errorf("there are %d Compositions of NodePools: name one in spec.crossplane.compositionRef of the pool", len(found))

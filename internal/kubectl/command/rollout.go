@@ -21,7 +21,7 @@ func (a *app) rollout() *cobra.Command {
 		Short:   "Manage rollouts of MachineDeployments, as kubectl rollout does of Deployments",
 		Example: "  kubectl drover rollout status md/workers\n\n  kubectl drover rollout undo md/workers --to-revision=3",
 	}
-	cmd.AddCommand(a.history(), a.undo(), a.pause(), a.resume(), a.restart(), a.rolloutStatus())
+	cmd.AddCommand(a.revisions(), a.undo(), a.pause(), a.resume(), a.restart(), a.rolloutStatus())
 	return cmd
 }
 
@@ -56,7 +56,7 @@ func (a *app) named(ctx context.Context, args []string, kinds ...string) (*view.
 	return v, all, err
 }
 
-func (a *app) history() *cobra.Command {
+func (a *app) revisions() *cobra.Command {
 	var o output
 	var revision int64
 	cmd := &cobra.Command{

@@ -204,6 +204,43 @@ func (a *app) why() *cobra.Command {
 	return cmd
 }
 
+func (a *app) history() *cobra.Command {
+	var all bool
+	var o output
+	cmd := &cobra.Command{
+		Use:   "history [(KIND NAME | KIND/NAME)] [-A]",
+		Short: "Show why Machines were replaced: when, for which reason, by whom, and how long the drain took",
+		Long: "Show the last ten replacements of NodePools, MachineDeployments and MachineSets, oldest first: the Node, the time, the reason, the user or the rule that caused it, and how long " +
+			"the drain took. They are in status.replacements, which outlives events.\n\nA replacement is the deletion of a Machine with a Node although the pool did not shrink. Scale-downs, and Machines that " +
+			"never had a Node, are not listed.",
+		Example: "  # Why was my Node replaced last night?\n  kubectl drover history np/web\n\n  # All of the namespace\n  kubectl drover history\n\n  # For a script\n  kubectl drover history md/workers -o json",
+		Args:    cobra.MaximumNArgs(2), ValidArgsFunction: a.completeRefs(view.NodePool, view.MachineDeployment, view.MachineSet),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ref, err := a.optionalRef(args)
+			switch {
+			case err != nil:
+				return err
+			case all && ref != nil:
+				return fmt.Errorf("-A and the name of an object exclude each other")
+			case ref != nil && ref.Kind == view.Machine:
+				return fmt.Errorf("a Machine has no history of its own: name its NodePool, MachineDeployment or MachineSet")
+			}
+			v, err := a.read(cmd.Context(), all, collect.Options{})
+			if err != nil {
+				return err
+			}
+			list, err := diagnosis.Replacements(v, ref)
+			if err != nil {
+				return err
+			}
+			return o.write(a.Out, list, func() string { return a.screen(o.format == "wide").Replacements(list) })
+		},
+	}
+	o.add(cmd)
+	cmd.Flags().BoolVarP(&all, "all-namespaces", "A", false, "Show all namespaces.")
+	return cmd
+}
+
 func (a *app) tree() *cobra.Command {
 	var all bool
 	var o output

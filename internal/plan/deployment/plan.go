@@ -97,10 +97,11 @@ func newPlan(f *fleet) *plan {
 
 // pruneEmptySets of old templates: the status has the revisions for rollbacks. A set that is not
 // observed must be composed again before it can be deleted. A set with Machines that it set aside
-// is kept, because its deletion would delete them too.
+// is kept, because its deletion would delete them too. Crossplane deletes a set before it writes the
+// status, so a set is kept until the status has its replacements.
 func (p *plan) pruneEmptySets() {
 	p.sets = slices.DeleteFunc(p.sets, func(s *set) bool {
-		return s != p.newSet && s.isEmpty() && s.isSettled() && p.nextDesired[s] == 0 && s.Observed && len(s.Status.SetAside) == 0
+		return s != p.newSet && s.isEmpty() && s.isSettled() && p.nextDesired[s] == 0 && s.Observed && len(s.Status.SetAside) == 0 && p.hasReplacementsOf(s)
 	})
 }
 

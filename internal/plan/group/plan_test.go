@@ -353,7 +353,7 @@ func TestDigest(t *testing.T) {
 func TestStatus(t *testing.T) {
 	g := &v1alpha1.MachineGroup{}
 	g.Generation = 3
-	s := Status(g, Plan{Created: []string{"b"}}, []string{"c", "a"}, []string{"z", "y"}, "d", nil)
+	s := Status(g, Plan{Created: []string{"b"}}, Outcome{Created: []string{"c", "a"}, Gone: []string{"z", "y"}, Digest: "d"})
 	if s.ObservedGeneration != 3 || s.Digest != "d" || strings.Join(s.Created, "") != "bac" || strings.Join(s.Gone, "") != "yz" {
 		t.Errorf("got %+v", s)
 	}
@@ -363,10 +363,10 @@ func TestStatus(t *testing.T) {
 	}
 	c.LastTransitionTime = metav1.Unix(1, 0)
 	g.Status.Conditions = []metav1.Condition{c}
-	if again := Status(g, Plan{}, nil, nil, "", nil).Conditions[0]; again != c {
+	if again := Status(g, Plan{}, Outcome{}).Conditions[0]; again != c {
 		t.Errorf("the same condition again: %+v", again)
 	}
-	if c := Status(g, Plan{}, nil, nil, "", errNo).Conditions[0]; c.Status != metav1.ConditionFalse || c.Message != "no" {
+	if c := Status(g, Plan{}, Outcome{Err: errNo}).Conditions[0]; c.Status != metav1.ConditionFalse || c.Message != "no" {
 		t.Errorf("got %+v", c)
 	}
 }

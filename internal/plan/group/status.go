@@ -9,17 +9,32 @@ import (
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// Status returns the status of a group after the plan was carried out, possibly in part. Gone are
-// the missing Machines that the API server does not have either.
-func Status(g *v1alpha1.MachineGroup, p Plan, created, gone []string, digest string, err error) v1alpha1.MachineGroupStatus {
+// An Outcome is what became of a plan that was carried out, possibly in part.
+type Outcome struct {
+	// Created names the Machines that were created.
+	Created []string
+	// Gone names the missing Machines that the API server does not have either.
+	Gone []string
+	// Released are Machines of the set that are gone, oldest first. Those that the status has already may
+	// be among them.
+	Released []v1alpha1.ReleasedMachine
+	// Digest of the Machines that the set observes.
+	Digest string
+	// Err is the reason why the plan was not carried out in full, nil if it was.
+	Err error
+}
+
+// Status returns the status of a group after the plan was carried out.
+func Status(g *v1alpha1.MachineGroup, p Plan, o Outcome) v1alpha1.MachineGroupStatus {
 	s := v1alpha1.MachineGroupStatus{
 		ObservedGeneration: g.Generation,
-		Created:            slices.Concat(p.Created, slices.Sorted(slices.Values(created))),
-		Gone:               gone,
-		Digest:             digest,
+		Created:            slices.Concat(p.Created, slices.Sorted(slices.Values(o.Created))),
+		Gone:               o.Gone,
+		Released:           released(g.Status.Released, o.Released),
+		Digest:             o.Digest,
 	}
 	slices.Sort(s.Gone)
-	s.Conditions = []metav1.Condition{applied(g, err)}
+	s.Conditions = []metav1.Condition{applied(g, o.Err)}
 	return s
 }
 

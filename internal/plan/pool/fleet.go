@@ -11,6 +11,7 @@ import (
 	"github.com/drover-dev/drover/internal/names"
 	shared "github.com/drover-dev/drover/internal/plan"
 	"github.com/drover-dev/drover/internal/plan/deployment"
+	"github.com/drover-dev/drover/internal/plan/history"
 )
 
 // fleet is the facts: the view of a pool, and the recorded decisions.
@@ -73,6 +74,7 @@ func (f *fleet) findMembers() []*member {
 	out = append(out, f.unseen(out)...)
 	for _, m := range out {
 		f.recall(m)
+		m.isUnlisted = !history.Has(f.now, f.Pool.Status.Replacements, m.status().Replacements)
 	}
 	// An invalid pool gets no additional MachineDeployments.
 	return slices.DeleteFunc(out, func(m *member) bool { return f.problem != nil && m.is == nil && !m.isRecorded })

@@ -27,6 +27,9 @@ type member struct {
 	// isRecorded means that a decision about the member was read back.
 	isRecorded bool
 	decided    machinev1alpha1.PoolDomain
+	// isUnlisted means that the recorded status of the pool lacks replacements of the MachineDeployment, or a part
+	// of one. Crossplane deletes a MachineDeployment before it writes the status.
+	isUnlisted bool
 }
 
 func (m *member) status() machinev1alpha1.MachineDeploymentStatus {
@@ -101,7 +104,7 @@ func (m *member) isComplete() bool {
 // MachineDeployment that is not observed must be composed again before it can be deleted. If the
 // status still recorded Machines, the deleted member would count as unseen.
 func (m *member) isGone() bool {
-	return !m.wanted && m.is != nil && m.is.Observed && m.hasActed() && m.existing() == 0 && remembered(m.decided) == 0
+	return !m.wanted && m.is != nil && m.is.Observed && m.hasActed() && m.existing() == 0 && remembered(m.decided) == 0 && !m.isUnlisted
 }
 
 // isLetGo reports whether an unwanted MachineDeployment is being deleted. It must not be composed

@@ -7,6 +7,7 @@ import (
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	shared "github.com/drover-dev/drover/internal/plan"
+	"github.com/drover-dev/drover/internal/plan/history"
 )
 
 func (p *plan) status() machinev1alpha1.NodePoolStatus {
@@ -35,6 +36,11 @@ func (p *plan) status() machinev1alpha1.NodePoolStatus {
 		s.TerminatingReplicas += is.TerminatingReplicas
 		s.UnhealthyReplicas += is.UnhealthyReplicas
 	}
+	lists := [][]machinev1alpha1.ReplacedMachine{was.Replacements}
+	for _, m := range p.members {
+		lists = append(lists, m.status().Replacements)
+	}
+	s.Replacements = history.Merge(p.now, lists...)
 	return s
 }
 

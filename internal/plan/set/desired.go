@@ -13,6 +13,7 @@ var ofOneMachine = []string{
 	machinev1alpha1.AnnotationDeleteMachine,
 	machinev1alpha1.AnnotationExhausted,
 	machinev1alpha1.AnnotationReplace,
+	machinev1alpha1.AnnotationReplaceRequestedBy,
 	machinev1alpha1.AnnotationUpdateRetry,
 	machinev1alpha1.LabelUpdateSelected,
 }

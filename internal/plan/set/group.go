@@ -42,6 +42,12 @@ func Group(set *machinev1alpha1.MachineSet, d Decision) (*machinev1alpha1.Machin
 		}
 		g.Spec.Machines = append(g.Spec.Machines, machinev1alpha1.GroupMember{Name: m.Name, Template: t.Name, Create: m.Create})
 	}
+	g.Spec.Machines = append(g.Spec.Machines, d.Vanished...)
+	for _, t := range d.Templates {
+		if !known[t.Name] && slices.ContainsFunc(d.Vanished, func(m machinev1alpha1.GroupMember) bool { return m.Template == t.Name }) {
+			g.Spec.Templates = append(g.Spec.Templates, t)
+		}
+	}
 	slices.SortFunc(g.Spec.Templates, func(a, b machinev1alpha1.GroupTemplate) int { return strings.Compare(a.Name, b.Name) })
 	slices.SortFunc(g.Spec.Machines, func(a, b machinev1alpha1.GroupMember) int { return strings.Compare(a.Name, b.Name) })
 	if d.IsTraced {
@@ -115,8 +121,11 @@ func MatchLabels(set *machinev1alpha1.MachineSet) map[string]string {
 // Expect adds the status of the set's MachineGroup. It reports whether the observed Machines differ from
 // those that the group's controller saw.
 func (o *Observed) Expect(g *machinev1alpha1.MachineGroup) (bool, error) {
-	o.Gone, o.NotApplied = g.Status.Gone, notApplied(g)
-	return isBehind(g, *o)
+	o.Gone, o.NotApplied, o.Released = g.Status.Gone, notApplied(g), g.Status.Released
+	o.Members, o.Templates = g.Spec.Machines, g.Spec.Templates
+	var err error
+	o.IsBehind, err = isBehind(g, *o)
+	return o.IsBehind, err
 }
 
 // notApplied returns why the group's controller cannot apply a Machine, or "".

@@ -25,6 +25,14 @@ type Observed struct {
 	Machines []Machine
 	// Gone names those of status.creating that were created and are gone, or that will never be created.
 	Gone []string
+	// Released are Machines that are gone, as the MachineGroup reports them.
+	Released []machinev1alpha1.ReleasedMachine
+	// Members that the MachineGroup was to keep when it reported the Released ones, with their Templates: a
+	// Machine that is in both was not deleted by the set.
+	Members   []machinev1alpha1.GroupMember
+	Templates []machinev1alpha1.GroupTemplate
+	// IsBehind means that the Machines and the report of the MachineGroup are from different views.
+	IsBehind bool
 	// NotApplied is the reason why Machines cannot be written, or "".
 	NotApplied string
 	// Orphans match the selector and have no controller.
@@ -51,6 +59,9 @@ type Decision struct {
 	Machines    []Desired
 	Delete      []string
 	Terminating []string
+	// Vanished members are gone, and the MachineGroup did not report them yet. Templates has theirs.
+	Vanished  []machinev1alpha1.GroupMember
+	Templates []machinev1alpha1.GroupTemplate
 	// IsTraced reports whether the MachineGroup may refer to its Machines: provider-drover of the previous
 	// release has no field for the references.
 	IsTraced bool
@@ -102,6 +113,8 @@ type plan struct {
 	// kept Machines stay, and dropped ones are deleted by this plan. They exist until the deletion is
 	// recorded.
 	kept, dropped []Machine
+	// replaced are the entries of status.replacements that this plan adds.
+	replaced []machinev1alpha1.ReplacedMachine
 	// byName has the kept Machines. steps counts the Machines that this plan looked at in passes over
 	// all kept ones: the number of passes does not depend on the number of Machines.
 	byName map[string]Machine
@@ -188,6 +201,7 @@ func (p *plan) decide() Decision {
 		d.Terminating = append(d.Terminating, m.Name)
 	}
 
+	d.Vanished, d.Templates = p.vanished(d.Status), p.Templates
 	d.IsTraced = slices.ContainsFunc(p.Machines, isTraced)
 	d.Ready = p.isComplete(d.Status)
 	d.Events = slices.Concat(p.conditionEvents(d.Conditions), remediation.Events(allowed, p.Set.Status.Conditions), p.events)

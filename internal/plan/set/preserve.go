@@ -174,6 +174,9 @@ func (p *plan) deleteSetAside() {
 			return false
 		}
 		p.dropped = append(p.dropped, m)
+		if p.isFailedReplacement(m) {
+			p.record(m, causeOf(m))
+		}
 		p.events = append(p.events, shared.Event{Reason: machinev1alpha1.EventDeletedMachine, Message: fmt.Sprintf(
 			"Deleted Machine %s: %s marks it for deletion, and it is preserved no longer", m.Name, machinev1alpha1.AnnotationDeleteMachine)})
 		return true

@@ -209,7 +209,7 @@ func (p *plan) replace() {
 			starting++
 		}
 	}
-	p.drop(drops...)
+	p.dropReplaced(drops...)
 }
 
 // mayGiveUp reports whether the set may delete a Machine that is to be replaced.
@@ -285,7 +285,7 @@ func (p *plan) handOver() {
 			p.released = append(p.released, r)
 		}
 	}
-	p.drop(drops...)
+	p.dropReplaced(drops...)
 }
 
 // missingReplacements returns the recorded names of replacements that are not created yet.

@@ -1,5 +1,7 @@
 package set
 
+import machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+
 // scaleDown deletes excess Machines. Deleting a Machine that is being replaced, or its replacement, also
 // cancels the extra replica, so the excess is computed again.
 func (p *plan) scaleDown() {
@@ -10,6 +12,11 @@ func (p *plan) scaleDown() {
 	for excess := p.excess(); excess > 0; excess = p.excess() {
 		p.drop(order[n : n+excess]...)
 		n += excess
+	}
+	if p.isRolledOut() {
+		for _, m := range order[:n] {
+			p.record(m, machinev1alpha1.ReplacedRollout)
+		}
 	}
 	p.events = append(p.events, p.deletedEvent(order[:n], order[n:]))
 }

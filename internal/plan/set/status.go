@@ -52,6 +52,8 @@ func (p *plan) status() machinev1alpha1.MachineSetStatus {
 	}
 	slices.Sort(s.SetAside)
 	s.Dropping = append(namesOf(p.dropping), namesOf(p.dropped)...)
+	s.Deleting = p.deleting()
+	s.Replacements = p.replacements()
 	return s
 }
 

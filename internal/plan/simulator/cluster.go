@@ -80,6 +80,10 @@ type Cluster struct {
 	callAgain time.Duration
 
 	uids int
+	// digests of Machines, by the versions of the Machines: a digest costs more than the rest of a plan.
+	digests map[string]string
+	// released are Machines that are gone, by their sets.
+	released map[string][]machinev1alpha1.ReleasedMachine
 	watcher
 }
 
@@ -100,6 +104,8 @@ func New(spec machinev1alpha1.MachineDeploymentSpec) *Cluster {
 		sets:        newStore[*machinev1alpha1.MachineSet](),
 		groups:      newStore[*machinev1alpha1.MachineGroup](),
 		machines:    newStore[*machinev1alpha1.Machine](),
+		digests:     map[string]string{},
+		released:    map[string][]machinev1alpha1.ReleasedMachine{},
 		watcher:     newWatcher(),
 	}
 	c.deploymentView = newCache(c.deployments)
@@ -210,7 +216,13 @@ func (c *Cluster) planReplicas(s *machinev1alpha1.MachineSet, groups []child[*ma
 		}
 	}
 	for _, g := range groups {
-		o.Gone = g.object.Status.Gone
+		// As Expect does, without the conditions of groups, which are not simulated.
+		o.Gone, o.Released, o.Members, o.Templates = g.object.Status.Gone, g.object.Status.Released, g.object.Spec.Machines, g.object.Spec.Templates
+		all := make([]*machinev1alpha1.Machine, 0, len(o.Machines)+len(o.Orphans))
+		for _, m := range slices.Concat(o.Machines, o.Orphans) {
+			all = append(all, m.Machine)
+		}
+		o.IsBehind = c.digest(s.UID, all) != g.object.Status.Digest
 	}
 	p := set.Plan(c.Now, o)
 	c.callAgain = min(p.CallAgain, safe.CallAgain)
@@ -221,7 +233,7 @@ func (c *Cluster) planReplicas(s *machinev1alpha1.MachineSet, groups []child[*ma
 	}
 	return []*machinev1alpha1.MachineGroup{g}, func(s *machinev1alpha1.MachineSet) {
 		c.emit(s.Name, safe.Events, p.Events)
-		c.decided = &decision{set: s.Name, spec: s.Spec, before: *s.Status.DeepCopy(), after: *p.Status.DeepCopy(), seen: seen, writes: c.machineView.seen, gone: o.Gone, preserves: c.preserves(p, o.Machines)}
+		c.decided = &decision{set: s.Name, spec: s.Spec, before: *s.Status.DeepCopy(), after: *p.Status.DeepCopy(), seen: seen, writes: c.machineView.seen, gone: o.Gone, preserves: c.preserves(p, o.Machines), isBehind: o.IsBehind, released: o.Released}
 		conditions := setConditions(s.Generation, append(p.Conditions, ready(p.Ready), safe.Condition))
 		s.Status = p.Status
 		s.Status.Safety = safe.Status
@@ -360,6 +372,7 @@ func (c *Cluster) reconcileSet(name string) error {
 	err := c.replicas.reconcile(name, c.Crash, c.Order)
 	if c.decided != nil {
 		c.onDecision(c, *c.decided)
+		c.departures.onDecided(c, *c.decided)
 		c.decided = nil
 	}
 	return err
@@ -484,6 +497,7 @@ func (c *Cluster) Agent(name string, fails bool) {
 func (c *Cluster) DeleteByUser(name string) {
 	c.changeMachine(name, func(m *machinev1alpha1.Machine) {
 		if m.DeletionTimestamp == nil {
+			c.departures.onUser(c, m)
 			c.onLoss(c, m, true)
 			m.DeletionTimestamp = ptr.To(metav1.NewTime(c.Now))
 		}
@@ -530,6 +544,7 @@ func (c *Cluster) Lose(name string) {
 // Finish the deletion of a Machine.
 func (c *Cluster) Finish(name string) {
 	if e, ok := c.machines.get(name); ok && e.object.DeletionTimestamp != nil {
+		c.departures.onGone(c, e.object)
 		c.machines.remove(name)
 	}
 }

@@ -4,8 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
+	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
@@ -21,7 +24,16 @@ func applyGroup(existing, desired *machinev1alpha1.MachineGroup) bool {
 // ReconcileGroup as the controller of MachineGroups does, with the present state of its views.
 func (c *Cluster) ReconcileGroup(name string) { _ = c.reconcileGroup(name) }
 
+// reconcileGroup loses the memory of the controller in a crash.
 func (c *Cluster) reconcileGroup(name string) error {
+	err := c.carryOutGroup(name)
+	if errors.Is(err, errCrash) {
+		c.forgetReleased()
+	}
+	return err
+}
+
+func (c *Cluster) carryOutGroup(name string) error {
 	seen, ok := c.groupView.get(name)
 	if !ok {
 		return nil
@@ -66,10 +78,7 @@ func (c *Cluster) reconcileGroup(name string) error {
 			gone = append(gone, n)
 		}
 	}
-	digest, err := group.Digest(owner.UID, ours)
-	if err != nil {
-		return err
-	}
+	digest := c.digest(owner.UID, ours)
 	if c.Crash() {
 		return errCrash
 	}
@@ -77,14 +86,38 @@ func (c *Cluster) reconcileGroup(name string) error {
 	if !ok {
 		return errConflict
 	}
-	now.object.Status = group.Status(g, p, created, gone, digest, errors.Join(p.Errors...))
+	now.object.Status = group.Status(g, p, group.Outcome{
+		Created: created, Gone: gone, Released: c.releasedOf(name), Digest: digest, Err: errors.Join(p.Errors...),
+	})
 	for i := range now.object.Status.Conditions {
 		now.object.Status.Conditions[i].LastTransitionTime = metav1.Time{}
 	}
 	if !equal(g.Status, now.object.Status) {
 		c.groups.put(now.object, nil)
 	}
+	c.released[name] = slices.DeleteFunc(c.released[name], func(r machinev1alpha1.ReleasedMachine) bool {
+		return slices.ContainsFunc(now.object.Status.Released, func(o machinev1alpha1.ReleasedMachine) bool { return o.Name == r.Name })
+	})
 	return nil
+}
+
+// digest of the Machines of a set, in any order.
+func (c *Cluster) digest(set types.UID, ms []*machinev1alpha1.Machine) string {
+	versions := make([]string, 0, len(ms))
+	for _, m := range ms {
+		versions = append(versions, m.ResourceVersion)
+	}
+	slices.Sort(versions)
+	key := string(set) + " " + strings.Join(versions, " ")
+	if d, known := c.digests[key]; known {
+		return d
+	}
+	d, err := group.Digest(set, ms)
+	if err != nil {
+		panic(err)
+	}
+	c.digests[key] = d
+	return d
 }
 
 // applyChange as the API server does: it creates only Machines that the view does not have.

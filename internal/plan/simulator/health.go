@@ -148,6 +148,10 @@ type decision struct {
 	gone []string
 	// preserves names the Failed Machines that the set preserves by itself.
 	preserves []string
+	// isBehind means that the report of the MachineGroup was from another view of the Machines.
+	isBehind bool
+	// released are Machines that the MachineGroup reported as gone.
+	released []machinev1alpha1.ReleasedMachine
 }
 
 // machine in the view of the set, nil for one that it requested and did not see yet.

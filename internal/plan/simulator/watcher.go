@@ -57,6 +57,7 @@ type watcher struct {
 	proof *proof
 
 	replacements
+	departures departures
 	scaleDowns scaleDowns
 }
 
@@ -131,7 +132,7 @@ const (
 )
 
 func newWatcher() watcher {
-	return watcher{losses: map[string]*loss{}, marks: map[string]*news{}, causes: map[string]cause{}, unavailable: map[string]bool{}, updates: map[string]*inPlaceUpdate{}, spared: map[string][]string{}, outside: map[string]bool{}, cancelled: map[string]bool{}, rolled: map[string]int{}, places: map[string]int{}, owed: map[string]*owed{}, counts: map[string][]count{}}
+	return watcher{losses: map[string]*loss{}, marks: map[string]*news{}, causes: map[string]cause{}, unavailable: map[string]bool{}, updates: map[string]*inPlaceUpdate{}, spared: map[string][]string{}, outside: map[string]bool{}, cancelled: map[string]bool{}, rolled: map[string]int{}, places: map[string]int{}, owed: map[string]*owed{}, counts: map[string][]count{}, departures: newDepartures()}
 }
 
 // wishFor returns the wish that the deployment expresses now.
@@ -154,6 +155,7 @@ func (w *watcher) Settled(c *Cluster) {
 		w.violated("at rest, losses are news: %v", w.losses)
 	}
 	clear(w.rolled)
+	c.checkReplacements()
 }
 
 func (w *watcher) violated(format string, args ...any) {
