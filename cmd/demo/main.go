@@ -39,6 +39,7 @@ func main() {
 	realVMs := flag.String("real-vms", "", "the folder of the local cloud's real VMs: let real machines join, run a pod each, roll and go")
 	breaks := flag.Bool("break", false, "cause a fault of the local cloud of a demo that runs")
 	fault := flag.String("fault", "", "the fault of --break: a name or a number, or none to end all faults; without it the menu is shown")
+	keep := flag.Bool("keep", false, "when the demo is complete, wait for Ctrl-C, and then stop the control plane")
 	timeout := flag.Duration("timeout", 10*time.Minute, "how long to wait until all Nodes are Ready")
 	flag.Parse()
 
@@ -46,7 +47,7 @@ func main() {
 		// The default action of Ctrl-C ends the menu.
 		exit(runBreak(context.Background(), *path, *dir, *fault))
 	}
-	exit(demo(launcher{path: *path, dir: *dir, packages: *packages, realVMs: *realVMs, out: os.Stdout}, *root, *timeout))
+	exit(demo(launcher{path: *path, dir: *dir, packages: *packages, realVMs: *realVMs, keep: *keep, out: os.Stdout}, *root, *timeout))
 }
 
 // demo starts the control plane and shows Drover in it, until the timeout or an interrupt.

@@ -67,6 +67,13 @@ func newRepository(t *testing.T) string {
 	for path, content := range files {
 		writeFile(t, filepath.Join(root, path), []byte(content))
 	}
+	for _, path := range []string{"package/krew/drover.yaml", completionScript} {
+		content, err := os.ReadFile(filepath.Join("../../..", path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		writeFile(t, filepath.Join(root, path), content)
+	}
 	return root
 }
 
@@ -124,6 +131,23 @@ func newSigner(t *testing.T) *Signer {
 	return s
 }
 
+// tools returns folders with the function's program in place of the tools.
+func tools(t *testing.T, bin string) map[string]string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(bin, functionName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]string{}
+	for platform, suffix := range map[string]string{"linux/amd64": "", "windows/amd64": ".exe"} {
+		all[platform] = t.TempDir()
+		for _, name := range []string{pluginName, terraformName} {
+			writeFile(t, filepath.Join(all[platform], name+suffix), content)
+		}
+	}
+	return all
+}
+
 func options(t *testing.T, prefix string, signer *Signer) Options {
 	t.Helper()
 	bin, err := binaries()
@@ -133,7 +157,7 @@ func options(t *testing.T, prefix string, signer *Signer) Options {
 	return Options{
 		Release: xpkg.Release{Registry: prefix, Version: testVersion},
 		Root:    newRepository(t), Bin: bin, Authorities: authorities(t), Out: filepath.Join(t.TempDir(), testVersion),
-		Signer: signer, AllowModified: true, Log: t.Logf,
+		Signer: signer, AllowModified: true, Log: t.Logf, Downloads: "https://example.org/" + testVersion + "/", Tools: tools(t, bin["amd64"]),
 	}
 }
 
