@@ -131,21 +131,21 @@ func newSigner(t *testing.T) *Signer {
 	return s
 }
 
-// tools returns folders with the function's program in place of the tools.
-func tools(t *testing.T, bin string) map[string]string {
+// withTools has the function's program in place of the tools, for two platforms.
+func withTools(t *testing.T, o Options) Options {
 	t.Helper()
-	content, err := os.ReadFile(filepath.Join(bin, functionName))
+	content, err := os.ReadFile(filepath.Join(o.Bin["amd64"], functionName))
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := map[string]string{}
+	o.Downloads, o.Tools = "https://example.org/"+testVersion+"/", map[string]string{}
 	for platform, suffix := range map[string]string{"linux/amd64": "", "windows/amd64": ".exe"} {
-		all[platform] = t.TempDir()
+		o.Tools[platform] = t.TempDir()
 		for _, name := range []string{pluginName, terraformName} {
-			writeFile(t, filepath.Join(all[platform], name+suffix), content)
+			writeFile(t, filepath.Join(o.Tools[platform], name+suffix), content)
 		}
 	}
-	return all
+	return o
 }
 
 func options(t *testing.T, prefix string, signer *Signer) Options {
@@ -157,7 +157,7 @@ func options(t *testing.T, prefix string, signer *Signer) Options {
 	return Options{
 		Release: xpkg.Release{Registry: prefix, Version: testVersion},
 		Root:    newRepository(t), Bin: bin, Authorities: authorities(t), Out: filepath.Join(t.TempDir(), testVersion),
-		Signer: signer, AllowModified: true, Log: t.Logf, Downloads: "https://example.org/" + testVersion + "/", Tools: tools(t, bin["amd64"]),
+		Signer: signer, AllowModified: true, Log: t.Logf,
 	}
 }
 
@@ -205,8 +205,8 @@ func readAll(t *testing.T, folder string) map[string]string {
 
 func TestAReleaseIsReproducible(t *testing.T) {
 	signer := newSigner(t)
-	first := readAll(t, build(t, options(t, "registry.example.org/drover", signer)))
-	second := readAll(t, build(t, options(t, "registry.example.org/drover", signer)))
+	first := readAll(t, build(t, withTools(t, options(t, "registry.example.org/drover", signer))))
+	second := readAll(t, build(t, withTools(t, options(t, "registry.example.org/drover", signer))))
 	for path, content := range first {
 		if second[path] != content {
 			t.Errorf("%s differs", path)

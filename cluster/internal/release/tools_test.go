@@ -12,8 +12,29 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-func TestTheManifestForKrewHasEachPlatformWithItsArchive(t *testing.T) {
-	all := readAll(t, build(t, options(t, "registry.example.org/drover", nil)))
+func TestToolsOfARelease(t *testing.T) {
+	o := withTools(t, options(t, "registry.example.org/drover", nil))
+	o.Only = []string{"drover"}
+	folder := build(t, o)
+	all := readAll(t, folder)
+	t.Run("TheManifestForKrewHasEachPlatformWithItsArchive", func(t *testing.T) { krewHasEachPlatform(t, all) })
+	t.Run("AnArchiveHasTheLicensesOfItsProgram", func(t *testing.T) { archiveHasLicenses(t, folder) })
+	t.Run("TheTerraformProviderHasTheLayoutOfAMirrorAndOfARegistry", func(t *testing.T) { terraformLayout(t, all) })
+	if all["packages/drover/index.json"] == "" || all["packages/"+functionName+"/index.json"] != "" {
+		t.Error("there is another package than the one that was asked for, or none")
+	}
+}
+
+func TestAPackageThatIsAskedForMustExist(t *testing.T) {
+	o := options(t, "registry.example.org/drover", nil)
+	o.Only = []string{"drovr"}
+	if err := Build(t.Context(), o); err == nil || !strings.Contains(err.Error(), `package "drovr": there is none of that name`) {
+		t.Error(err)
+	}
+}
+
+func krewHasEachPlatform(t *testing.T, all map[string]string) {
+	t.Helper()
 	// The fields that krew requires: https://krew.sigs.k8s.io/docs/developer-guide/plugin-manifest/
 	m := struct {
 		APIVersion string
@@ -45,8 +66,8 @@ func TestTheManifestForKrewHasEachPlatformWithItsArchive(t *testing.T) {
 	}
 }
 
-func TestAnArchiveOfATool(t *testing.T) {
-	folder := build(t, options(t, "registry.example.org/drover", nil))
+func archiveHasLicenses(t *testing.T, folder string) {
+	t.Helper()
 	files := untar(t, filepath.Join(folder, "kubectl-drover-"+testVersion+"-linux-amd64.tar.gz"))
 	for _, name := range []string{"kubectl-drover", "kubectl_complete-drover", "LICENSE", "licenses/THIRD_PARTY.md"} {
 		if files[name] == "" {
@@ -61,8 +82,8 @@ func TestAnArchiveOfATool(t *testing.T) {
 
 // The layout of https://developer.hashicorp.com/terraform/internals/provider-network-mirror-protocol, of a folder with
 // packed providers, and of a release for Terraform's registry.
-func TestTheTerraformProviderHasTheLayoutOfAMirrorAndOfARegistry(t *testing.T) {
-	all := readAll(t, build(t, options(t, "registry.example.org/drover", nil)))
+func terraformLayout(t *testing.T, all map[string]string) {
+	t.Helper()
 	file := func(name string) string { return all["terraform/registry.terraform.io/drover-dev/drover/"+name] }
 	index, list := struct{ Versions map[string]struct{} }{}, struct {
 		Archives map[string]struct {
@@ -100,18 +121,5 @@ func TestTheTerraformProviderHasTheLayoutOfAMirrorAndOfARegistry(t *testing.T) {
 	manifest := file("terraform-provider-drover_0.2.0_manifest.json")
 	if !strings.Contains(manifest, `"protocol_versions": ["6.0"]`) || !strings.Contains(sums, sum([]byte(manifest))+"  terraform-provider-drover_0.2.0_manifest.json\n") {
 		t.Errorf("%s\n%s", manifest, sums)
-	}
-}
-
-func TestOnlySomePackages(t *testing.T) {
-	o := options(t, "registry.example.org/drover", nil)
-	o.Only = []string{"drover"}
-	all := readAll(t, build(t, o))
-	if all["packages/drover/index.json"] == "" || all["packages/"+functionName+"/index.json"] != "" {
-		t.Error("there is another package than drover, or none")
-	}
-	o.Only = []string{"drovr"}
-	if err := Build(t.Context(), o); err == nil || !strings.Contains(err.Error(), `package "drovr": there is none of that name`) {
-		t.Error(err)
 	}
 }
