@@ -50,7 +50,7 @@ func main() {
 		// The default action of Ctrl-C ends the menu.
 		exit(runBreak(context.Background(), *path, *dir, *fault))
 	}
-	exit(demo(launcher{path: *path, dir: *dir, packages: *packages, realVMs: *realVMs, out: os.Stdout}, *root, *timeout))
+	exit(demo(launcher{path: *path, dir: *dir, packages: *packages, realVMs: *realVMs, keep: *keep, out: os.Stdout}, *root, *timeout))
 }
 
 // demo starts the control plane and shows Drover in it, until the timeout or an interrupt.

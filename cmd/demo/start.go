@@ -20,7 +20,10 @@ type launcher struct {
 	path, dir, packages string
 	// realVMs is the folder of the local cloud's real VMs, empty for simulated ones.
 	realVMs string
-	out     io.Writer
+	// keep waits for an interrupt when the demo is complete, and then stops the control plane. In a container the
+	// demo is the first process, at whose end all others end.
+	keep bool
+	out  io.Writer
 }
 
 // start starts the control plane with the limits that are recommended, and waits until it is ready. It reports
@@ -64,6 +67,10 @@ func (l launcher) inControlPlane(ctx, interrupted context.Context, bin string, s
 		err = show(ctx)
 	}
 	switch {
+	case err == nil && l.keep:
+		fmt.Fprintln(l.out, "Ctrl-C stops everything.")
+		<-interrupted.Done()
+		return l.stop()
 	case err == nil:
 		return nil
 	case interrupted.Err() == nil && !ready:

@@ -76,6 +76,36 @@ func TestAControlPlaneThatTheDemoStarted(t *testing.T) {
 	}
 }
 
+func TestADemoThatIsKeptStopsAtTheInterrupt(t *testing.T) {
+	l, log := fake(t, false, "exit 0")
+	l.keep = true
+	interrupted, interrupt := context.WithCancel(t.Context())
+	shown := false
+	// The interrupt is later than the end of the demo, so that a demo that does not wait has not stopped anything.
+	l.out = writer(func(text string) {
+		if strings.Contains(text, "Ctrl-C stops everything") {
+			if shown = true; slices.Contains(log(), "down --dir instance") {
+				t.Error("the control plane is stopped before the interrupt")
+			}
+			interrupt()
+		}
+	})
+	if err := l.inControlPlane(t.Context(), interrupted, "bin", func(context.Context) error { return nil }); err != nil {
+		t.Error(err)
+	}
+	if !shown || !slices.Contains(log(), "down --dir instance") {
+		t.Errorf("the control plane is not stopped: %q", log())
+	}
+}
+
+// A writer calls itself with each text that is written.
+type writer func(string)
+
+func (w writer) Write(b []byte) (int, error) {
+	w(string(b))
+	return len(b), nil
+}
+
 func TestAnInterruptReachesTheLauncherWhileItStarts(t *testing.T) {
 	// The launcher reports that it is interrupted, as drover-cluster does after it has stopped its processes.
 	marks := t.TempDir()

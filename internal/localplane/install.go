@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
+
+	drover "github.com/drover-dev/drover"
 )
 
 // Rights are the files, from the root of the repository, that are applied before the packages to a cluster that
@@ -87,7 +89,7 @@ func addArguments(config *unstructured.Unstructured) error {
 
 // Registry is the prefix of the names of packages that a local control plane serves from its
 // own registry: the one that releases have by default.
-const Registry = "xpkg.drover.dev/drover"
+const Registry = drover.Registry
 
 // Version of the packages that the Makefile builds by default.
 const Version = "v0.1.0"

@@ -3,7 +3,6 @@ package conformance
 import (
 	"context"
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -16,6 +15,7 @@ import (
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/test/examples"
 	"github.com/drover-dev/drover/test/kit"
 )
 
@@ -135,7 +135,7 @@ type VM struct {
 // classOf reads the class of an example for a fleet.
 func classOf(t *testing.T, f kit.Fleet, file string, config machinev1alpha1.VMProviderConfigReference) *machinev1alpha1.MachineClass {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(kit.Root(), file))
+	b, err := examples.Read(filepath.Join(kit.Root(), file))
 	must(t, err)
 	c := &machinev1alpha1.MachineClass{}
 	must(t, yaml.UnmarshalStrict(b, c))

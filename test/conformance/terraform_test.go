@@ -26,6 +26,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/localplane"
 	"github.com/drover-dev/drover/internal/terraform/plugin/plugintest"
+	"github.com/drover-dev/drover/test/examples"
 	"github.com/drover-dev/drover/test/kit"
 )
 
@@ -128,7 +129,7 @@ func (p terraformProvider) install(ctx context.Context) (string, error) {
 // configuration.
 func configOf(t *testing.T, file, digest string, configuration map[string]any) map[string]any {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(kit.Root(), file))
+	b, err := examples.Read(filepath.Join(kit.Root(), file))
 	must(t, err)
 	u := &unstructured.Unstructured{}
 	must(t, yaml.Unmarshal(b, &u.Object))

@@ -1,6 +1,7 @@
 package docs
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/drover-dev/drover/internal/kubectl/installation"
 	"github.com/drover-dev/drover/test/kit"
 )
 
@@ -30,6 +32,7 @@ func TestCommandsOfTheDocs(t *testing.T) {
 	w.furnish(t)
 	w.serveFunction(t)
 	renderInput(t, w)
+	placeholdersAreRefused(t, w)
 	ran := 0
 	for _, b := range blocks {
 		if b.RunBy+b.NotRun != "" || inStory(b) {
@@ -49,6 +52,33 @@ func TestCommandsOfTheDocs(t *testing.T) {
 	t.Logf("%d commands of tables", len(rows))
 	if t.Logf("%d of %d blocks", ran, len(blocks)); ran < 50 {
 		t.Errorf("only %d blocks were run", ran)
+	}
+}
+
+// placeholdersAreRefused applies the classes of all examples, as they are and as a reader has filled them in. A kind of a
+// class is there for each cloud.
+func placeholdersAreRefused(t *testing.T, w *world) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(kit.Root(), "examples", "*", "machineclass*.yaml"))
+	must(t, err)
+	refused := 0
+	for _, file := range files {
+		of := filepath.Join(filepath.Base(filepath.Dir(file)), filepath.Base(file))
+		b, err := os.ReadFile(file)
+		must(t, err)
+		if installation.Placeholder.Match(b) {
+			refused++
+			out, err := w.plane.Kubectl(t, "apply", "--dry-run=server", "-f", file)
+			if message := fmt.Sprint(out, err); err == nil || !strings.Contains(message, "drover-placeholders") || !strings.Contains(message, "spec.forProvider.") {
+				t.Errorf("%s is applied as it is: %s", of, message)
+			}
+		}
+		if out, err := w.plane.Kubectl(t, "apply", "--dry-run=server", "-f", filepath.Join(w.dir, "examples", of)); err != nil {
+			t.Errorf("%s is refused with values: %s %v", of, out, err)
+		}
+	}
+	if refused < 14 {
+		t.Errorf("only %d classes have placeholders", refused)
 	}
 }
 

@@ -2,6 +2,9 @@ package docs
 
 import (
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -47,6 +50,27 @@ func TestEachPageWaitsForThePackagesThatItInstalls(t *testing.T) {
 	}
 	if n < 10 {
 		t.Errorf("only %d installations were found", n)
+	}
+}
+
+// A script is a block without a page. "xpkg install" of this repository and "kubectl drover install" wait by themselves.
+func TestEachScriptWaitsForThePackagesThatItInstalls(t *testing.T) {
+	scripts := 0
+	for _, dir := range []string{"Makefile", "hack", "examples", "site", ".github", ".ci"} {
+		must(t, filepath.WalkDir(filepath.Join(kit.Root(), dir), func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || filepath.Ext(path) == ".md" {
+				return err
+			}
+			scripts++
+			b, err := os.ReadFile(path)
+			for _, fault := range unhealthy(Block{Page: path, Script: string(b)}) {
+				t.Error(fault)
+			}
+			return err
+		}))
+	}
+	if scripts < 100 {
+		t.Errorf("only %d files were read", scripts)
 	}
 }
 

@@ -19,6 +19,10 @@ const (
 	envBinaries = "DROVER_BIN"
 	// envReal is set for a script whose commands take effect.
 	envReal = "DOCS_REAL"
+	// envRoot is the repository, for a script whose commands take effect: Go embeds no files behind links.
+	envRoot = "DOCS_ROOT"
+	// envPlugin is the path of kubectl drover, if it is another one than that of envBinaries.
+	envPlugin = "DOCS_PLUGIN"
 	// envFunction is the address of a function-drover that renders.
 	envFunction = "DOCS_FUNCTION"
 )
@@ -114,9 +118,20 @@ func crossplane(args []string) []string {
 	return append([]string{binary("crossplane-cli")}, args...)
 }
 
-// makeTarget resolves a target and its variables, and runs nothing: most targets take minutes or hours.
+// makeTarget resolves a target and its variables, and runs nothing unless it shall take effect: most targets take
+// minutes or hours.
 func makeTarget(args []string) []string {
-	return append([]string{"/usr/bin/make", "--no-print-directory", "-n", "-C", kit.Root()}, args...)
+	command := []string{"/usr/bin/make", "--no-print-directory"}
+	if os.Getenv(envReal) == "" {
+		return append(append(command, "-n", "-C", kit.Root()), args...)
+	}
+	return append(append(command, "-C", os.Getenv(envRoot)), args...)
 }
 
-func plugin(args []string) []string { return append([]string{binary("kubectl-drover")}, args...) }
+func plugin(args []string) []string {
+	program := binary("kubectl-drover")
+	if p := os.Getenv(envPlugin); p != "" {
+		program = p
+	}
+	return append([]string{program}, args...)
+}

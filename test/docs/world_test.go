@@ -20,6 +20,7 @@ import (
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/localplane"
+	"github.com/drover-dev/drover/test/examples"
 	"github.com/drover-dev/drover/test/kit"
 	"github.com/drover-dev/drover/test/patience"
 )
@@ -70,13 +71,18 @@ type name struct {
 	value       string
 }
 
-// newWorld on a control plane. Scripts write files to their own folder.
+// newWorld on a control plane. Scripts write files to their own folder. The reader has replaced the placeholders of the
+// examples.
 func newWorld(t *testing.T, p *kit.Plane) *world {
 	t.Helper()
 	w := &world{plane: p, dir: t.TempDir()}
 	entries, err := os.ReadDir(kit.Root())
 	must(t, err)
 	for _, e := range entries {
+		if e.Name() == "examples" {
+			must(t, examples.Copy(filepath.Join(kit.Root(), "examples"), filepath.Join(w.dir, "examples")))
+			continue
+		}
 		must(t, os.Symlink(filepath.Join(kit.Root(), e.Name()), filepath.Join(w.dir, e.Name())))
 	}
 	tools := t.TempDir()
@@ -88,7 +94,7 @@ func newWorld(t *testing.T, p *kit.Plane) *world {
 	kubeconfig := filepath.Join(tools, "kubeconfig")
 	must(t, clientcmd.WriteToFile(*contexts(t, p), kubeconfig))
 	w.env = append(os.Environ(), "PATH="+tools+":"+os.Getenv("PATH"), "KUBECONFIG="+kubeconfig,
-		"REGISTRY="+localplane.Registry, "VERSION="+localplane.Version)
+		"EDITOR=true", "REGISTRY="+localplane.Registry, "VERSION="+localplane.Version)
 	return w
 }
 

@@ -188,8 +188,8 @@ func TestAVMThatIsGoneOrWillNotComeBackFailsTheMachine(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			p := newPlane(t, tc.cloud, "", func(class *unstructured.Unstructured) {
-				if tc.reason == "" {
-					unstructured.RemoveNestedField(class.Object, "spec", "forProvider", "instanceMarketOptions")
+				if tc.reason != "" {
+					asSpot(tc.cloud)(class)
 				}
 			})
 			shows(t, p, rendered(t, p), observed[tc.cloud].atProvider)

@@ -11,7 +11,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/drover-dev/drover/internal/kubectl/command"
 	"github.com/drover-dev/drover/internal/localplane"
+	"github.com/drover-dev/drover/internal/terraform/drover"
 )
 
 const root = "../.."
@@ -40,7 +42,7 @@ func read(t *testing.T, path string) string {
 var mayNameTheRegistry = map[string]string{
 	"Makefile":                                "the variable",
 	"cluster/internal/xpkg/meta.go":           "the default of the build",
-	"internal/localplane/install.go":          "the packages of a local control plane",
+	"manifests.go":                            "the name in the embedded manifests",
 	"package/provider-drover/runtime.yaml":    "applied as it is from the source; the build sets the registry in the manifests of a release",
 	"package/provider-inventory/runtime.yaml": "as that of provider-drover",
 	"docs/images/demo.svg":                    "the output of a demo, recorded",
@@ -84,6 +86,24 @@ func TestDocsSetTheVariablesOfTheMakefile(t *testing.T) {
 		if !strings.Contains(read(t, file), want) {
 			t.Errorf("%s lacks: %s", file, want)
 		}
+	}
+}
+
+func TestProgramsOfTheSourceHaveTheVersionOfTheMakefile(t *testing.T) {
+	for program, version := range map[string]string{"kubectl drover install": command.Version, "local control planes": localplane.Version} {
+		if want := variable(t, "VERSION"); version != want {
+			t.Errorf("%s has %s, and the Makefile %s", program, version, want)
+		}
+	}
+	if command.Registry != variable(t, "REGISTRY") {
+		t.Errorf("kubectl drover install has the registry %s", command.Registry)
+	}
+}
+
+// The mirror of providers has the name that the provider answers to.
+func TestTheTerraformProviderIsInTheFolderOfItsAddress(t *testing.T) {
+	if want := "terraform/" + drover.Address; !strings.Contains(read(t, "cluster/internal/release/tools.go"), `"`+want+`"`) {
+		t.Errorf("cluster/internal/release/tools.go has no folder %s", want)
 	}
 }
 

@@ -1,13 +1,13 @@
 package v1alpha1_test
 
 import (
-	"os"
 	"strings"
 	"testing"
 
 	"sigs.k8s.io/yaml"
 
 	"github.com/drover-dev/drover/internal/schematest"
+	"github.com/drover-dev/drover/test/examples"
 )
 
 const crds = "../../../package/provider-terraform/crds/terraform.drover.dev_"
@@ -38,7 +38,7 @@ func TestSchemas(t *testing.T) {
 
 func TestTheExamplesAreValid(t *testing.T) {
 	for _, file := range []string{"providerconfig.yaml", "providerconfig-openstack.yaml"} {
-		b, err := os.ReadFile("../../../examples/terraform/" + file)
+		b, err := examples.Read("../../../examples/terraform/" + file)
 		if err != nil {
 			t.Fatal(err)
 		}

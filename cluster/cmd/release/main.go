@@ -18,12 +18,17 @@ import (
 
 type cli struct {
 	Build buildCommand `cmd:"" help:"Make a release in a folder."`
+	Tools toolsCommand `cmd:"" help:"Make only the archives of kubectl drover and of the Terraform provider."`
 	Push  pushCommand  `cmd:"" help:"Push a release to its registry, or continue to."`
 }
 
 type buildCommand struct {
 	Root          string            `default:"." help:"The repository." placeholder:"DIR"`
 	Bin           map[string]string `required:"" help:"Folder with the static binaries of an architecture; one for each." placeholder:"ARCH=DIR"`
+	Only          []string          `help:"Packages to build; by default all." placeholder:"NAME"`
+	Tool          map[string]string `help:"Folder with kubectl-drover and terraform-provider-drover of a platform, such as linux/amd64; one for each." placeholder:"OS/ARCH=DIR"`
+	Demo          map[string]string `help:"Folder with bin and packages of the demo for an architecture; one for each." placeholder:"ARCH=DIR"`
+	Downloads     string            `help:"URL of the folder that users download the files of the release from." placeholder:"URL"`
 	Out           string            `required:"" help:"Folder of the release, which is replaced." placeholder:"DIR"`
 	Version       string            `required:"" help:"Version of the release, vX.Y.Z." placeholder:"VERSION"`
 	Registry      string            `required:"" help:"Registry and organization of the packages." placeholder:"PREFIX"`
@@ -35,7 +40,7 @@ type buildCommand struct {
 func (c *buildCommand) Run(ctx context.Context) error {
 	o := release.Options{
 		Release: xpkg.Release{Registry: c.Registry, Version: c.Version},
-		Root:    c.Root, Bin: c.Bin, Out: c.Out, AllowModified: c.AllowModified, Log: report,
+		Root:    c.Root, Bin: c.Bin, Out: c.Out, Only: c.Only, Tools: c.Tool, Demo: c.Demo, Downloads: c.Downloads, AllowModified: c.AllowModified, Log: report,
 	}
 	var err error
 	if o.Authorities, err = release.AuthoritiesVersion(); err != nil {
@@ -47,6 +52,23 @@ func (c *buildCommand) Run(ctx context.Context) error {
 		}
 	}
 	return release.Build(ctx, o)
+}
+
+type toolsCommand struct {
+	Root          string            `default:"." help:"The repository." placeholder:"DIR"`
+	Tool          map[string]string `required:"" help:"Folder with kubectl-drover and terraform-provider-drover of a platform, such as linux/amd64; one for each." placeholder:"OS/ARCH=DIR"`
+	Downloads     string            `required:"" help:"URL of the folder that users download the files from." placeholder:"URL"`
+	Out           string            `required:"" help:"Folder of the archives, which is replaced." placeholder:"DIR"`
+	Version       string            `required:"" help:"Version of the release, vX.Y.Z." placeholder:"VERSION"`
+	Registry      string            `required:"" help:"Registry and organization of the packages." placeholder:"PREFIX"`
+	AllowModified bool              `help:"Accept programs that are not all of one commit, or of a tree with changes that are not committed."`
+}
+
+func (c *toolsCommand) Run(ctx context.Context) error {
+	return release.BuildTools(ctx, release.Options{
+		Release: xpkg.Release{Registry: c.Registry, Version: c.Version},
+		Root:    c.Root, Out: c.Out, Tools: c.Tool, Downloads: c.Downloads, AllowModified: c.AllowModified, Log: report,
+	})
 }
 
 type pushCommand struct {

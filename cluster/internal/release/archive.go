@@ -26,6 +26,19 @@ var manifestFolders = []string{"package/policies", "package/provider-drover", "p
 // manifestsArchive returns the manifests of the repository, for the registry of the release: an
 // ImageConfig selects a package by the prefix of its name.
 func manifestsArchive(root string, r xpkg.Release) ([]byte, error) {
+	files, err := manifests(root)
+	if err != nil {
+		return nil, err
+	}
+	for i, f := range files {
+		files[i].Path = path.Join(strings.TrimSuffix(manifestsFile(r), ".tar.gz"), f.Path)
+		files[i].Content = bytes.ReplaceAll(f.Content, []byte(xpkg.DefaultRegistry+"/"), []byte(r.Registry+"/"))
+	}
+	return archive(files)
+}
+
+// manifests are the files of the repository that a user applies, as they are.
+func manifests(root string) ([]xpkg.File, error) {
 	var files []xpkg.File
 	for _, folder := range manifestFolders {
 		err := filepath.WalkDir(filepath.Join(root, folder), func(file string, d fs.DirEntry, err error) error {
@@ -45,17 +58,14 @@ func manifestsArchive(root string, r xpkg.Release) ([]byte, error) {
 			if err != nil {
 				return err
 			}
-			files = append(files, xpkg.File{
-				Path:    path.Join(strings.TrimSuffix(manifestsFile(r), ".tar.gz"), filepath.ToSlash(relative)),
-				Content: bytes.ReplaceAll(content, []byte(xpkg.DefaultRegistry+"/"), []byte(r.Registry+"/")),
-			})
+			files = append(files, xpkg.File{Path: filepath.ToSlash(relative), Content: content})
 			return nil
 		})
 		if err != nil {
 			return nil, err
 		}
 	}
-	return archive(files)
+	return files, nil
 }
 
 // sourcesArchive returns the sources of modules whose licenses require it, as the module proxy
@@ -75,6 +85,14 @@ func sourcesArchive(modules []licensed) ([]byte, error) {
 	return archive(files)
 }
 
+// modeOf a file, by default that of one that is read.
+func modeOf(f xpkg.File) int64 {
+	if f.Mode == 0 {
+		return 0o644
+	}
+	return f.Mode
+}
+
 // archive returns a compressed tar of files, ordered by path, without times and owners.
 func archive(files []xpkg.File) ([]byte, error) {
 	slices.SortFunc(files, func(a, b xpkg.File) int { return strings.Compare(a.Path, b.Path) })
@@ -82,7 +100,7 @@ func archive(files []xpkg.File) ([]byte, error) {
 	zip := gzip.NewWriter(&b)
 	w := tar.NewWriter(zip)
 	for _, f := range files {
-		if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: f.Path, Mode: 0o644, Size: int64(len(f.Content))}); err != nil {
+		if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: f.Path, Mode: modeOf(f), Size: int64(len(f.Content))}); err != nil {
 			return nil, err
 		}
 		if _, err := w.Write(f.Content); err != nil {

@@ -40,6 +40,16 @@ type Options struct {
 	Root, Out string
 	// Bin is the folder with the binaries per architecture, such as amd64.
 	Bin map[string]string
+	// Only are the names of the packages to build; by default all.
+	Only []string
+	// Tools are the folders with kubectl-drover and terraform-provider-drover, by platform, such as linux/amd64.
+	// Without one there are no archives of them.
+	Tools map[string]string
+	// Demo are the folders with the programs of the demo in bin, and its packages in packages, by architecture. Without
+	// one there is no image of the demo.
+	Demo map[string]string
+	// Downloads is the URL of the folder that users download the files of the release from.
+	Downloads string
 	// Authorities is the version of xpkg.RootsModule, as returned by AuthoritiesVersion.
 	Authorities string
 	// Signer signs the release. Without one it is not signed.
@@ -54,6 +64,23 @@ type Options struct {
 
 // Build creates a release in Out. If it fails, the previous content of Out stays.
 func Build(ctx context.Context, o Options) error {
+	return create(o, func(b *builder) error { return b.build(ctx) })
+}
+
+// BuildTools creates the archives of the tools alone in Out. If it fails, the previous content of Out stays.
+func BuildTools(ctx context.Context, o Options) error {
+	return create(o, func(b *builder) error {
+		if err := b.readOwn(); err != nil {
+			return err
+		}
+		if err := b.readCommit(nil); err != nil {
+			return err
+		}
+		return b.tools(ctx)
+	})
+}
+
+func create(o Options, do func(*builder) error) error {
 	tmp := o.Out + ".new"
 	if err := os.RemoveAll(tmp); err != nil {
 		return err
@@ -63,7 +90,7 @@ func Build(ctx context.Context, o Options) error {
 		return err
 	}
 	b := builder{Options: o, folder: tmp, known: map[string]licensed{}}
-	if err := b.build(ctx); err != nil {
+	if err := do(&b); err != nil {
 		return err
 	}
 	if err := os.RemoveAll(o.Out); err != nil {
@@ -88,12 +115,8 @@ type builder struct {
 }
 
 func (b *builder) build(ctx context.Context) error {
-	for _, name := range []string{"LICENSE", "NOTICE"} {
-		content, err := os.ReadFile(filepath.Join(b.Root, name))
-		if err != nil {
-			return err
-		}
-		b.own = append(b.own, xpkg.File{Path: name, Content: content})
+	if err := b.readOwn(); err != nil {
+		return err
 	}
 	byName, names, err := b.sources()
 	if err != nil {
@@ -109,6 +132,9 @@ func (b *builder) build(ctx context.Context) error {
 		}
 		b.Log("built %s in %.1fs", b.digests[len(b.digests)-1], time.Since(began).Seconds())
 	}
+	if err := b.demo(ctx); err != nil {
+		return fmt.Errorf("build %s: %w", demoName, err)
+	}
 	if err := b.write("digests.txt", []byte(strings.Join(b.digests, "\n")+"\n")); err != nil {
 		return err
 	}
@@ -117,6 +143,9 @@ func (b *builder) build(ctx context.Context) error {
 		return err
 	}
 	if err := b.write(manifestsFile(b.Release), manifests); err != nil {
+		return err
+	}
+	if err := b.tools(ctx); err != nil {
 		return err
 	}
 	archive, err := sourcesArchive(slices.Collect(maps.Values(b.known)))
@@ -132,6 +161,18 @@ func (b *builder) build(ctx context.Context) error {
 	return b.writeChecksums()
 }
 
+// readOwn reads Drover's LICENSE and NOTICE.
+func (b *builder) readOwn() error {
+	for _, name := range []string{"LICENSE", "NOTICE"} {
+		content, err := os.ReadFile(filepath.Join(b.Root, name))
+		if err != nil {
+			return err
+		}
+		b.own = append(b.own, xpkg.File{Path: name, Content: content})
+	}
+	return nil
+}
+
 // sources returns the sources of each package, by architecture.
 func (b *builder) sources() (map[string]map[string]xpkg.Source, []string, error) {
 	byName := map[string]map[string]xpkg.Source{}
@@ -141,10 +182,18 @@ func (b *builder) sources() (map[string]map[string]xpkg.Source, []string, error)
 			return nil, nil, err
 		}
 		for _, s := range sources {
+			if len(b.Only) > 0 && !slices.Contains(b.Only, s.Name) {
+				continue
+			}
 			if byName[s.Name] == nil {
 				byName[s.Name] = map[string]xpkg.Source{}
 			}
 			byName[s.Name][arch] = s
+		}
+	}
+	for _, name := range b.Only {
+		if byName[name] == nil {
+			return nil, nil, fmt.Errorf("package %q: there is none of that name", name)
 		}
 	}
 	return byName, slices.Sorted(maps.Keys(byName)), nil
@@ -153,26 +202,20 @@ func (b *builder) sources() (map[string]map[string]xpkg.Source, []string, error)
 // readCommit fails unless all binaries were built from the same commit.
 func (b *builder) readCommit(byName map[string]map[string]xpkg.Source) error {
 	first := ""
-	for _, name := range slices.Sorted(maps.Keys(byName)) {
-		for _, arch := range slices.Sorted(maps.Keys(byName[name])) {
-			path := byName[name][arch].Binary
-			if path == "" {
-				continue
-			}
-			bin, err := readBinary(path)
-			if err != nil {
-				return err
-			}
-			switch {
-			case bin.Modified && !b.AllowModified:
-				return fmt.Errorf("%s was built from a tree with changes that are not committed: commit them, or remove them", path)
-			case bin.Revision == "" && !b.AllowModified:
-				return fmt.Errorf("%s does not name the commit that it was built from: build it in a clone of the repository, not in a worktree of git", path)
-			case first == "":
-				first, b.revision, b.created = path, bin.Revision, bin.Time
-			case bin.Revision != b.revision && !b.AllowModified:
-				return fmt.Errorf("%s was built from commit %q, and %s from %q: build all binaries from the same one", first, b.revision, path, bin.Revision)
-			}
+	for _, path := range b.programs(byName) {
+		bin, err := readBinary(path)
+		if err != nil {
+			return err
+		}
+		switch {
+		case bin.Modified && !b.AllowModified:
+			return fmt.Errorf("%s was built from a tree with changes that are not committed: commit them, or remove them", path)
+		case bin.Revision == "" && !b.AllowModified:
+			return fmt.Errorf("%s does not name the commit that it was built from: build it in a clone of the repository, not in a worktree of git", path)
+		case first == "":
+			first, b.revision, b.created = path, bin.Revision, bin.Time
+		case bin.Revision != b.revision && !b.AllowModified:
+			return fmt.Errorf("%s was built from commit %q, and %s from %q: build all binaries from the same one", first, b.revision, path, bin.Revision)
 		}
 	}
 	if b.created == "" {
@@ -181,25 +224,52 @@ func (b *builder) readCommit(byName map[string]map[string]xpkg.Source) error {
 	return nil
 }
 
-// pack builds a package for all architectures, with its SBOM and signatures.
+// programs returns the paths of all programs of the release.
+func (b *builder) programs(byName map[string]map[string]xpkg.Source) []string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		for _, arch := range slices.Sorted(maps.Keys(byName[name])) {
+			if path := byName[name][arch].Binary; path != "" {
+				out = append(out, path)
+			}
+		}
+	}
+	for _, platform := range slices.Sorted(maps.Keys(b.Tools)) {
+		for _, name := range []string{pluginName, terraformName} {
+			out = append(out, toolPath(b.Tools[platform], name, platform))
+		}
+	}
+	return out
+}
+
+// pack builds a package for all architectures.
 func (b *builder) pack(ctx context.Context, name string, sources map[string]xpkg.Source) error {
+	return b.index(name, slices.Sorted(maps.Keys(sources)), func(arch string) (v1.Image, []licensed, error) {
+		s := sources[arch]
+		modules, err := b.modules(ctx, s.Binary)
+		if err != nil {
+			return nil, nil, err
+		}
+		if s.Binary != "" {
+			s.Files = legalFiles(b.own, modules, b.Release)
+		}
+		built, err := xpkg.Build(ctx, s, b.Release)
+		return built, modules, err
+	})
+}
+
+// index writes the images of all architectures under one name, with their SBOM and signatures.
+func (b *builder) index(name string, architectures []string, build func(arch string) (v1.Image, []licensed, error)) error {
 	p, err := newPackage(b.folder, name, b.Registry, b.Signer)
 	if err != nil {
 		return err
 	}
 	index := mutate.Annotations(empty.Index, b.annotations(name)).(v1.ImageIndex) //nolint:forcetypeassert // It is made of an ImageIndex.
 	var images []image
-	for _, arch := range slices.Sorted(maps.Keys(sources)) {
-		s := sources[arch]
+	for _, arch := range architectures {
 		i := image{platform: v1.Platform{OS: "linux", Architecture: arch}}
-		if i.modules, err = b.modules(ctx, s.Binary); err != nil {
-			return err
-		}
-		if s.Binary != "" {
-			s.Files = legalFiles(b.own, i.modules, b.Release)
-		}
-		built, err := xpkg.Build(ctx, s, b.Release)
-		if err != nil {
+		var built v1.Image
+		if built, i.modules, err = build(arch); err != nil {
 			return err
 		}
 		if built, err = finish(built, i.platform); err != nil {
@@ -262,6 +332,11 @@ func (b *builder) modules(ctx context.Context, program string) ([]licensed, erro
 	if program == "" {
 		return nil, nil
 	}
+	return b.linkedModules(ctx, program, module{Path: xpkg.RootsModule, Version: b.Authorities})
+}
+
+// linkedModules returns the modules of a program, Go's standard library, and more.
+func (b *builder) linkedModules(ctx context.Context, program string, more ...module) ([]licensed, error) {
 	bin, err := readBinary(program)
 	if err != nil {
 		return nil, err
@@ -270,7 +345,7 @@ func (b *builder) modules(ctx context.Context, program string) ([]licensed, erro
 	if err != nil {
 		return nil, err
 	}
-	modules := union(bin.Modules, []module{{Path: xpkg.RootsModule, Version: b.Authorities}})
+	modules := union(bin.Modules, more)
 	var unknown []module
 	for _, m := range modules {
 		if _, ok := b.known[m.String()]; !ok {
@@ -351,9 +426,19 @@ func (b *builder) write(name string, content []byte) error {
 		mediaType = spdxMediaType
 	case strings.HasSuffix(name, ".tar.gz"):
 		mediaType = "application/gzip"
+	case strings.HasSuffix(name, ".zip"):
+		mediaType = "application/zip"
+	case strings.HasSuffix(name, ".json"):
+		mediaType = "application/json"
+	case strings.HasSuffix(name, ".yaml"):
+		mediaType = "application/yaml"
 	}
 	b.files = append(b.files, blob{name: name, mediaType: mediaType, content: content})
-	return os.WriteFile(filepath.Join(b.folder, name), content, 0o644)
+	file := filepath.Join(b.folder, filepath.FromSlash(name))
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(file, content, 0o644)
 }
 
 // packFiles creates the artifact of the files that were written until now.

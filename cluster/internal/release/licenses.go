@@ -38,6 +38,7 @@ var accepted = map[string]obligation{
 	"BSD-3-Clause":     notice,
 	"ISC":              notice,
 	"MIT":              notice,
+	"Python-2.0":       notice,
 	"Unicode-DFS-2016": notice,
 	"MPL-2.0":          offerSource,
 }
@@ -47,6 +48,9 @@ var spdxNames = map[string]string{"BSD-0-Clause": "0BSD"}
 
 // legalFile matches the name of a file with a license or notice.
 var legalFile = regexp.MustCompile(`(?i)^(un)?(licen[sc]e|copying|copyright|notice|patents)([.-][^.]*)?(\.(txt|md|rst))?$`)
+
+// licenseOfDocs is the license of a module's documentation, as those of Docker's origin have it. No program contains that.
+const licenseOfDocs = "LICENSE.docs"
 
 // A licensed is a module with the texts that must be distributed with it.
 type licensed struct {
@@ -80,13 +84,15 @@ func license(s source) (licensed, error) {
 	if err != nil {
 		return l, err
 	}
+	// Notices that refer to a license without its text, as that of Apache-2.0, which Drover has itself.
+	var headers []string
 	err = filepath.WalkDir(s.Dir, func(file string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
 		case d.IsDir() && file != s.Dir && isNotLinked(d.Name()):
 			return fs.SkipDir
-		case !d.Type().IsRegular() || !legalFile.MatchString(d.Name()):
+		case d.Name() == licenseOfDocs || !d.Type().IsRegular() || !legalFile.MatchString(d.Name()):
 			return nil
 		}
 		content, err := os.ReadFile(file)
@@ -98,6 +104,9 @@ func license(s source) (licensed, error) {
 			return err
 		}
 		for _, m := range c.Match(content).Matches {
+			if m.MatchType == "Header" {
+				headers = append(headers, spdxName(m))
+			}
 			if m.MatchType != "License" {
 				continue
 			}
@@ -112,6 +121,9 @@ func license(s source) (licensed, error) {
 	})
 	if err != nil {
 		return l, err
+	}
+	if len(l.Licenses) == 0 && slices.Equal(slices.Compact(headers), []string{"Apache-2.0"}) {
+		l.Licenses = headers[:1]
 	}
 	slices.Sort(l.Licenses)
 	l.Licenses = slices.Compact(l.Licenses)
@@ -187,7 +199,7 @@ func legalFiles(own []xpkg.File, modules []licensed, r xpkg.Release) []xpkg.File
 	return files
 }
 
-// thirdParty lists the modules of an image, and where to get the sources that a license requires to
+// thirdParty lists the modules of a program, and where to get the sources that a license requires to
 // offer.
 func thirdParty(modules []licensed, r xpkg.Release) string {
 	var list, offer strings.Builder
@@ -197,7 +209,7 @@ func thirdParty(modules []licensed, r xpkg.Release) string {
 			fmt.Fprintf(&offer, "- %s: %s\n", m, m.URL)
 		}
 	}
-	text := "# Third-party software\n\nThis image contains these Go modules. The texts of their licenses and notices are in `third-party/MODULE@VERSION`.\n\n" +
+	text := "# Third-party software\n\nThis program contains these Go modules. The texts of their licenses and notices are in `third-party/MODULE@VERSION`.\n\n" +
 		"| module | version | licenses |\n|---|---|---|\n" + list.String()
 	if offer.Len() > 0 {
 		text += fmt.Sprintf("\n## Source code\n\nThe source code of these modules is available, unmodified and under the license named above, in the file\n"+

@@ -44,7 +44,7 @@ func readBinary(path string) (binary, error) {
 	}
 	b := binary{Go: strings.TrimPrefix(info.GoVersion, "go")}
 	for _, d := range info.Deps {
-		if isOfRepository(d) {
+		if isOfRepository(info.Main.Path, d) {
 			continue
 		}
 		m, err := linked(d)
@@ -66,10 +66,20 @@ func readBinary(path string) (binary, error) {
 	return b, nil
 }
 
-// isOfRepository reports whether a module is a folder below that of the program's own module. Its
-// files are of the commit that is released, as those of the program are.
-func isOfRepository(d *debug.Module) bool {
-	return d.Replace != nil && strings.HasPrefix(d.Replace.Path, "./") && filepath.IsLocal(d.Replace.Path)
+// repositoryPath is the path of the module at the root of the repository. That of a nested module has its folder behind it.
+const repositoryPath = "github.com/drover-dev/drover"
+
+// isOfRepository reports whether a module is a folder of the repository. Its files are of the commit that is released, as
+// those of the program are. program is the path of the program's own module.
+func isOfRepository(program string, d *debug.Module) bool {
+	if d.Replace == nil || !strings.HasPrefix(d.Replace.Path, ".") {
+		return false
+	}
+	nested, _ := strings.CutPrefix(program, repositoryPath+"/")
+	if nested == program {
+		nested = ""
+	}
+	return filepath.IsLocal(filepath.Join(nested, d.Replace.Path))
 }
 
 // linked returns the module that was linked: its replacement, if it has one. A replacement by a

@@ -67,6 +67,13 @@ func newRepository(t *testing.T) string {
 	for path, content := range files {
 		writeFile(t, filepath.Join(root, path), []byte(content))
 	}
+	for _, path := range []string{"package/krew/drover.yaml", completionScript} {
+		content, err := os.ReadFile(filepath.Join("../../..", path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		writeFile(t, filepath.Join(root, path), content)
+	}
 	return root
 }
 
@@ -122,6 +129,23 @@ func newSigner(t *testing.T) *Signer {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// withTools has the function's program in place of the tools, for two platforms.
+func withTools(t *testing.T, o Options) Options {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(o.Bin["amd64"], functionName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Downloads, o.Tools = "https://example.org/"+testVersion+"/", map[string]string{}
+	for platform, suffix := range map[string]string{"linux/amd64": "", "windows/amd64": ".exe"} {
+		o.Tools[platform] = t.TempDir()
+		for _, name := range []string{pluginName, terraformName} {
+			writeFile(t, filepath.Join(o.Tools[platform], name+suffix), content)
+		}
+	}
+	return o
 }
 
 func options(t *testing.T, prefix string, signer *Signer) Options {
@@ -181,8 +205,8 @@ func readAll(t *testing.T, folder string) map[string]string {
 
 func TestAReleaseIsReproducible(t *testing.T) {
 	signer := newSigner(t)
-	first := readAll(t, build(t, options(t, "registry.example.org/drover", signer)))
-	second := readAll(t, build(t, options(t, "registry.example.org/drover", signer)))
+	first := readAll(t, build(t, withTools(t, options(t, "registry.example.org/drover", signer))))
+	second := readAll(t, build(t, withTools(t, options(t, "registry.example.org/drover", signer))))
 	for path, content := range first {
 		if second[path] != content {
 			t.Errorf("%s differs", path)

@@ -67,6 +67,29 @@ func RuntimeImage(binary string, files ...File) (v1.Image, error) {
 	return mutate.AppendLayers(image, append(layers, program)...)
 }
 
+// ToolsImage returns an image of several static programs with their files, the public certificate authorities, and a
+// /tmp that every user may write to. The same files give the same image.
+func ToolsImage(platform v1.Platform, config v1.Config, layers ...[]File) (v1.Image, error) {
+	base, err := baseLayer()
+	if err != nil {
+		return nil, err
+	}
+	all := []v1.Layer{base}
+	for _, files := range layers {
+		l, err := layer(files)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, l)
+	}
+	config.User = nonRoot
+	image, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{OS: platform.OS, Architecture: platform.Architecture, RootFS: v1.RootFS{Type: "layers"}, Config: config})
+	if err != nil {
+		return nil, err
+	}
+	return mutate.AppendLayers(image, all...)
+}
+
 // baseLayer is the same in all images, so that a registry and a node store it once.
 func baseLayer() (v1.Layer, error) {
 	authorities, err := roots()

@@ -21,6 +21,8 @@ type File struct {
 	Mode int64
 	// Content of the file. A path that ends in a slash is a folder, without content.
 	Content []byte
+	// Link is the target of a symbolic link, which has no content.
+	Link string
 }
 
 // layer returns a layer of files and of the folders above them, ordered by path, without times and
@@ -68,6 +70,10 @@ func headers(files []File) []entry {
 			continue
 		case mode == 0:
 			mode = 0o644
+		}
+		if f.Link != "" {
+			byPath[f.Path] = entry{Header: &tar.Header{Typeflag: tar.TypeSymlink, Name: f.Path, Linkname: f.Link, Mode: 0o777}}
+			continue
 		}
 		byPath[f.Path] = entry{
 			Header:  &tar.Header{Typeflag: tar.TypeReg, Name: f.Path, Mode: mode, Size: int64(len(f.Content))},

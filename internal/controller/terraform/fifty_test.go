@@ -22,6 +22,7 @@ import (
 
 	"github.com/drover-dev/drover/apis/terraform/v1alpha1"
 	"github.com/drover-dev/drover/internal/terraform/plugin/plugintest"
+	"github.com/drover-dev/drover/test/examples"
 	"github.com/drover-dev/drover/test/fakes/hcloud"
 )
 
@@ -97,7 +98,7 @@ func useHetzner(w *world, endpoint string) {
 	if b, err := cmd.CombinedOutput(); err != nil {
 		w.Fatalf("%s: %v\n%s", cmd, err, b)
 	}
-	b, err := os.ReadFile("../../../examples/terraform/providerconfig.yaml")
+	b, err := examples.Read("../../../examples/terraform/providerconfig.yaml")
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/drover-dev/drover/internal/pipeline"
 	"github.com/drover-dev/drover/internal/plan"
 	"github.com/drover-dev/drover/internal/workernode"
+	"github.com/drover-dev/drover/test/examples"
 )
 
 // A Runner runs the step that a request's input names.
@@ -194,7 +195,7 @@ func inputsOf(t testing.TB, file string) []*structpb.Struct {
 
 func readYAML(t testing.TB, file string) map[string]any {
 	t.Helper()
-	b, err := os.ReadFile(file)
+	b, err := examples.Read(file)
 	if err != nil {
 		t.Fatal(err)
 	}

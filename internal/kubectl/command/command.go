@@ -76,7 +76,7 @@ func New(streams genericiooptions.IOStreams) *cobra.Command {
 	root.AddCommand(
 		a.status(), a.why(), a.history(), a.tree(), a.offer(), a.rollout(), a.plan(),
 		a.drain(), a.replace(), a.preserve(), a.freeze(),
-		a.move(), a.importVMs(), a.completion(),
+		a.move(), a.importVMs(), a.install(), a.completion(),
 	)
 	return root
 }

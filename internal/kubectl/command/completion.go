@@ -5,14 +5,9 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
-)
 
-// pluginCompletion is the file that kubectl runs to complete "kubectl drover". Its name must be
-// kubectl_complete-drover, and it must be in a folder of PATH: see kubectl completion --help.
-const pluginCompletion = `#!/bin/sh
-# Completes "kubectl drover". Put it into a folder of PATH, with this name: kubectl_complete-drover
-exec kubectl-drover __complete "$@"
-`
+	drover "github.com/drover-dev/drover"
+)
 
 func (a *app) completion() *cobra.Command {
 	shells := map[string]func(*cobra.Command, io.Writer) error{
@@ -21,7 +16,7 @@ func (a *app) completion() *cobra.Command {
 		"fish":       func(c *cobra.Command, w io.Writer) error { return c.GenFishCompletion(w, true) },
 		"powershell": (*cobra.Command).GenPowerShellCompletionWithDesc,
 		"kubectl": func(_ *cobra.Command, w io.Writer) error {
-			_, err := io.WriteString(w, pluginCompletion)
+			_, err := io.WriteString(w, drover.Completion)
 			return err
 		},
 	}

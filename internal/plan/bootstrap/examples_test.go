@@ -12,6 +12,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/osprofile"
 	"github.com/drover-dev/drover/internal/plan"
+	"github.com/drover-dev/drover/test/examples"
 )
 
 const root = "../../../"
@@ -66,7 +67,7 @@ func compositionOf(t *testing.T, provider, example string) plan.Object {
 // readInto fails if the file has a field that the type does not have.
 func readInto(t *testing.T, file string, into any) {
 	t.Helper()
-	b, err := os.ReadFile(file)
+	b, err := examples.Read(file)
 	if err != nil {
 		t.Fatal(err)
 	}

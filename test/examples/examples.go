@@ -1,0 +1,77 @@
+// Package examples reads the examples as a reader who has replaced their placeholders.
+package examples
+
+import (
+	_ "embed"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/drover-dev/drover/internal/kubectl/installation"
+)
+
+//go:embed values.yaml
+var valuesFile []byte
+
+// values are the values of the placeholders, by the folder of the example.
+var values = sync.OnceValue(func() map[string]map[string]string {
+	v := map[string]map[string]string{}
+	if err := yaml.UnmarshalStrict(valuesFile, &v); err != nil {
+		panic(fmt.Sprintf("values.yaml: %v", err))
+	}
+	return v
+})
+
+// Read returns a file of an example with values for its placeholders. A file without placeholders is returned as it
+// is.
+func Read(file string) ([]byte, error) {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	return Fill(file, b)
+}
+
+// Fill replaces the placeholders in the content of a file. It fails for one that has no value.
+func Fill(file string, content []byte) ([]byte, error) {
+	of := values()[filepath.Base(filepath.Dir(file))]
+	unknown := ""
+	out := installation.Placeholder.ReplaceAllStringFunc(string(content), func(p string) string {
+		// Comments name the prefix of placeholders.
+		v, ok := of[p]
+		if !ok {
+			unknown = p
+		}
+		return v
+	})
+	if unknown != "" {
+		return nil, fmt.Errorf("%s: test/examples/values.yaml has no value of %s for its folder", file, unknown)
+	}
+	return []byte(out), nil
+}
+
+// Copy copies a folder of examples, with all that is below it, and replaces the placeholders.
+func Copy(from, to string) error {
+	return filepath.WalkDir(from, func(path string, d os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		target := filepath.Join(to, strings.TrimPrefix(path, from))
+		if d.IsDir() {
+			return os.MkdirAll(target, 0o700)
+		}
+		b, err := Read(path)
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(target, b, info.Mode())
+	})
+}
