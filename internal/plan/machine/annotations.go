@@ -27,6 +27,12 @@ func annotationsValid(f facts) *plan.Condition {
 	if v, ok := f.node.Annotations[machinev1alpha1.AnnotationPreserve]; ok && !preservesNode(v) {
 		wrong = append(wrong, fmt.Sprintf("%s: %q of the Node %s", machinev1alpha1.AnnotationPreserve, v, allowed))
 	}
+	if v, ok := f.Machine.Annotations[machinev1alpha1.AnnotationReboot]; ok && !machinev1alpha1.IsRebootID(v) {
+		wrong = append(wrong, fmt.Sprintf("%s: %q of the Machine must have %s, and is passed over", machinev1alpha1.AnnotationReboot, v, machinev1alpha1.FormOfRebootID))
+	}
+	if v, ok := f.Machine.Annotations[machinev1alpha1.AnnotationRebootDrain]; ok && v != machinev1alpha1.RebootDrainNever {
+		wrong = append(wrong, fmt.Sprintf("%s: %q of the Machine must be %s, and is passed over", machinev1alpha1.AnnotationRebootDrain, v, machinev1alpha1.RebootDrainNever))
+	}
 	for _, key := range []string{machinev1alpha1.AnnotationReplace, machinev1alpha1.AnnotationSkipRemediation} {
 		for _, on := range []struct {
 			what        string
