@@ -41,6 +41,7 @@ func main() {
 	realVMs := flag.String("real-vms", "", "the folder of the local cloud's real VMs: let real machines join, run a pod each, roll and go")
 	breaks := flag.Bool("break", false, "cause a fault of the local cloud of a demo that runs")
 	fault := flag.String("fault", "", "the fault of --break: a name or a number, or none to end all faults; without it the menu is shown")
+	keep := flag.Bool("keep", false, "when the demo is complete, wait for Ctrl-C, and then stop the control plane")
 	timeout := flag.Duration("timeout", 30*time.Minute, "how long to wait until all Nodes are Ready")
 	flag.Parse()
 	// Without a logger, controller-runtime prints a stack trace after 30 seconds.

@@ -43,7 +43,7 @@ func runLifecycle(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctio
 			d = machine.Plan(now, o)
 		}
 	}
-	if err := holdVM(req, rsp, o.Machine, d.ReadConsole); err != nil {
+	if err := holdVM(req, rsp, o.Machine, d.Requests); err != nil {
 		return nil, err
 	}
 	if !looked {
@@ -78,9 +78,8 @@ func observeMachine(req *fnv1.RunFunctionRequest) (machine.Observed, error) {
 
 // holdVM adds finalizers to the VM and its companions: the VM stays until its Node is drained, and
 // the companions until the VM is gone. A resource that exists is kept even if no step desires it:
-// only the deletion of its Machine deletes it. On the VM, holdVM also sets whether its console is to
-// be read.
-func holdVM(req *fnv1.RunFunctionRequest, rsp step.Response, m *machinev1alpha1.Machine, readConsole bool) error {
+// only the deletion of its Machine deletes it. On the VM, holdVM also sets the requests to its provider.
+func holdVM(req *fnv1.RunFunctionRequest, rsp step.Response, m *machinev1alpha1.Machine, r machine.Requests) error {
 	all := step.Observed(req)
 	names := map[string]bool{}
 	for name := range all {
@@ -96,7 +95,8 @@ func holdVM(req *fnv1.RunFunctionRequest, rsp step.Response, m *machinev1alpha1.
 		observed, exists := all[name]
 		held := heldOf(req, m, name, observed)
 		if name == machinev1alpha1.ResourceVM {
-			requestConsole(held, observed, readConsole)
+			askProvider(held, observed, machinev1alpha1.AnnotationReadConsole, strconv.FormatBool(r.Console), r.Console)
+			askProvider(held, observed, machinev1alpha1.AnnotationReboot, r.Reboot, r.Reboot != "")
 		}
 		if err := hold(req, rsp, held, name, observed, exists); err != nil {
 			return err
@@ -114,15 +114,15 @@ func heldOf(req *fnv1.RunFunctionRequest, m *machinev1alpha1.Machine, name strin
 	return held
 }
 
-// requestConsole sets the annotation that requests the console of a VM. To cancel the request, it
-// sets another value: an annotation that is only absent from the desired resource is not removed.
-func requestConsole(held, observed plan.Object, readConsole bool) {
-	if !readConsole && (observed.Unstructured == nil || observed.GetAnnotations()[machinev1alpha1.AnnotationReadConsole] == "") {
+// askProvider sets an annotation by which the provider of a VM gets a request. If there is none, it sets the value for
+// that on a VM that had one before: an annotation that is only absent from the desired resource is not removed.
+func askProvider(held, observed plan.Object, annotation, value string, isRequested bool) {
+	if !isRequested && (observed.Unstructured == nil || observed.GetAnnotations()[annotation] == "") {
 		return
 	}
-	annotations := map[string]string{machinev1alpha1.AnnotationReadConsole: strconv.FormatBool(readConsole)}
+	annotations := map[string]string{annotation: value}
 	for k, v := range held.GetAnnotations() {
-		if k != machinev1alpha1.AnnotationReadConsole {
+		if k != annotation {
 			annotations[k] = v
 		}
 	}

@@ -6,6 +6,8 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
 // Behaviour has the facts about a Terraform resource that upjet cannot know.
@@ -41,6 +43,11 @@ type Behaviour struct {
 	// Console returns the end of the console output of the VM with the external name. It is called for a VM with
 	// the annotation machine.drover.dev/read-console. nil: the resource has no attribute [ConsoleAttribute].
 	Console func(ctx context.Context, mg resource.ModernManaged, name string) (string, error)
+
+	// Reboot requests a reboot of the VM with the external name, and does not wait for its end. RebootSoft asks the operating
+	// system to restart, RebootHard resets the VM. It is called once for each request. nil: the resource is no VM, or
+	// its provider cannot reboot it.
+	Reboot func(ctx context.Context, mg resource.ModernManaged, name string, mode machinev1alpha1.RebootMode) error
 
 	// CreationGrace is how long the cloud may report a resource that it has created as not found. Default 0:
 	// never.

@@ -122,6 +122,10 @@ func (e *external) Observe(ctx context.Context, mg resource.Managed) (managed.Ex
 	if err != nil {
 		return o, fmt.Errorf("cannot read status.atProvider: %w", err)
 	}
+	if requested, err := e.reboot(ctx, mg.(resource.ModernManaged)); requested || err != nil {
+		o.ResourceUpToDate = true
+		return o, ofConfig(mg, err)
+	}
 	mg.SetConditions(e.behaviour.Ready(state))
 	if err := e.observeConsole(ctx, mg.(ujresource.Terraformed), state, before); err != nil {
 		return o, err

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/apis/native/v1alpha1"
 	"github.com/drover-dev/drover/internal/controller/providerconfig"
 	"github.com/drover-dev/drover/internal/inventory"
@@ -82,6 +83,12 @@ type Account[T Resource] interface {
 	// Continue carries out the next step of the creation of a VM with StateIncomplete. It may set
 	// fields of the status.
 	Continue(ctx context.Context, vm T, userData UserData) error
+
+	// Reboot requests a reboot of a VM, in the states StateRunning and StateStopped, and does not wait for its end.
+	// RebootSoft asks the operating system to restart, RebootHard resets the VM, also if its operating system hangs.
+	// A VM that is powered off is powered on in both modes. It is called once for each request: any error but a
+	// refusal without effect (Throttled, or Refused of the class Transient) ends the request.
+	Reboot(ctx context.Context, vm T, mode machinev1alpha1.RebootMode) error
 
 	// Delete carries out the next step of the deletion of a VM, in each state except StateNone and
 	// StateDeleting. It may set fields of the status.

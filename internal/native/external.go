@@ -13,6 +13,7 @@ import (
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/reboot"
 )
 
 // createTimeout bounds one call of Create, which continues while the provider is stopped.
@@ -44,8 +45,15 @@ func (x *external[T, C]) Observe(ctx context.Context, vm T) (managed.ExternalObs
 	}
 	if seen.Problem != nil {
 		x.note.fail(x.now(), fmt.Errorf("%s: %w", x.config, asError("a step of the VM failed", seen.Problem)), vm.GetGeneration(), x.account)
+		if vm.Observation().ProviderID != "" && !meta.WasDeleted(vm) {
+			// Nothing else than a reboot starts a task of a VM that ran.
+			reboot.Fail(vm, x.note.Last())
+		}
 	}
 	x.step = plan(x.factsOf(vm, seen))
+	if requested, err := x.reboot(ctx, vm, seen); requested || err != nil {
+		return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true}, err
+	}
 	report(vm, x.step, seen)
 	x.wake(vm, seen)
 

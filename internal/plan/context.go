@@ -144,6 +144,16 @@ type Console struct {
 	Refusal string `json:"refusal,omitempty"`
 }
 
+// A RebootReport is what a VM resource reports about reboots.
+type RebootReport struct {
+	// Begun is the last request that the provider began to carry out, "" if none: see
+	// [machinev1alpha1.RebootRequest].
+	Begun string `json:"begun,omitempty"`
+	// Refused is the request that the provider could not carry out, "" if it could, and Message its error.
+	Refused string `json:"refused,omitempty"`
+	Message string `json:"message,omitempty"`
+}
+
 // States that an inventory reports of a VM.
 const (
 	// InventoryMissing means that the cloud does not have the VM any more.
@@ -189,6 +199,8 @@ type VM struct {
 	Addresses []workernode.Address `json:"addresses,omitempty"`
 	// Console of the VM, nil if its provider does not report one.
 	Console *Console `json:"console,omitempty"`
+	// Reboot is nil if the provider cannot reboot the VM.
+	Reboot *RebootReport `json:"reboot,omitempty"`
 	// Unidentified means that the VM resource is Ready, and the Composition's expression for the providerID yields
 	// nothing.
 	Unidentified bool `json:"unidentified,omitempty"`

@@ -45,7 +45,7 @@ func IsAfterVM(companion metav1.Object) bool {
 // HasRun reports whether a Machine had a healthy Node at any time, by its last status.
 func HasRun(s machinev1alpha1.MachineStatus) bool {
 	switch s.Phase {
-	case machinev1alpha1.MachineRunning, machinev1alpha1.MachineUpdating, machinev1alpha1.MachineUnknown:
+	case machinev1alpha1.MachineRunning, machinev1alpha1.MachineUpdating, machinev1alpha1.MachineRebooting, machinev1alpha1.MachineUnknown:
 		return true
 	case machinev1alpha1.MachineFailed:
 		return s.FailureReason == machinev1alpha1.FailureNodeUnhealthy

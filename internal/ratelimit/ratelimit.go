@@ -101,7 +101,12 @@ func anew(req *http.Request) (*http.Request, bool) {
 
 // turn waits until a call may go.
 func (l *Limiter) turn(ctx context.Context, host string) error {
-	d, ok := l.reserve(time.Now())
+	now, most := time.Now(), patience
+	if deadline, ok := ctx.Deadline(); ok {
+		// The call would be given up before its turn.
+		most = min(most, deadline.Sub(now))
+	}
+	d, ok := l.reserve(now, most)
 	if !ok {
 		return &unsentError{host: host, due: d}
 	}
@@ -123,8 +128,8 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// reserve returns how long a call has to wait, and false if that is too long.
-func (l *Limiter) reserve(now time.Time) (time.Duration, bool) {
+// reserve returns how long a call has to wait, and false if that is longer than most.
+func (l *Limiter) reserve(now time.Time, most time.Duration) (time.Duration, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	at := l.due
@@ -132,7 +137,7 @@ func (l *Limiter) reserve(now time.Time) (time.Duration, bool) {
 		at = now
 	}
 	d := at.Sub(now)
-	if d > patience {
+	if d > most {
 		return d, false
 	}
 	l.due = at.Add(l.gap)

@@ -171,10 +171,22 @@ func TestACallWhoseTurnIsFarAwayFailsAndSaysWhen(t *testing.T) {
 func TestACallThatWaitsCanBeGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := New(&fixed{{http.StatusTooManyRequests, "20"}})
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		if err := send(t, ctx, p, "body"); !errors.Is(err, context.DeadlineExceeded) {
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		if err := send(t, ctx, p, "body"); !errors.Is(err, context.Canceled) {
 			t.Errorf("error %v", err)
+		}
+	})
+}
+
+func TestACallWhoseTurnIsAfterItsDeadlineIsNotSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := New(&fixed{{http.StatusTooManyRequests, "20"}})
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		begin := time.Now()
+		if err := send(t, ctx, p, "body"); !Unsent(err) || time.Since(begin) != 0 {
+			t.Errorf("error %v after %s", err, time.Since(begin))
 		}
 	})
 }

@@ -45,6 +45,8 @@ var axis = map[string]clock{
 	"a volume that is not detached":                     inSchema("spec.drain.volumeDetachTimeout"),
 	"Machines can fail for their Nodes again":           constantIn("apis/fn/v1alpha1", "DefaultReturnGrace"),
 	"the pods of a Node that is not Ready count":        constantIn("internal/controller/machine", "deadAfter"),
+	"a VM whose Node did not prove a soft":              constantIn("internal/plan/machine", "softRebootFor"),
+	"a [reboot](health.md#reboot-a-machine) has failed": constantIn("internal/plan/machine", "rebootFor"),
 	"the console of a VM whose Node is not healthy":     constantIn("internal/plan/machine", "lateWithNode"),
 	"a Node may ask for the replacement":                constantIn("internal/plan/machine", "nodeMayRequestAfter"),
 	"a set creates twice as many Machines":              constantIn("internal/plan/set", "joinPatience"),

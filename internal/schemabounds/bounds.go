@@ -30,8 +30,8 @@ const (
 	// Annotations is the format of the marker of each map of annotations that users write.
 	Annotations = "annotations"
 
-	// quantityPrefix starts the pattern that controller-gen gives to each resource.Quantity.
-	quantityPrefix = `^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))`
+	// QuantityPrefix starts the pattern that controller-gen gives to each resource.Quantity.
+	QuantityPrefix = `^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))`
 )
 
 const (
@@ -104,7 +104,7 @@ func apply(s *extv1.JSONSchemaProps, written bool) {
 		apply(s.Items.Schema, written)
 	}
 	if s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil {
-		if written && s.MaxProperties == nil && strings.HasPrefix(s.AdditionalProperties.Schema.Pattern, quantityPrefix) {
+		if written && s.MaxProperties == nil && strings.HasPrefix(s.AdditionalProperties.Schema.Pattern, QuantityPrefix) {
 			// It bounds the estimated cost of the rule for each quantity.
 			s.MaxProperties = ptr.To(int64(maxQuantities))
 		}

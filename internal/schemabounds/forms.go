@@ -87,8 +87,8 @@ var Forms = map[string]Form{
 	`^v?[0-9]+\.[0-9]+\.[0-9]+([-+][0-9A-Za-z.+-]+)?$`:                                                                                {"a version of three numbers", "v1.35.4", ""},
 	`^[0-9]+\.[0-9]+\.[0-9]+([-+][0-9A-Za-z.+-]+)?$`:                                                                                  {"a version of three numbers, without v", "1.52.0", ""},
 	`^[12]\.[0-9]+\.[0-9]+$`: {"a version 1 or 2 of containerd, without v", "2.1.4", ""},
-	`^[0-9a-f]{64}$`:         {"a SHA-256 of 64 digits and letters from a to f", strings.Repeat("0123456789abcdef", 4), ""},
-	`^[0-9a-fA-F]{64}$`:      {"a SHA-256 of 64 digits and letters from a to f", strings.Repeat("0123456789abcdef", 4), ""},
+	`^[0-9a-f]{64}$`:         {"a SHA-256 of 64 digits and letters from a to f", strings.Repeat("fedcba9876543210", 4), ""},
+	`^[0-9a-fA-F]{64}$`:      {"a SHA-256 of 64 digits and letters from a to f", strings.Repeat("fedcba9876543210", 4), ""},
 
 	// Files and units.
 	`^0?[0-7]{3}$`:                 {"permissions of three octal digits, in quotes", "0644", ""},

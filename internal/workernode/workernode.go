@@ -125,6 +125,8 @@ type Observation struct {
 	Addresses []Address `json:"addresses,omitempty"`
 	// NodeInfo is the system of the Node, as the Node reports it.
 	NodeInfo *Info `json:"nodeInfo,omitempty"`
+	// BootID of the system of the Node, as the Node reports it: another one after each boot.
+	BootID string `json:"bootID,omitempty"`
 	// Conditions of the Node. Heartbeats are left out.
 	Conditions []Condition `json:"conditions,omitempty"`
 

@@ -186,7 +186,7 @@ func breaks(name string, before, now map[string]field) []string {
 			note(path, "is removed: its value is lost")
 			continue
 		}
-		if is.Type != was.Type {
+		if is.Type != was.Type && !hasLostItsFormat(was.Type, is.Type) {
 			note(path, "was %s, and is %s", was.Type, is.Type)
 		}
 		if is.Required && !was.Required {
@@ -223,4 +223,10 @@ func parentOf(path string) string {
 		return path[:i]
 	}
 	return ""
+}
+
+// hasLostItsFormat reports whether a text lost its format. A format restricts what is accepted, not how it is stored: a rule
+// takes its place.
+func hasLostItsFormat(was, is string) bool {
+	return is == "string" && strings.HasPrefix(was, "string ")
 }

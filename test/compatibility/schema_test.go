@@ -93,7 +93,7 @@ func TestBreaks(t *testing.T) {
 	base := func() kinds {
 		return kinds{"g K v1": {Served: true, Storage: true, Fields: map[string]field{
 			"": {Type: "scope Namespaced"}, "spec": {Type: "object"}, "spec.a": {Type: "string", Enum: []string{`"x"`, `"y"`}}, "spec.l": {Type: "array", List: "map name"}, "spec.d": {Type: "integer", Default: "1"},
-			"status": {Type: "object"}, "status.observedGeneration": {Type: "integer"}, "status.n": {Type: "integer"},
+			"status": {Type: "object"}, "status.observedGeneration": {Type: "integer"}, "status.n": {Type: "integer"}, "status.t": {Type: "string date-time"},
 		}}}
 	}
 	change := func(path string, f func(*field)) func(kinds) {
@@ -116,6 +116,8 @@ func TestBreaks(t *testing.T) {
 		}, ""},
 		"ARemovedField":        {func(k kinds) { delete(k["g K v1"].Fields, "spec.a") }, "spec.a: is removed"},
 		"AnotherType":          {change("spec.d", func(f *field) { f.Type = "string" }), "spec.d: was integer, and is string"},
+		"WithoutItsFormat":     {change("status.t", func(f *field) { f.Type = "string" }), ""},
+		"AnotherFormat":        {change("status.t", func(f *field) { f.Type = "string byte" }), "status.t: was string date-time, and is string byte"},
 		"RequiredNow":          {change("spec.a", func(f *field) { f.Required = true }), "spec.a: is required now"},
 		"AnotherDefault":       {change("spec.d", func(f *field) { f.Default = "2" }), `spec.d: had the default "1", and has "2"`},
 		"ANewDefault":          {change("spec.a", func(f *field) { f.Default = "x" }), `spec.a: had the default "", and has "x"`},

@@ -202,7 +202,7 @@ func (w *world) placeholders(t *testing.T, f kit.Fleet) {
 	must(t, err)
 	w.replace(`\bNAMESPACE\b`, f.Namespace)
 	w.replace(`\b(ma[ /]|machine[ /]|machines\.machine\.drover\.dev )NAME\b`, "${1}w")
-	w.replace(`\b(md )NAME\b`, "${1}workers")
+	w.replace(`\b(md[ /])NAME\b`, "${1}workers")
 	w.replace(`\b(node )NAME\b|\bNODE\b`, "${1}"+m.Status.NodeRef.Name)
 	w.replace(`(clusterproviderconfigs.cluster.drover.dev )NAME\b`, "${1}default")
 	w.replace(`(providerrevision )NAME\b`, "${1}"+strings.TrimPrefix(strings.Fields(revision)[0], "providerrevision.pkg.crossplane.io/"))

@@ -45,7 +45,6 @@ var mayNameTheRegistry = map[string]string{
 	"manifests.go":                            "the name in the embedded manifests",
 	"package/provider-drover/runtime.yaml":    "applied as it is from the source; the build sets the registry in the manifests of a release",
 	"package/provider-inventory/runtime.yaml": "as that of provider-drover",
-	"docs/images/demo.svg":                    "the output of a demo, recorded",
 	"docs/install.md":                         "sets the variable of all commands",
 	"docs/releases.md":                        "sets the variable, and has a prefix in an object",
 	"examples/production/availability.yaml":   "has a prefix in an object",

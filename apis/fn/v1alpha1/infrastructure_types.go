@@ -104,6 +104,13 @@ type VirtualMachineBinding struct {
 	// +kubebuilder:validation:MinItems=1
 	Fields []FieldBinding `json:"fields"`
 
+	// Reboot means that the provider reboots the VM when the annotation machine.drover.dev/reboot of the VM resource
+	// requests it: once for each value, Soft/ID or Hard/ID, and not before it has recorded the value in the annotation
+	// machine.drover.dev/rebooted. It reports a refusal by the condition Rebooted of the VM resource: False, with the
+	// value before a colon and a space in the message. The default is false: Machines are not rebooted.
+	// +optional
+	Reboot bool `json:"reboot,omitempty"`
+
 	// PollInterval is a CEL expression of the interval at which the provider observes the VM at
 	// least, as a duration of at least 10s ("1m"). With "" the provider's interval for all
 	// resources applies, usually 10 minutes. The expression may use the variables of fields. Use it

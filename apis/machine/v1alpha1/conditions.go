@@ -60,6 +60,15 @@ const (
 	//   - Do: If an update failed, repair the Node and set the annotation
 	//     machine.drover.dev/update-retry of the Machine to a new value.
 	ConditionUpdated = "Updated"
+	// ConditionRebooted reports how the last reboot of the Machine ended, or how far the current one is. Of a VM resource, it
+	// reports the answer of the cloud to the last request. Objects that never were rebooted do not have it.
+	//   - Kinds: Machine, VirtualMachine
+	//   - Polarity: True is good
+	//   - True: The Node proved the reboot: it reported another boot ID, and was healthy. Of a VM resource: the
+	//     cloud accepted the request.
+	//   - False: A reboot waits, is in progress or has failed. The reason is its state.
+	//   - Do: If a reboot failed, read the message, and replace the Machine or request another reboot.
+	ConditionRebooted = "Rebooted"
 	// ConditionPreserved reports whether the Machine is preserved for analysis. Machines that
 	// never were preserved do not have it.
 	//   - Kinds: Machine

@@ -85,6 +85,19 @@ const (
 	// with kubectl drover. It only informs: the policy drover-requesters refuses the name of another user.
 	AnnotationReplaceRequestedBy = Group + "/replace-requested-by"
 
+	// AnnotationReboot on a Machine requests a reboot of its VM. The value is an ID of the request: the
+	// Machine is rebooted once for each. On the VM resource it is the request to the provider: see
+	// RebootRequest. It is empty if none is in force.
+	AnnotationReboot = Group + "/reboot"
+
+	// AnnotationRebootDrain, "Never" on a Machine, reboots it without a drain of its Node, which is only
+	// cordoned. It counts when the reboot begins.
+	AnnotationRebootDrain = Group + "/reboot-drain"
+
+	// AnnotationRebooted on a VM resource is the last value of AnnotationReboot that its provider began to carry
+	// out. The provider writes it before it calls the cloud, so that no request is carried out twice.
+	AnnotationRebooted = Group + "/rebooted"
+
 	// AnnotationSkipRemediation, "true" on a Machine or its Node, keeps the Machine from
 	// becoming Failed because of its Node, and takes that back if it is.
 	AnnotationSkipRemediation = Group + "/skip-remediation"

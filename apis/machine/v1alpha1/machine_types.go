@@ -8,7 +8,7 @@ import (
 )
 
 // A MachinePhase is the stage of a Machine's life in one word.
-// +kubebuilder:validation:Enum=Pending;Provisioning;Joining;Running;Updating;Unknown;Failed;Terminating
+// +kubebuilder:validation:Enum=Pending;Provisioning;Joining;Running;Updating;Rebooting;Unknown;Failed;Terminating
 type MachinePhase string
 
 // Phases of a Machine.
@@ -23,6 +23,8 @@ const (
 	MachineRunning MachinePhase = "Running"
 	// MachineUpdating is being updated in place: its Node is drained.
 	MachineUpdating MachinePhase = "Updating"
+	// MachineRebooting is being rebooted: its Node is drained, or boots again.
+	MachineRebooting MachinePhase = "Rebooting"
 	// MachineUnknown had a healthy Node, which is not healthy or not reachable now.
 	MachineUnknown MachinePhase = "Unknown"
 	// MachineFailed will never be Running: see failureReason and failureMessage.
@@ -132,7 +134,7 @@ type NodeInfo struct {
 }
 
 // An OperationType is the kind of an operation on a Machine.
-// +kubebuilder:validation:Enum=Create;Join;Update;Drain;Delete
+// +kubebuilder:validation:Enum=Create;Join;Update;Reboot;Drain;Delete
 type OperationType string
 
 // An OperationState is the progress of an operation.
@@ -144,6 +146,7 @@ const (
 	OperationCreate OperationType = "Create"
 	OperationJoin   OperationType = "Join"
 	OperationUpdate OperationType = "Update"
+	OperationReboot OperationType = "Reboot"
 	OperationDrain  OperationType = "Drain"
 	OperationDelete OperationType = "Delete"
 
@@ -428,6 +431,10 @@ type MachineStatus struct {
 	// Update in place, while there is one.
 	// +optional
 	Update *UpdateStatus `json:"update,omitempty"`
+
+	// Reboot of the VM: the current one, or the last.
+	// +optional
+	Reboot *RebootStatus `json:"reboot,omitempty"`
 
 	// Unhealthy has the time since when the Node is unhealthy, or when it last was.
 	// +optional

@@ -326,6 +326,42 @@ const (
 	ReasonUpdateFailed = "UpdateFailed"
 )
 
+// Reasons of Rebooted. Those that begin with Reboot and name a state are also those of events of the Machine.
+const (
+	// ReasonRebootWaiting means that a requested reboot has not begun. The message has the cause.
+	//   - Kinds: Machine
+	//   - Of: Rebooted=False
+	ReasonRebootWaiting = "RebootWaiting"
+	// ReasonRebootDraining means that the Node is drained for a reboot.
+	//   - Kinds: Machine
+	//   - Of: Rebooted=False
+	ReasonRebootDraining = "RebootDraining"
+	// ReasonRebooting means that the reboot was requested from the provider of the VM, and that the Node has not
+	// proven it yet: it must report another boot ID, and be healthy.
+	//   - Kinds: Machine
+	//   - Of: Rebooted=False
+	ReasonRebooting = "Rebooting"
+	// ReasonRebootFailed means that the last reboot was refused, or that the Node did not prove it in time.
+	//   - Kinds: Machine
+	//   - Of: Rebooted=False
+	//   - Do: Read the message. Replace the Machine with kubectl drover replace, or request another reboot.
+	ReasonRebootFailed = "RebootFailed"
+	// ReasonRebooted means that the Node proved the last reboot: it reported another boot ID, and was healthy.
+	//   - Kinds: Machine
+	//   - Of: Rebooted=True
+	ReasonRebooted = "Rebooted"
+	// ReasonRebootAccepted means that the cloud accepted the request that the message names. It proves no reboot.
+	//   - Kinds: VirtualMachine
+	//   - Of: Rebooted=True
+	ReasonRebootAccepted = "RebootAccepted"
+	// ReasonRebootRefused means that the cloud refused the request that the message names, or that it is unknown
+	// whether it accepted it. The request is not repeated.
+	//   - Kinds: VirtualMachine
+	//   - Of: Rebooted=False
+	//   - Do: Read the message. The Machine requests a hard reboot after a soft one that was refused.
+	ReasonRebootRefused = "RebootRefused"
+)
+
 // Reasons of Preserved and AnnotationsValid.
 const (
 	// ReasonPreserved means that the Machine is preserved.
@@ -1004,6 +1040,10 @@ const (
 	//   - Kinds: VirtualMachine
 	//   - Type: Normal
 	EventCreating = "Creating"
+	// EventRebootRequested reports that the cloud accepted a reboot of the VM.
+	//   - Kinds: VirtualMachine
+	//   - Type: Normal
+	EventRebootRequested = "RebootRequested"
 	// EventDisksDetached reports disks that are not the VM's own. They are detached before the VM
 	// is deleted, and stay.
 	//   - Kinds: VirtualMachine

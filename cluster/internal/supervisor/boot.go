@@ -29,7 +29,7 @@ const (
 	// startTimeout is how long one component may take to become ready. A computer that is busy is no fault, and one that
 	// keeps ending is reported at once: the limit is only for a component that hangs.
 	startTimeout = 10 * time.Minute
-	// waitsPeriod is the time between two reports of what a step waits for.
+	// waitsPeriod is the time between two reports of the causes of a wait.
 	waitsPeriod = 15 * time.Second
 )
 
@@ -103,7 +103,7 @@ func (s *supervisor) step(ctx context.Context, name string, run func(context.Con
 	return nil
 }
 
-// reportWaits adds to the progress what a step waits for, until it is done.
+// reportWaits adds to the progress the cause of a wait, until it is done.
 func (s *supervisor) reportWaits(step string, done <-chan struct{}) {
 	tick := time.NewTicker(waitsPeriod)
 	defer tick.Stop()

@@ -71,6 +71,16 @@ func (l *lab) id(name string) string {
 	return ""
 }
 
+// reboots returns the reboots of the instance with a name.
+func (l *lab) reboots(name string) (out []string) {
+	for _, i := range l.Instances() {
+		if i.Name == name {
+			out = i.Reboots
+		}
+	}
+	return out
+}
+
 func newVM(name string, attributes map[string]string) *v1alpha1.VirtualMachine {
 	vm := &v1alpha1.VirtualMachine{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	p := &vm.Spec.ForProvider
@@ -117,8 +127,9 @@ func cloudOf(l *lab) nativetest.Cloud[*v1alpha1.VirtualMachine, credentials] {
 			}
 			return l.Disks()
 		},
-		Lose: func(name string) { l.Lose(l.id(name)) },
-		Stop: func(name string) { l.PowerOff(l.id(name)) },
+		Lose:    func(name string) { l.Lose(l.id(name)) },
+		Stop:    func(name string) { l.PowerOff(l.id(name)) },
+		Reboots: l.reboots,
 		CutCreations: func(n int, then func()) {
 			l.Break(fakealibaba.Fault{Call: "RunInstances", Times: n, Lost: true, Then: then})
 		},

@@ -72,19 +72,20 @@ type project struct {
 func newProject(key projectKey, t http.RoundTripper) *project {
 	p := &project{key: key}
 	p.transport = watch{ratelimit.New(t), p}
-	p.Client = p.newClient(p.transport)
+	p.Client = p.newClient(p.transport, retries)
 	p.groups = newPlacementGroups(p.Client, time.Now)
 	return p
 }
 
-func (p *project) newClient(t http.RoundTripper) *hcloud.Client {
+// newClient returns a client that repeats a call after an error that may pass, at most maxRetries times.
+func (p *project) newClient(t http.RoundTripper, maxRetries int) *hcloud.Client {
 	return hcloud.NewClient(
 		hcloud.WithEndpoint(p.key.endpoint),
 		hcloud.WithToken(p.key.token),
 		hcloud.WithApplication("drover", ""),
 		hcloud.WithHTTPClient(&http.Client{Transport: t}),
 		hcloud.WithPollOpts(hcloud.PollOpts{BackoffFunc: backoff(1.5, firstLook, latestLook)}),
-		hcloud.WithRetryOpts(hcloud.RetryOpts{BackoffFunc: backoff(2, time.Second, latestLook), MaxRetries: retries}),
+		hcloud.WithRetryOpts(hcloud.RetryOpts{BackoffFunc: backoff(2, time.Second, latestLook), MaxRetries: maxRetries}),
 	)
 }
 

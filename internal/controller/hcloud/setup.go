@@ -43,7 +43,7 @@ func Setup(_ context.Context, mgr ctrl.Manager, o controller.Options) error {
 
 func (p *projects) behaviours() map[string]lift.Behaviour {
 	return map[string]lift.Behaviour{
-		config.Server: {Ready: config.Ready, Find: p.find, Gone: p.gone, Deleted: p.deleteEmptyGroups, Immutable: true},
+		config.Server: {Ready: config.Ready, Find: p.find, Gone: p.gone, Deleted: p.deleteEmptyGroups, Immutable: true, Reboot: p.reboot},
 	}
 }
 
@@ -55,7 +55,7 @@ func (p *projects) terraformSetup(ctx context.Context, _ client.Reader, mg resou
 		return terraform.Setup{}, err
 	}
 	if o := groupOwnerOf(mg); o.prefix != "" && meta.GetExternalName(mg) == "" {
-		return terraform.Setup{Meta: project.newClient(placing{next: project.transport, groups: project.groups, owner: o})}, nil
+		return terraform.Setup{Meta: project.newClient(placing{next: project.transport, groups: project.groups, owner: o}, retries)}, nil
 	}
 	return terraform.Setup{Meta: project.Client}, nil
 }

@@ -25,11 +25,7 @@ func setupInventories(mgr ctrl.Manager, o controller.Options) {
 
 func connectInventory(c client.Reader) inventory.Connect[*v1alpha1.VirtualMachineInventory] {
 	return func(ctx context.Context, i *v1alpha1.VirtualMachineInventory) (inventory.Lister, error) {
-		cr, err := findCredentials(ctx, c, i)
-		if err != nil {
-			return nil, err
-		}
-		account, err := api.NewClient(cr.Endpoint, cr.Token)
+		account, err := accountOf(ctx, c, i)
 		if err != nil {
 			return nil, err
 		}

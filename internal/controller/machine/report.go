@@ -43,6 +43,7 @@ func observation(node *corev1.Node) workernode.Observation {
 		NodeUID:  node.GetUID(),
 		Created:  node.CreationTimestamp.DeepCopy(),
 		Present:  true,
+		BootID:   info.BootID,
 		NodeInfo: &workernode.Info{
 			KubeletVersion:          info.KubeletVersion,
 			OSImage:                 info.OSImage,

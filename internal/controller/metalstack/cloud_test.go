@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/apis/metalstack/v1alpha1"
 	"github.com/drover-dev/drover/internal/native/nativetest"
 	"github.com/drover-dev/drover/test/fakes"
@@ -61,6 +62,16 @@ func (l *lab) each(name string, do func(id string)) {
 			do(m.ID)
 		}
 	}
+}
+
+// reboots returns the reboots of the machine whose allocation has the name.
+func (l *lab) reboots(name string) (out []string) {
+	for _, m := range l.Machines() {
+		if m.Name == name && m.Project == fakemetal.Project {
+			out = slices.Repeat([]string{string(machinev1alpha1.RebootHard)}, m.Resets)
+		}
+	}
+	return out
 }
 
 func newVM(name string, attributes map[string]string) *v1alpha1.VirtualMachine {
@@ -112,8 +123,10 @@ func cloudOf(l *lab) nativetest.Cloud[*v1alpha1.VirtualMachine, credentials] {
 			}
 			return out
 		},
-		Lose: func(name string) { l.each(name, l.Free) },
-		Stop: func(name string) { l.each(name, l.PowerOff) },
+		Lose:            func(name string) { l.each(name, l.Free) },
+		Stop:            func(name string) { l.each(name, l.PowerOff) },
+		Reboots:         l.reboots,
+		LacksSoftReboot: true,
 		CutCreations: func(n int, then func()) {
 			l.Break(fakemetal.Fault{Call: fakemetal.CreateCall, Times: n, Lost: true, Then: then})
 		},

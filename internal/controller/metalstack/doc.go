@@ -8,7 +8,7 @@
 //
 //   - It accepts no other transport. A rate limit, a signature that is made after the wait for it, and a test without a
 //     network are impossible. The metal-api refuses a signature that is older than 15 seconds.
-//   - It has 149 packages beside the standard library, for the ten calls of the provider: among them are parts of a
+//   - It has 149 packages beside the standard library, for the twelve calls of the provider: among them are parts of a
 //     database driver, three libraries for JSON Web Tokens, and those of OpenAPI.
 //
 // # Identity
@@ -18,8 +18,8 @@
 // metal-api never uses again. An allocation of another project than that of the configuration, and that of a firewall,
 // count as absent: an HMAC key reaches all projects.
 //
-// Before a machine is freed, the provider reads it and compares the UUID of its allocation. The call that frees a
-// machine has no precondition, so it must follow within freeWithin. A machine that another user frees meanwhile first
+// Before a machine is freed or reset, the provider reads it and compares the UUID of its allocation. The calls that free
+// and reset a machine have no precondition, so they must follow within actWithin. A machine that another user frees meanwhile first
 // boots, is wiped and registers again, which takes minutes, before the metal-api chooses it for the next allocation.
 //
 // # Lost responses
@@ -37,7 +37,8 @@
 //
 //   - "Phoned Home" means that the installed operating system runs. The metal-api allocates a machine in the state
 //     "Waiting" only, so the event is that of the present allocation.
-//   - "Planned Reboot" with the message OFF means that a user powered off the machine.
+//   - "Planned Reboot" with the message OFF means that a user powered off the machine. The command to power it on is no
+//     event, so that this one is the newest until the operating system runs.
 //   - "Alive" is not in the log: the installer sends it, and it does not mean that the machine runs.
 //   - A crash loop means that events came in an unexpected order. It ends with the next "Phoned Home", so it is shown
 //     in the text of the state, and is no final failure. The creation timeout of the Machine is.

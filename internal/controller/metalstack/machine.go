@@ -62,6 +62,9 @@ type event struct {
 	Message string `json:"message"`
 }
 
+// isOff reports whether a user powered off the machine.
+func (e event) isOff() bool { return e.Event == eventPlannedReboot && e.Message == messageOff }
+
 // An allocation is the use of a machine by a project.
 type allocation struct {
 	UUID     string    `json:"allocationuuid"`
@@ -144,7 +147,7 @@ func stateOf(m machine, finished bool) native.State {
 	switch {
 	case e.Event == eventPhonedHome:
 		return native.StateRunning
-	case e.Event == eventPlannedReboot && e.Message == messageOff:
+	case e.isOff():
 		return native.StateStopped
 	case !finished:
 		return native.StateCreating

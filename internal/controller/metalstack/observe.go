@@ -16,8 +16,8 @@ import (
 	"github.com/drover-dev/drover/internal/native"
 )
 
-// freeWithin is the maximum time between the look at a machine and the call that frees it.
-const freeWithin = 10 * time.Second
+// actWithin is the maximum time between the look at a machine and the call that frees or resets it.
+const actWithin = 10 * time.Second
 
 // FindLost returns the external name of the machine with the tag of the VM that was allocated first.
 func (a *account) FindLost(ctx context.Context, vm *v1alpha1.VirtualMachine) (string, error) {
@@ -78,7 +78,7 @@ func (a *account) Continue(context.Context, *v1alpha1.VirtualMachine, native.Use
 
 // Delete frees the machine, if it is still allocated for the VM. The metal-api wipes it.
 func (a *account) Delete(ctx context.Context, vm *v1alpha1.VirtualMachine) error {
-	ctx, cancel := context.WithTimeout(ctx, freeWithin)
+	ctx, cancel := context.WithTimeout(ctx, actWithin)
 	defer cancel()
 	m, err := a.read(ctx, meta.GetExternalName(vm))
 	if err != nil || m == nil {

@@ -101,6 +101,10 @@ func cloudOf(l *lab) nativetest.Cloud[*v1alpha1.VirtualMachine, credentials] {
 		Leftovers: func() []string { return nil },
 		Lose:      func(name string) { l.each(name, l.Lose) },
 		Stop:      func(name string) { l.each(name, l.PowerOff) },
+		Reboots: func(name string) (out []string) {
+			l.each(name, func(id string) { out = l.Reboots(id) })
+			return out
+		},
 		CutCreations: func(n int, then func()) {
 			l.Break(fakenutanix.Fault{Call: fakenutanix.CreateCall, Times: n, Lost: true, Then: then})
 		},

@@ -143,6 +143,8 @@ type view struct {
 	uuid string
 	// etag is the version of the VM, which a change needs.
 	etag string
+	// power is the power state of the VM.
+	power string
 	// tooSmall is the UUID of a system disk that must grow before the VM is powered on.
 	tooSmall string
 }
@@ -186,8 +188,9 @@ func initialize(vm *v1alpha1.VirtualMachine) {
 	}
 }
 
-// lookAtTask observes the task of the VM. While the task runs, it returns the state of the VM. If the task failed,
-// it returns the problem once.
+// lookAtTask observes the task of the VM. While the task runs, it returns the state of the VM, unless the task reboots the
+// VM: the VM exists meanwhile, and a guest that hangs must not delay a reset. If the task failed, lookAtTask returns the
+// problem once.
 func (a *account) lookAtTask(ctx context.Context, vm *v1alpha1.VirtualMachine) (busy *native.VM, problem, err error) {
 	at := &vm.Status.AtProvider
 	if at.Task == "" {
@@ -202,6 +205,9 @@ func (a *account) lookAtTask(ctx context.Context, vm *v1alpha1.VirtualMachine) (
 		at.UUID = strings.ToLower(uuid)
 	}
 	if known && !t.hasEnded() {
+		if at.ProviderID != "" && !meta.WasDeleted(vm) {
+			return nil, nil, nil
+		}
 		state := native.StateCreating
 		if meta.WasDeleted(vm) && !isCreation {
 			state = native.StateDeleting
@@ -346,7 +352,7 @@ func (a *account) observe(vm *v1alpha1.VirtualMachine, m machine, etag string) (
 	finished := at.ProviderID != "" || meta.GetExternalCreatePending(vm).IsZero()
 	at.UUID, at.Cluster, at.Host, at.MACAddresses = strings.ToLower(m.ExtID), m.Cluster.ExtID, m.Host.ExtID, m.macs()
 	out := native.VM{ProviderID: providerID(m.ExtID), Text: m.PowerState}
-	v := view{uuid: at.UUID, etag: etag}
+	v := view{uuid: at.UUID, etag: etag, power: m.PowerState}
 	if !finished {
 		v.tooSmall = m.tooSmall(vm.Spec.ForProvider)
 	}

@@ -176,6 +176,9 @@ func (w watch) RoundTrip(req *http.Request) (*http.Response, error) {
 	if id := oneServer.FindStringSubmatch(req.URL.Path); id != nil {
 		w.project.hasShown.Store(true)
 		err = w.faults.note(id[1], resp)
+		if err == nil {
+			err = showRebooting(resp)
+		}
 	}
 	if oneBeside.MatchString(req.URL.Path) {
 		w.project.hasShown.Store(true)

@@ -46,6 +46,7 @@ func (p *projects) behaviours() map[string]lift.Behaviour {
 	return map[string]lift.Behaviour{
 		config.Instance: {
 			Ready: p.ready, CreationUnknown: creationUnknown, Find: p.find, Gone: p.gone, Immutable: true, Console: p.console,
+			Reboot: p.reboot,
 		},
 		config.Port: {
 			Ready: config.PortReady, CreationUnknown: besideUnknown, Find: p.find, Gone: p.gone, Immutable: true,

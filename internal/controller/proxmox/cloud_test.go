@@ -107,6 +107,7 @@ func cloudOf(l *lab) nativetest.Cloud[*v1alpha1.VirtualMachine, credentials] {
 		Leftovers: l.Images,
 		Lose:      func(name string) { l.Lose(l.id(name)) },
 		Stop:      func(name string) { l.PowerOff(l.id(name)) },
+		Reboots:   func(name string) []string { return l.Reboots(l.id(name)) },
 		CutCreations: func(n int, then func()) {
 			l.Break(fakeproxmox.Fault{Call: "POST /nodes/{node}/qemu/{id}/clone", Times: n, Lost: true, Then: then})
 		},

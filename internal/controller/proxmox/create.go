@@ -153,8 +153,8 @@ func volumeOf(node, id string) (volume, bool) {
 	return volume{node: node, storage: storage, name: name}, ok && node != "" && name == path.Base(name)
 }
 
-// Delete carries out the next step of a deletion: it interrupts the clone, stops the VM, destroys it, or
-// deletes the image.
+// Delete carries out the next step of a deletion: it interrupts the clone or the reboot, stops the VM, destroys it,
+// or deletes the image.
 func (a *account) Delete(ctx context.Context, vm *v1alpha1.VirtualMachine) error {
 	at, uuid := &vm.Status.AtProvider, meta.GetExternalName(vm)
 	v := a.views.Recall(uuid)
@@ -186,15 +186,15 @@ func (a *account) Delete(ctx context.Context, vm *v1alpha1.VirtualMachine) error
 	return nil
 }
 
-// interrupt interrupts the clone of a VM that is to be deleted. If the task of the clone is unknown, the
+// interrupt interrupts the clone or the reboot of a VM that is to be deleted. If the task of the clone is unknown, the
 // deletion waits for its end.
 func (a *account) interrupt(ctx context.Context, upid string) error {
 	parts := strings.Split(upid, ":")
-	if len(parts) < 8 || parts[5] != taskClone {
+	if len(parts) < 8 || !isInterruptible(parts[5]) {
 		return nil
 	}
 	err := a.client.Delete(ctx, fmt.Sprintf("/nodes/%s/tasks/%s", parts[1], upid), nil)
-	return classify("cannot interrupt the clone of the VM", err)
+	return classify("cannot interrupt the task "+parts[5]+" of the VM", err)
 }
 
 // findLeftovers finds the image of a VM that does not exist.

@@ -17,8 +17,8 @@ var rules = native.Rules{
 	{Text: regexp.MustCompile(`(?i)quota exceeded`), Class: fn.ErrorQuotaExceeded},
 	{Text: regexp.MustCompile(`(?i)no space left|out of space|insufficient free space|not enough (free )?(space|memory)|cannot allocate memory|free space in (thin )?pool`), Class: fn.ErrorCapacityExhausted},
 	{Text: regexp.MustCompile(`(?i)permission check failed|permission denied - invalid`), Class: fn.ErrorPermissionDenied},
-	{Text: regexp.MustCompile(`(?i)got timeout|is locked \(|no quorum|not quorate|already exists|already running|is running - destroy failed|interrupted by signal`), Class: fn.ErrorTransient},
-	{Text: regexp.MustCompile(`(?i)does not exist|not available on node|no such cluster node|hostname lookup|not supported|does not support|can't clone VM to node|unable to parse|bridge '[^']*' does not|is offline`), Class: fn.ErrorInvalidRequest},
+	{Text: regexp.MustCompile(`(?i)got timeout|is locked \(|no quorum|not quorate|already exists|already running|VM [0-9]+ not running|is running - destroy failed|interrupted by signal`), Class: fn.ErrorTransient},
+	{Text: regexp.MustCompile(`(?i)does not exist|not available on node|no such cluster node|hostname lookup|not supported|does not support|can't clone VM to node|unable to parse|bridge '[^']*' does not|is offline|is paused`), Class: fn.ErrorInvalidRequest},
 }
 
 // classify returns an error with a class and a description of the failed action.

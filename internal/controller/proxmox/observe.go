@@ -22,6 +22,9 @@ type view struct {
 	config config
 	// running reports whether the VM is powered on.
 	running bool
+	// node and vmid of the VM.
+	node string
+	vmid int64
 	// hidden reports whether the VM is a clone in progress, or busy with a task.
 	hidden bool
 	// leftovers are the images of a VM that no longer exists.
@@ -89,7 +92,7 @@ func (a *account) lookAtTasks(ctx context.Context, vm *v1alpha1.VirtualMachine) 
 	}
 	if known && s.Status != "stopped" {
 		state := native.StateCreating
-		if meta.WasDeleted(vm) && s.Type != taskClone {
+		if meta.WasDeleted(vm) && !isInterruptible(s.Type) {
 			state = native.StateDeleting
 		}
 		a.views.Remember(meta.GetExternalName(vm), view{hidden: true})
@@ -101,8 +104,8 @@ func (a *account) lookAtTasks(ctx context.Context, vm *v1alpha1.VirtualMachine) 
 	case failure == "" && s.Type == taskUpload:
 		at.Image = imageOf(vm)
 	case failure == "" || isAchieved(s.Type, failure):
-	case meta.WasDeleted(vm) && s.Type == taskClone:
-		// The deletion interrupted the clone.
+	case meta.WasDeleted(vm) && isInterruptible(s.Type):
+		// The deletion interrupted the task.
 	default:
 		return nil, taskError(s.Type, failure), nil
 	}
@@ -115,7 +118,11 @@ const (
 	taskUpload  = "imgcopy"
 	taskStart   = "qmstart"
 	taskDestroy = "qmdestroy"
+	taskReboot  = "qmreboot"
 )
+
+// isInterruptible reports whether a deletion interrupts a task of the type, instead of waiting for its end.
+func isInterruptible(kind string) bool { return kind == taskClone || kind == taskReboot }
 
 // isAchieved reports whether a task failed because there was nothing left to do.
 func isAchieved(kind, failure string) bool {
@@ -267,7 +274,7 @@ func (a *account) observe(ctx context.Context, vm *v1alpha1.VirtualMachine, f fo
 		return out, &native.Error{Class: fn.ErrorTransient, Err: fmt.Errorf("node %s of the VM does not respond", f.Node), Refused: true}
 	}
 	running := status == "running"
-	a.views.Remember(uuid, view{config: f.config, running: running})
+	a.views.Remember(uuid, view{config: f.config, running: running, node: f.Node, vmid: f.VMID})
 	out.Text = status
 	switch {
 	case move != moveNone && !(move == moveStart && running):

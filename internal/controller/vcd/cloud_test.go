@@ -84,6 +84,16 @@ func (l *lab) each(name string, do func(id string)) {
 	}
 }
 
+// reboots returns the reboots of the VM with a name.
+func (l *lab) reboots(name string) (out []string) {
+	for _, vm := range l.VMs() {
+		if vm.Name == name {
+			out = vm.Reboots
+		}
+	}
+	return out
+}
+
 func newVM(name string, metadata map[string]string) *v1alpha1.VirtualMachine {
 	vm := &v1alpha1.VirtualMachine{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	p := &vm.Spec.ForProvider
@@ -136,6 +146,7 @@ func cloudOf(l *lab) nativetest.Cloud[*v1alpha1.VirtualMachine, credentials] {
 		Leftovers: l.VApps,
 		Lose:      func(name string) { l.each(name, l.Lose) },
 		Stop:      func(name string) { l.each(name, l.PowerOff) },
+		Reboots:   l.reboots,
 		CutCreations: func(n int, then func()) {
 			l.Break(fakevcd.Fault{Call: fakevcd.CreateCall, Times: n, Lost: true, Then: then})
 		},

@@ -159,7 +159,7 @@ func (a *account) requestOf(ctx context.Context, step string, vm *v1alpha1.Virtu
 		}
 		return request{method: http.MethodPut, path: path + "/productSections", contentType: "productSections", body: propertiesOf(p, m, data)}, err
 	}
-	return request{method: http.MethodPost, path: path + "/power/action/powerOn"}, nil
+	return request{method: http.MethodPost, path: path + powerOn}, nil
 }
 
 func metadataOf(entries map[string]string) newMetadata {

@@ -69,7 +69,7 @@ func classOf(err error) fn.ErrorCode {
 		return fn.ErrorTransient
 	case is[types.BaseVmConfigFault](err), is[*types.InvalidArgument](err), is[types.BaseNotSupported](err), is[*types.DuplicateName](err),
 		is[types.BaseInvalidDatastore](err), is[types.BaseInvalidFolder](err), is[*types.InvalidName](err), is[*types.FileNotFound](err),
-		notFound(err):
+		is[*types.ToolsUnavailable](err), notFound(err):
 		return fn.ErrorInvalidRequest
 	}
 	return fn.ErrorTransient

@@ -26,7 +26,7 @@ func TestClassesOfErrors(t *testing.T) {
 		fn.ErrorThrottled: {&types.TooManyConcurrentNativeClones{}},
 		fn.ErrorInvalidRequest: {
 			&types.InvalidArgument{}, &types.InvalidName{}, &types.InvalidVmConfig{}, &types.DuplicateName{}, &types.FileNotFound{},
-			&types.NotSupported{}, &types.InvalidDatastorePath{}, &types.MissingController{}, &types.NotEnoughCpus{},
+			&types.NotSupported{}, &types.InvalidDatastorePath{}, &types.MissingController{}, &types.NotEnoughCpus{}, &types.ToolsUnavailable{},
 		},
 		fn.ErrorTransient: {&types.HostCommunication{}, &types.TaskInProgress{}, &types.InvalidPowerState{}, &types.ConcurrentAccess{}, &types.SystemError{}},
 	}

@@ -31,6 +31,7 @@ const (
 // shared has the dependencies of all clients.
 type shared struct {
 	secrets client.Reader
+	records managed.CriticalAnnotationUpdater
 	record  event.Recorder
 	again   interface {
 		After(client.Object, time.Duration)
@@ -84,6 +85,9 @@ func (x *external) Observe(ctx context.Context, vm *v1alpha1.VirtualMachine) (ma
 		return managed.ExternalObservation{}, err
 	}
 	x.step = plan(s)
+	if requested, err := x.reboot(ctx, vm, s); requested || err != nil {
+		return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true}, err
+	}
 	x.report(vm, s)
 	x.wake(vm, s)
 

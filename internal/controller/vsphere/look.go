@@ -22,7 +22,8 @@ func (x *external) look(ctx context.Context, c *vim25.Client, vm *v1alpha1.Virtu
 	s := sight{deleting: meta.WasDeleted(vm), wantOn: vm.Spec.ForProvider.PowerState != v1alpha1.PowerOff, finished: at.ProviderID != ""}
 
 	var err error
-	if s.task, err = x.lookAtTasks(ctx, c, vm, s.finished); err != nil || s.task != noTask {
+	// A VM that is finished exists while a task reboots it.
+	if s.task, err = x.lookAtTasks(ctx, c, vm, s.finished); err != nil || s.task != noTask && (s.deleting || !s.finished) {
 		return s, err
 	}
 	seen, err := findVM(ctx, c, at.MoRef, meta.GetExternalName(vm))
@@ -114,7 +115,11 @@ func (x *external) lookAtTasks(ctx context.Context, c *vim25.Client, vm *v1alpha
 	case t.running:
 		return otherTask, nil
 	case t.err != nil:
-		x.note.fail(x.now(), x.failed("a task of the VM failed", t.err), vm.GetGeneration(), x.vcenter)
+		err := x.failed("a task of the VM failed", t.err)
+		x.note.fail(x.now(), err, vm.GetGeneration(), x.vcenter)
+		if finished && !meta.WasDeleted(vm) {
+			rebootFailed(vm, err)
+		}
 	}
 	x.note.task = ""
 	return noTask, nil

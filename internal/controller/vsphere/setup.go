@@ -40,7 +40,8 @@ func setupVirtualMachines(mgr ctrl.Manager, o controller.Options, sessions *pool
 		Object: &v1alpha1.VirtualMachine{},
 		List:   &v1alpha1.VirtualMachineList{},
 		Connector: &connector{kube: mgr.GetClient(), pool: sessions, shared: &shared{
-			secrets: mgr.GetClient(), record: recorder, again: again, memory: &attempt.Memory[note]{}, now: time.Now,
+			secrets: mgr.GetClient(), records: managed.NewRetryingCriticalAnnotationUpdater(mgr.GetClient()),
+			record: recorder, again: again, memory: &attempt.Memory[note]{}, now: time.Now,
 		}},
 		Again:    again,
 		Recorder: recorder,

@@ -191,7 +191,8 @@ func (w *world) start(record event.Recorder, again interface {
 }) *process {
 	c := &process{pool: newPool(w.clock.now), memory: &attempt.Memory[note]{}}
 	connect := &connector{kube: w.kube, pool: c.pool, shared: &shared{
-		secrets: w.kube, record: record, again: again, memory: c.memory, now: w.clock.now,
+		secrets: w.kube, records: managed.NewRetryingCriticalAnnotationUpdater(w.kube),
+		record: record, again: again, memory: c.memory, now: w.clock.now,
 	}}
 	opts := append([]managed.ReconcilerOption{
 		managed.WithTypedExternalConnector[*v1alpha1.VirtualMachine](connect),

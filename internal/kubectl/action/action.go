@@ -5,6 +5,7 @@ package action
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -112,6 +113,50 @@ func replaceAnnotations(value, user string) map[string]any {
 		out[machinev1alpha1.AnnotationReplaceRequestedBy] = user
 	}
 	return out
+}
+
+// A Reboot has the options of kubectl drover reboot.
+type Reboot struct {
+	// ID of the request.
+	ID string
+	// SkipDrain cordons the Node and does not drain it.
+	SkipDrain bool
+	// Undo withdraws the request.
+	Undo bool
+}
+
+// RebootMachine returns the change that requests a reboot of the VM of a Machine, or withdraws the request.
+func RebootMachine(m *machinev1alpha1.Machine, o Reboot) (Change, error) {
+	ref := refOf(view.Machine, m)
+	last := m.Status.Reboot
+	switch {
+	case o.Undo && o.SkipDrain:
+		return Change{}, fmt.Errorf("--undo withdraws a request: it goes without --drain")
+	case o.Undo && last != nil && last.State == machinev1alpha1.RebootRebooting:
+		return Change{}, fmt.Errorf("the reboot %s of %s was requested from its provider already: it ends by itself", last.ID, ref)
+	case o.Undo:
+		return annotate(ref, "not rebooted", map[string]any{machinev1alpha1.AnnotationReboot: nil, machinev1alpha1.AnnotationRebootDrain: nil}), nil
+	case !machinev1alpha1.IsRebootID(o.ID):
+		return Change{}, fmt.Errorf("--id=%s: must have %s", o.ID, machinev1alpha1.FormOfRebootID)
+	case m.DeletionTimestamp != nil:
+		return Change{}, fmt.Errorf("%s is being deleted", ref)
+	case m.Status.NodeRef == nil:
+		return Change{}, fmt.Errorf("%s has no Node yet, and only its Node proves a reboot: kubectl drover why %s -n %s shows what it waits for", ref, ref, ref.Namespace)
+	case last != nil && (last.ID == o.ID || slices.Contains(last.EarlierIDs, o.ID)):
+		return Change{}, fmt.Errorf("--id=%s: %s was rebooted for this request already: choose another ID", o.ID, ref)
+	case last.IsInProgress():
+		return Change{}, fmt.Errorf("%s is being rebooted already, for request %s: kubectl drover why %s -n %s shows what it waits for", ref, last.ID, ref, ref.Namespace)
+	}
+	drain := any(nil)
+	if o.SkipDrain {
+		drain = machinev1alpha1.RebootDrainNever
+	}
+	c := annotate(ref, "to be rebooted", map[string]any{machinev1alpha1.AnnotationReboot: o.ID, machinev1alpha1.AnnotationRebootDrain: drain})
+	c.Note = "Its Node is drained first. The condition Rebooted of the Machine shows the progress."
+	if o.SkipDrain {
+		c.Note = "Its Node is cordoned, and not drained. The condition Rebooted of the Machine shows the progress."
+	}
+	return c, nil
 }
 
 // Preserve returns the change that keeps a Machine for analysis, or no longer keeps it.

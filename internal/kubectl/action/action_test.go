@@ -35,6 +35,18 @@ func TestMachinesAreChangedByTheirAnnotations(t *testing.T) {
 	replace := func(undo bool) func(*machinev1alpha1.Machine) (action.Change, error) {
 		return func(m *machinev1alpha1.Machine) (action.Change, error) { return action.Replace(m, "alice", undo) }
 	}
+	joined := func(m *machinev1alpha1.Machine) { m.Status.NodeRef = &machinev1alpha1.NodeReference{Name: "n"} }
+	rebooted := func(id string, state machinev1alpha1.RebootState) func(*machinev1alpha1.Machine) {
+		return func(m *machinev1alpha1.Machine) {
+			joined(m)
+			m.Status.Reboot = &machinev1alpha1.RebootStatus{ID: id, State: state}
+		}
+	}
+	reboot := func(id string, skip, undo bool) func(*machinev1alpha1.Machine) (action.Change, error) {
+		return func(m *machinev1alpha1.Machine) (action.Change, error) {
+			return action.RebootMachine(m, action.Reboot{ID: id, SkipDrain: skip, Undo: undo})
+		}
+	}
 	preserve := func(whenFailed, undo bool) func(*machinev1alpha1.Machine) (action.Change, error) {
 		return func(m *machinev1alpha1.Machine) (action.Change, error) { return action.Preserve(m, whenFailed, undo) }
 	}
@@ -66,6 +78,15 @@ func TestMachinesAreChangedByTheirAnnotations(t *testing.T) {
 		"ReplaceOfADeletedOne":   {reason: "it goes already", machine: terminating, do: replace(false), err: "is being deleted already"},
 		"ReplaceUndone":          {reason: "the annotation is removed", do: replace(true), patch: `{"metadata":{"annotations":{"machine.drover.dev/replace":null,"machine.drover.dev/replace-requested-by":null}}}`},
 		"ReplaceOfTheNodeUndone": {reason: "what the Node requested is called off by false", machine: func(m *machinev1alpha1.Machine) { m.Status.NodeRequestedReplacement = true }, do: replace(true), patch: `{"metadata":{"annotations":{"machine.drover.dev/replace":"false","machine.drover.dev/replace-requested-by":null}}}`},
+		"Reboot":                 {reason: "its provider reboots it", machine: joined, do: reboot("one", false, false), patch: `{"metadata":{"annotations":{"machine.drover.dev/reboot":"one","machine.drover.dev/reboot-drain":null}}}`},
+		"RebootWithoutADrain":    {reason: "the Node is wedged", machine: joined, do: reboot("one", true, false), patch: `{"metadata":{"annotations":{"machine.drover.dev/reboot":"one","machine.drover.dev/reboot-drain":"Never"}}}`},
+		"RebootWithoutANode":     {reason: "nothing would prove it", do: reboot("one", false, false), err: "only its Node proves a reboot"},
+		"RebootWithAWrongID":     {reason: "the form of IDs is bounded", machine: joined, do: reboot("two words", false, false), err: "--id=two words: must have 1 to 63 letters"},
+		"RebootWithAnIDAgain":    {reason: "each ID counts once", machine: rebooted("one", machinev1alpha1.RebootSucceeded), do: reboot("one", false, false), err: "choose another ID"},
+		"RebootDuringAReboot":    {reason: "one is enough", machine: rebooted("one", machinev1alpha1.RebootDraining), do: reboot("two", false, false), err: "is being rebooted already, for request one"},
+		"RebootOfADeletedOne":    {reason: "it goes already", machine: terminating, do: reboot("one", false, false), err: "is being deleted"},
+		"RebootUndone":           {reason: "the VM was not rebooted yet", machine: rebooted("one", machinev1alpha1.RebootDraining), do: reboot("", false, true), patch: `{"metadata":{"annotations":{"machine.drover.dev/reboot":null,"machine.drover.dev/reboot-drain":null}}}`},
+		"RebootUndoneTooLate":    {reason: "the provider has the request", machine: rebooted("one", machinev1alpha1.RebootRebooting), do: reboot("", false, true), err: "ends by itself"},
 
 		"Preserve":           {reason: "from now on", do: preserve(false, false), patch: `{"metadata":{"annotations":{"machine.drover.dev/preserve":"now"}}}`},
 		"PreserveWhenFailed": {reason: "once it fails", do: preserve(true, false), patch: `{"metadata":{"annotations":{"machine.drover.dev/preserve":"when-failed"}}}`},

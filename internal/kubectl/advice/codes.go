@@ -1,13 +1,21 @@
 package advice
 
 import (
-	"maps"
-
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// codes of clouds' errors and failures of Machines. Crossplane's own reason of Synced is among them.
+// Codes returns the advice for the codes of clouds' errors, the failures of Machines, and the reasons of Crossplane and of upjet,
+// by reason, as For returns it.
+func Codes() map[string]Advice {
+	out := map[string]Advice{}
+	for reason, a := range codes {
+		out[reason] = a.ofTheUsualCase()
+	}
+	return out
+}
+
+// codes of clouds' errors and failures of Machines. Crossplane's reasons of Synced are among them, and those of LastAsyncOperation.
 var codes = map[string]Advice{
 	string(fn.ErrorQuotaExceeded): {
 		Meaning: "The quota of the account at the cloud is used up.",

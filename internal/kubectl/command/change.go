@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -167,6 +168,29 @@ func (a *app) replace() *cobra.Command {
 		}
 	}
 	cmd.Flags().BoolVar(&undo, "undo", false, "Call the replacement off.")
+	return cmd
+}
+
+func (a *app) reboot() *cobra.Command {
+	o, drain := action.Reboot{}, "Default"
+	cmd := a.machineCommand(&cobra.Command{
+		Use:   "reboot (ma NAME | ma/NAME) [--drain=Never] [--undo]",
+		Short: "Reboot the VM of a Machine",
+		Long: "Reboot the VM of a Machine: its Node is cordoned and drained, the operating system is asked to restart, and the VM is reset if that is refused or shows nothing. " +
+			"The reboot has succeeded when the Node reports another boot ID and is healthy. The Machine keeps its VM and its Node. There are clouds whose VMs Drover cannot reboot.",
+		Example: "  kubectl drover reboot ma/workers-x7k2p-4mzq9\n\n  # A Node that is wedged cannot be drained\n  kubectl drover reboot ma/workers-x7k2p-4mzq9 --drain=Never\n\n" +
+			"  # Call it off, before the VM is rebooted\n  kubectl drover reboot ma/workers-x7k2p-4mzq9 --undo",
+	}, "rebooted", func(m *machinev1alpha1.Machine) (action.Change, error) {
+		if drain != "Default" && drain != machinev1alpha1.RebootDrainNever {
+			return action.Change{}, fmt.Errorf("--drain=%s: must be Default or %s", drain, machinev1alpha1.RebootDrainNever)
+		}
+		o.SkipDrain = drain == machinev1alpha1.RebootDrainNever
+		return action.RebootMachine(m, o)
+	})
+	cmd.Flags().StringVar(&drain, "drain", drain, `Must be "Default" or "Never". With "Never", the Node is cordoned and its pods stay on it.`)
+	cmd.Flags().StringVar(&o.ID, "id", time.Now().UTC().Format("20060102-150405"), "ID of the request. A Machine is rebooted once for each ID. The default is the current time.")
+	cmd.Flags().BoolVar(&o.Undo, "undo", false, "Withdraw the request. It has no effect once the VM is rebooted.")
+	_ = cmd.RegisterFlagCompletionFunc("drain", cobra.FixedCompletions([]string{"Default", machinev1alpha1.RebootDrainNever}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 

@@ -75,7 +75,7 @@ func New(streams genericiooptions.IOStreams) *cobra.Command {
 	_ = root.RegisterFlagCompletionFunc("context", a.completeContexts)
 	root.AddCommand(
 		a.status(), a.why(), a.history(), a.tree(), a.offer(), a.rollout(), a.plan(),
-		a.drain(), a.replace(), a.preserve(), a.freeze(),
+		a.drain(), a.replace(), a.reboot(), a.preserve(), a.freeze(),
 		a.move(), a.importVMs(), a.install(), a.completion(),
 	)
 	return root

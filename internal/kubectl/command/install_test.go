@@ -100,7 +100,7 @@ func (c *cluster) apply(ctx context.Context, w client.WithWatch, o runtime.Apply
 
 // unstructuredOf an apply configuration that was made of an unstructured object, which it holds.
 func unstructuredOf(o runtime.ApplyConfiguration) *unstructured.Unstructured {
-	return reflect.ValueOf(o).Elem().FieldByName("Unstructured").Interface().(*unstructured.Unstructured) //nolint:forcetypeassert // The installer applies no other.
+	return reflect.ValueOf(o).Elem().FieldByName("Unstructured").Interface().(*unstructured.Unstructured)
 }
 
 // installTo runs an installation, and returns its output.

@@ -94,7 +94,7 @@ func replacementsOf(v *view.View, ref view.Ref) ([]machinev1alpha1.ReplacedMachi
 // notFound is the error for an object that does not exist. If it is a Machine that was replaced, the error has
 // the reason.
 func notFound(v *view.View, ref view.Ref) error {
-	err := fmt.Errorf("%s %q not found in namespace %q", ref.Kind, ref.Name, ref.Namespace)
+	err := view.NotFound(ref)
 	if ref.Kind != view.Machine {
 		return err
 	}

@@ -63,11 +63,13 @@ var machineRules = []rule{
 	{condition: machinev1alpha1.ConditionUserDataComplete, status: metav1.ConditionFalse, needsUser: []string{"*"}},
 	{condition: machinev1alpha1.ConditionAnnotationsValid, status: metav1.ConditionFalse, needsUser: []string{"*"}},
 	{condition: machinev1alpha1.ConditionUpdated, status: metav1.ConditionFalse, only: []string{machinev1alpha1.ReasonUpdateFailed}, needsUser: []string{"*"}},
+	// A reboot that failed is no cause: the conditions of the Node show what it leaves.
+	{condition: machinev1alpha1.ConditionRebooted, status: metav1.ConditionFalse, but: []string{machinev1alpha1.ReasonRebootFailed}},
 	{condition: string(xpv2.TypeSynced), status: metav1.ConditionFalse},
 }
 
-// explainedByFailure are the conditions whose cause is that of a Failed Machine.
-var explainedByFailure = []string{machinev1alpha1.ConditionInfrastructureReady, machinev1alpha1.ConditionNodeReady, machinev1alpha1.ConditionNodeHealthy}
+// explained are the conditions whose cause is that of a Failed Machine, or the reboot of one.
+var explained = []string{machinev1alpha1.ConditionInfrastructureReady, machinev1alpha1.ConditionNodeReady, machinev1alpha1.ConditionNodeHealthy}
 
 // vmRules are those of the VM resource.
 var vmRules = []rule{
@@ -139,7 +141,7 @@ func ofMachine(v *view.View, m *machinev1alpha1.Machine, now time.Time) []Findin
 		out = append(out, failure)
 	}
 	for _, f := range apply(machineRules, ref, m.Status.Conditions) {
-		if failed && slices.Contains(explainedByFailure, f.Condition) {
+		if (failed || m.Status.Reboot.IsInProgress()) && slices.Contains(explained, f.Condition) {
 			continue
 		}
 		f.NeedsUser = f.NeedsUser || f.Reason == machinev1alpha1.ReasonProviderIDEmpty && now.Sub(f.Since.Time) >= lateAfter

@@ -104,7 +104,7 @@ func Status(v *view.View, only *view.Ref, now time.Time) (Report, error) {
 	if only != nil {
 		g, ok := groupOf(v, *only, now)
 		if !ok {
-			return r, view.NotFound(*only)
+			return r, notFound(v, *only)
 		}
 		r.Groups, r.State = append(r.Groups, g), g.State
 		return r, nil

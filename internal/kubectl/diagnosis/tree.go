@@ -24,7 +24,7 @@ func Tree(v *view.View, only *view.Ref, now time.Time) ([]Branch, error) {
 	if only != nil {
 		b, ok := t.branch(*only)
 		if !ok {
-			return nil, view.NotFound(*only)
+			return nil, notFound(v, *only)
 		}
 		return []Branch{b}, nil
 	}

@@ -60,7 +60,7 @@ type Entry struct {
 func Why(v *view.View, ref view.Ref, now time.Time) (Answer, error) {
 	g, ok := groupOf(v, ref, now)
 	if !ok {
-		return Answer{}, view.NotFound(ref)
+		return Answer{}, notFound(v, ref)
 	}
 	a := Answer{Ref: ref, State: g.State, Doing: g.Doing, Findings: g.Findings, Unread: v.Unread}
 	b := &answer{Answer: &a, v: v}

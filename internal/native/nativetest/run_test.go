@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -60,6 +61,7 @@ type star struct {
 	tags                    map[string]string
 	created, deleted        time.Time
 	on                      bool
+	reboots                 []string
 }
 
 func newSky(choosesNames bool, showsAfter time.Duration) *sky {
@@ -131,6 +133,10 @@ func (s *sky) cloud() Cloud[*v1alpha1.VirtualMachine, token] {
 		Leftovers: func() []string { return nil },
 		Lose:      func(name string) { each(name, func(v *star) { delete(s.vms, v.id) }) },
 		Stop:      func(name string) { each(name, func(v *star) { v.on = false }) },
+		Reboots: func(name string) (out []string) {
+			each(name, func(v *star) { out = slices.Clone(v.reboots) })
+			return out
+		},
 		CutCreations: func(n int, then func()) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
@@ -262,6 +268,14 @@ func (a *account) Continue(_ context.Context, vm *v1alpha1.VirtualMachine, _ nat
 		if v := a.vms[meta.GetExternalName(vm)]; v != nil {
 			v.on = true
 		}
+		return nil
+	})
+}
+
+func (a *account) Reboot(_ context.Context, vm *v1alpha1.VirtualMachine, mode machinev1alpha1.RebootMode) error {
+	return a.call("reboot", func() error {
+		v := a.vms[meta.GetExternalName(vm)]
+		v.on, v.reboots = true, append(v.reboots, string(mode))
 		return nil
 	})
 }

@@ -56,6 +56,9 @@ func Run[T native.Resource, C any](t *testing.T, start func(*testing.T) Cloud[T,
 		{"AVMIsDeletedWhileItIsCreated", deletedWhileCreated[T, C]},
 		{"ALostVMIsReportedAndNotCreatedAgain", isLost[T, C]},
 		{"AStoppedVMIsReportedAndNotStarted", isStopped[T, C]},
+		{"ARebootIsRequestedOncePerRequest", isRebooted[T, C]},
+		{"AStoppedVMIsStartedByAHardReboot", isStartedByReboot[T, C]},
+		{"ARebootOutlivesThrottlingAndIsRequestedOnce", isRebootedAfterThrottling[T, C]},
 		{"AnOrphanIsListedFoundAndAdopted", isAdopted[T, C]},
 		{"AVMThatIsOnlyObservedAndDoesNotExistIsReported", isOnlyObserved[T, C]},
 		{"WrongCredentialsLoseNoVM", wrongCredentials[T, C]},
@@ -185,6 +188,75 @@ func isStopped[T native.Resource, C any](w *world[T, C]) {
 	w.untilCondition(5*time.Minute, vm, xpv2.TypeReady, corev1.ConditionFalse, string(xpv2.ReasonUnavailable))
 	time.Sleep(time.Hour)
 	w.untilCondition(time.Minute, vm, xpv2.TypeReady, corev1.ConditionFalse, string(xpv2.ReasonUnavailable))
+	w.deleteAll(vm)
+}
+
+// requestReboot requests a reboot as the Machine of a VM does.
+func (w *world[T, C]) requestReboot(vm T, mode machinev1alpha1.RebootMode, id string) string {
+	request := machinev1alpha1.RebootRequest(mode, id)
+	w.change(vm, func() {
+		vm.SetManagementPolicies(xpv2.ManagementPolicies{xpv2.ManagementActionObserve, xpv2.ManagementActionDelete})
+		meta.AddAnnotations(vm, map[string]string{machinev1alpha1.AnnotationReboot: request})
+	})
+	w.awake(vm)
+	return request
+}
+
+// wantReboots fails unless these reboots of a VM happened, and no others.
+func (w *world[T, C]) wantReboots(name string, want ...string) {
+	w.Helper()
+	if got := w.Reboots(name); !slices.Equal(got, want) {
+		w.Fatalf("reboots of %s: %q, want %q", name, got, want)
+	}
+}
+
+func isRebooted[T native.Resource, C any](w *world[T, C]) {
+	vm := w.add(w.newVM("vm-1", attributes("m-1")))
+	w.untilReady(enough, vm)
+	providerID := vm.Observation().ProviderID
+	var want []string
+	for _, id := range []string{"one", "two"} {
+		for _, mode := range []machinev1alpha1.RebootMode{machinev1alpha1.RebootSoft, machinev1alpha1.RebootHard} {
+			status := corev1.ConditionTrue
+			if mode == machinev1alpha1.RebootSoft && w.LacksSoftReboot {
+				status = corev1.ConditionFalse
+			} else {
+				want = append(want, string(mode))
+			}
+			w.untilCondition(enough, vm, machinev1alpha1.ConditionRebooted, status, w.requestReboot(vm, mode, id)+": ")
+			w.restart()
+			w.awake(vm)
+			time.Sleep(2 * poll)
+			w.wantReboots("vm-1", want...)
+		}
+	}
+	w.untilReady(enough, vm)
+	if got := vm.Observation().ProviderID; got != providerID {
+		w.Errorf("the providerID changed from %s to %s", providerID, got)
+	}
+	w.wantVMs("vm-1", 1)
+	w.deleteAll(vm)
+}
+
+func isStartedByReboot[T native.Resource, C any](w *world[T, C]) {
+	vm := w.add(w.newVM("vm-1", attributes("m-1")))
+	w.untilReady(enough, vm)
+	w.Stop("vm-1")
+	w.untilCondition(5*time.Minute, vm, xpv2.TypeReady, corev1.ConditionFalse, string(xpv2.ReasonUnavailable))
+	w.untilCondition(enough, vm, machinev1alpha1.ConditionRebooted, corev1.ConditionTrue, w.requestReboot(vm, machinev1alpha1.RebootHard, "one")+": ")
+	w.untilReady(enough, vm)
+	w.wantReboots("vm-1", "Hard")
+	w.deleteAll(vm)
+}
+
+func isRebootedAfterThrottling[T native.Resource, C any](w *world[T, C]) {
+	vm := w.add(w.newVM("vm-1", attributes("m-1")))
+	w.untilReady(enough, vm)
+	w.Throttle(time.Minute)
+	request := w.requestReboot(vm, machinev1alpha1.RebootHard, "one")
+	w.untilCondition(enough, vm, machinev1alpha1.ConditionRebooted, corev1.ConditionTrue, request+": ")
+	time.Sleep(10 * poll)
+	w.wantReboots("vm-1", "Hard")
 	w.deleteAll(vm)
 }
 

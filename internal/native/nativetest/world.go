@@ -87,6 +87,11 @@ type Cloud[T native.Resource, C any] struct {
 	Leftovers func() []string
 	// Lose deletes a VM, and Stop powers it off, as a user does it.
 	Lose, Stop func(name string)
+	// Reboots returns the reboots of a VM in their order: "Soft" if its operating system was asked to restart, "Hard" if
+	// the VM was reset or powered on.
+	Reboots func(name string) []string
+	// LacksSoftReboot means that the cloud cannot ask the operating system of a VM to restart.
+	LacksSoftReboot bool
 	// CutCreations makes the next n creations succeed without a response. It calls then before it cuts
 	// a connection.
 	CutCreations func(n int, then func())

@@ -111,8 +111,8 @@ func TestWhatTheConsoleOfALateMachineShows(t *testing.T) {
 			if got := describeBootstrap(d.Status.Join.Bootstrap); got != tc.bootstrap {
 				t.Errorf("%s: step %q, want %q", tc.reason, got, tc.bootstrap)
 			}
-			if d.ReadConsole != tc.read || d.Status.Join.Console != "" {
-				t.Errorf("%s: console requested %t, in the status %q", tc.reason, d.ReadConsole, d.Status.Join.Console)
+			if d.Requests.Console != tc.read || d.Status.Join.Console != "" {
+				t.Errorf("%s: console requested %t, in the status %q", tc.reason, d.Requests.Console, d.Status.Join.Console)
 			}
 			if got := len(d.Events) == 1 && d.Events[0].Reason == tc.because && d.Events[0].Message == tc.want; got != tc.event {
 				t.Errorf("%s: events %v", tc.reason, d.Events)
@@ -138,10 +138,10 @@ func TestAMachineIsLookedAtWhenItIsLate(t *testing.T) {
 	}
 	// A network plugin may take some minutes.
 	o.VM.Console, o.WorkerNode = &plan.Console{}, workerNodeThat("n", "False")
-	if d := Plan(created.Add(4*time.Minute), o); d.ReadConsole {
+	if d := Plan(created.Add(4*time.Minute), o); d.Requests.Console {
 		t.Error("the console of a VM whose Node is there is read early")
 	}
-	if d := Plan(created.Add(5*time.Minute), o); !d.ReadConsole || conditionOf(d, machinev1alpha1.ConditionNodeReady).Message != "The Node n is not Ready" {
+	if d := Plan(created.Add(5*time.Minute), o); !d.Requests.Console || conditionOf(d, machinev1alpha1.ConditionNodeReady).Message != "The Node n is not Ready" {
 		t.Errorf("the console of a VM whose Node is not Ready is not read: %v", d.Conditions)
 	}
 }
@@ -163,8 +163,8 @@ func TestOnlyAVMThatRunsAndHasNeverBeenHealthyIsLate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			vm := runningWith(&plan.Console{})
 			vm.State = tc.vm
-			if d := Plan(created.Add(10*time.Minute), Observed{Machine: machine(tc.status), VM: vm, WorkerNode: tc.node}); d.ReadConsole != tc.want {
-				t.Errorf("its console is requested: %t, want %t", d.ReadConsole, tc.want)
+			if d := Plan(created.Add(10*time.Minute), Observed{Machine: machine(tc.status), VM: vm, WorkerNode: tc.node}); d.Requests.Console != tc.want {
+				t.Errorf("its console is requested: %t, want %t", d.Requests.Console, tc.want)
 			}
 		})
 	}
@@ -183,8 +183,8 @@ func TestTheConsoleOfAFailedMachineIsKept(t *testing.T) {
 	shown := &plan.Console{Excerpt: "the last words\n", Step: &console.Step{Name: "disks", State: console.Failed, ExitCode: 7, Output: "no disk"}}
 	o := Observed{Machine: machine(joining(machinev1alpha1.JoinStatus{})), VM: runningWith(shown), WorkerNode: workerNodeThat("", "")}
 	d := Plan(late, o)
-	if d.Status.Phase != machinev1alpha1.MachineFailed || d.Status.Join.Console != "the last words\n" || d.ReadConsole {
-		t.Fatalf("phase %s, console %q, requested %t", d.Status.Phase, d.Status.Join.Console, d.ReadConsole)
+	if d.Status.Phase != machinev1alpha1.MachineFailed || d.Status.Join.Console != "the last words\n" || d.Requests.Console {
+		t.Fatalf("phase %s, console %q, requested %t", d.Status.Phase, d.Status.Join.Console, d.Requests.Console)
 	}
 	const step = "bootstrap step disks failed with exit code 7 and is tried again: no disk"
 	if m := d.Status.FailureMessage; !strings.Contains(m, step) || !strings.Contains(m, "read status.join.console") {

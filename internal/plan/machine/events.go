@@ -31,6 +31,13 @@ func events(f facts, d Desired) []plan.Event {
 			Message: describe(f.Machine, u),
 		})
 	}
+	if r := d.Status.Reboot; r != nil && (before.Reboot == nil || before.Reboot.ID != r.ID || before.Reboot.State != r.State || before.Reboot.Mode != r.Mode) {
+		out = append(out, plan.Event{
+			Warning: r.State == machinev1alpha1.RebootFailed,
+			Reason:  reasonsOfReboots[r.State],
+			Message: describeReboot(r),
+		})
+	}
 	if d.Status.ReplaceRequested && !before.ReplaceRequested {
 		out = append(out, plan.Event{Reason: machinev1alpha1.EventReplaceRequested, Message: machinev1alpha1.AnnotationReplace + " asks for another Machine in place of this one"})
 	}

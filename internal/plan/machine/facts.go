@@ -116,10 +116,10 @@ func factsOf(now time.Time, o Observed) facts {
 }
 
 // takeVerdict applies the verdict of the cloud's inventory unless the Node is Ready or cannot be
-// observed: a wrong list must not fail a working Machine.
+// observed: a wrong list must not fail a working Machine. A VM that reboots may be listed as stopped.
 func (f *facts) takeVerdict() {
 	v := f.VM.Verdict
-	if v == nil || !f.isNodeKnown || f.node.ready || f.skipsRemediation || f.TargetUnreachable || f.now.Before(f.JudgeAfter) {
+	if v == nil || !f.isNodeKnown || f.node.ready || f.skipsRemediation || f.before.Reboot.IsInProgress() && v.State == plan.VMFailed || f.TargetUnreachable || f.now.Before(f.JudgeAfter) {
 		return
 	}
 	f.VM.State, f.VM.ErrorCode, f.VM.Message = v.State, "", v.Message

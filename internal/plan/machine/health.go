@@ -40,13 +40,13 @@ func unhealthy(conditions []workernode.Condition, h machinev1alpha1.Health) []wo
 
 // unhealthiness of the Node of a Machine that has run. It changes only with the Node's conditions,
 // not with time nor with their messages.
-func unhealthiness(f facts, u *machinev1alpha1.UpdateStatus) *machinev1alpha1.Unhealthiness {
+func unhealthiness(f facts, d decision) *machinev1alpha1.Unhealthiness {
 	before := f.before.Unhealthy
 	if !f.hasRun {
 		return before
 	}
 	at := *whole(f.now)
-	if f.node.healthy || beingUpdated(u) {
+	if f.node.healthy || beingUpdated(d.update) || d.reboot.IsInProgress() {
 		if before == nil || before.Until != nil {
 			return before
 		}

@@ -27,7 +27,7 @@ func ReturnGrace(input *fn.Lifecycle) (time.Duration, error) {
 // then is the configuration requested, because that costs another call of the function.
 func (o Observed) NeedsTarget(d Desired) bool {
 	fails := d.Status.Phase == machinev1alpha1.MachineFailed && o.Machine.Status.Phase != machinev1alpha1.MachineFailed
-	return fails || d.Status.Phase == machinev1alpha1.MachineUnknown
+	return fails || d.Status.Phase == machinev1alpha1.MachineUnknown || d.Status.Reboot.IsInProgress()
 }
 
 // ObserveTarget adds the state of the target cluster by its configuration. It is nil if there is none: then

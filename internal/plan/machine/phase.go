@@ -30,6 +30,8 @@ func decide(f facts, d decision) (machinev1alpha1.MachinePhase, *failure) {
 		return machinev1alpha1.MachineFailed, why
 	case begun(d.update):
 		return machinev1alpha1.MachineUpdating, nil
+	case f.hasRun && isReboot(f, d.reboot):
+		return machinev1alpha1.MachineRebooting, nil
 	case f.node.healthy:
 		return machinev1alpha1.MachineRunning, nil
 	case f.hasRun:
@@ -91,9 +93,10 @@ func failed(f facts, sick *machinev1alpha1.Unhealthiness) *failure {
 }
 
 // goneUntil returns the time until which a deleted Node may come back before its Machine fails. It is zero if the Node is not
-// deleted, or if the Machine does not fail by that. An update in place may delete the Node.
+// deleted, or if the Machine does not fail by that. An update in place may delete the Node, and so may a
+// controller of the cloud while a VM reboots.
 func (f facts) goneUntil() time.Time {
-	if !f.mayFail || f.skipsRemediation || f.before.Phase == machinev1alpha1.MachineUpdating || f.node.goneSince.IsZero() {
+	if !f.mayFail || f.skipsRemediation || f.before.Phase == machinev1alpha1.MachineUpdating || f.before.Reboot.IsInProgress() || f.node.goneSince.IsZero() {
 		return time.Time{}
 	}
 	return f.node.goneSince.Add(nodeGoneGrace)

@@ -31,11 +31,19 @@ type Observed struct {
 type Desired struct {
 	// WorkerNode is the desired state of the Node. It is nil until the VM's providerID is known.
 	WorkerNode *workernode.Parameters
-	// ReadConsole means that the provider shall report the console of the VM.
-	ReadConsole bool
+	// Requests to the provider of the VM.
+	Requests Requests
 
 	Status machinev1alpha1.MachineStatus
 	plan.Report
+}
+
+// Requests to the provider of a VM. They are annotations of the VM resource.
+type Requests struct {
+	// Console means that the provider shall report the console of the VM.
+	Console bool
+	// Reboot is the request of a reboot: see [machinev1alpha1.RebootRequest]. It is "" if there is none.
+	Reboot string
 }
 
 // A decision is made in the order of its fields. Each field depends on the facts and on the fields
@@ -43,6 +51,8 @@ type Desired struct {
 type decision struct {
 	// update in place, nil if there is none.
 	update *machinev1alpha1.UpdateStatus
+	// reboot that is requested or in progress, or was the last one. It is nil if there was none.
+	reboot *machinev1alpha1.RebootStatus
 	// unhealthy is nil for a Machine whose Node never was unhealthy.
 	unhealthy *machinev1alpha1.Unhealthiness
 	phase     machinev1alpha1.MachinePhase
@@ -56,7 +66,8 @@ type decision struct {
 func Plan(now time.Time, o Observed) Desired {
 	f := factsOf(now, o)
 	d := decision{update: update(f)}
-	d.unhealthy = unhealthiness(f, d.update)
+	d.reboot = reboot(f, d.update)
+	d.unhealthy = unhealthiness(f, d)
 	d.phase, d.failure = decide(f, d)
 	d.preservation = preservation(f, d)
 
@@ -68,7 +79,10 @@ func Plan(now time.Time, o Observed) Desired {
 	if at := f.capacityDeadline(); !at.IsZero() && d.phase != machinev1alpha1.MachineFailed {
 		out.CallAgain = min(out.CallAgain, at.Sub(now))
 	}
-	out.ReadConsole = f.readsConsole(d)
+	out.Requests = Requests{Console: f.readsConsole(d), Reboot: rebootRequest(d.reboot)}
+	if at := rebootDeadline(f, d.reboot); !at.IsZero() {
+		out.CallAgain = min(out.CallAgain, max(at.Sub(now), time.Second))
+	}
 	if after := f.untilLate(); after > 0 && d.phase != machinev1alpha1.MachineFailed {
 		out.CallAgain = min(out.CallAgain, after)
 	}
@@ -94,6 +108,8 @@ func callAgain(f facts, d decision) time.Duration {
 		case d.update.State == machinev1alpha1.UpdateUpdating && want != nil:
 			return min(plan.InFlight, updateDeadline(*d.update, want).Sub(f.now))
 		}
+	case machinev1alpha1.MachineRebooting:
+		return plan.InFlight
 	case machinev1alpha1.MachineUnknown:
 		if gone := f.goneUntil(); !gone.IsZero() {
 			return min(plan.InFlight, f.untilFailed(gone))

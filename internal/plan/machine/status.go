@@ -17,6 +17,7 @@ func status(f facts, d decision) machinev1alpha1.MachineStatus {
 		NodeInfo:     f.before.NodeInfo,
 		Addresses:    addresses(f),
 		Update:       d.update,
+		Reboot:       d.reboot,
 		Preserve:     f.preserve,
 		RefusedUntil: f.refusedUntil,
 
@@ -92,11 +93,17 @@ func addresses(f facts) []machinev1alpha1.Address {
 
 // operation that is in progress, or was the last.
 func operation(f facts, d decision) machinev1alpha1.LastOperation {
+	if d.reboot.IsInProgress() {
+		return rebootOperation(d.reboot)
+	}
 	if op := f.before.LastOperation; op != nil && f.before.Phase == machinev1alpha1.MachineFailed && d.failure != nil {
 		return *op
 	}
 	if begun(d.update) {
 		return updateOperation(f, d.update)
+	}
+	if op := f.before.LastOperation; op != nil && op.Type == machinev1alpha1.OperationReboot && d.reboot.IsDone() {
+		return rebootOperation(d.reboot)
 	}
 	if op := f.before.LastOperation; op != nil && op.Type == machinev1alpha1.OperationUpdate && op.State == machinev1alpha1.OperationSuccessful {
 		return *op

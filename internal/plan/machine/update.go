@@ -33,10 +33,13 @@ func update(f facts) *machinev1alpha1.UpdateStatus {
 		s = *before
 		s.Requested = false
 	}
-	if !want.Selected {
+	switch {
+	case !want.Selected:
 		s.State, s.Message = machinev1alpha1.UpdateCandidate, ""
 		s.Requested = machinev1alpha1.SelectsUpdate(f.node.Labels[machinev1alpha1.LabelUpdateSelected], want.ID)
-	} else {
+	case s.State == machinev1alpha1.UpdateCandidate && f.before.Reboot.IsInProgress():
+		s.Message = "waits for the reboot of the VM"
+	default:
 		s.State, s.Message = next(f.now, s, want, f.WorkerNode)
 	}
 	if before == nil || before.ID != s.ID || before.State != s.State {
@@ -128,7 +131,7 @@ func onNode(p *workernode.Parameters, want *machinev1alpha1.MachineUpdate, s *ma
 	p.Labels[machinev1alpha1.LabelUpdateTo] = want.ID
 	p.Annotations[machinev1alpha1.AnnotationUpdateVersion] = want.Version
 	p.Annotations[machinev1alpha1.AnnotationUpdateClass] = want.ClassRef.Key()
-	if want.Selected && s.State != machinev1alpha1.UpdateDraining {
+	if want.Selected && s.State != machinev1alpha1.UpdateDraining && s.State != machinev1alpha1.UpdateCandidate {
 		p.Labels[machinev1alpha1.LabelUpdate] = machinev1alpha1.UpdateLabelReady
 	}
 	// The same taint is on Nodes that are replaced: pods that leave another Node prefer a Node that

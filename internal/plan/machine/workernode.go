@@ -33,6 +33,7 @@ func workerNode(f facts, d decision) *workernode.Parameters {
 		p.StartupTaints = append(p.StartupTaints, workernode.Taint(t))
 	}
 	onNode(p, m.Spec.InPlaceUpdate, d.update)
+	emptyForReboot(p, d.reboot)
 	protect(p, f, d)
 	return p
 }

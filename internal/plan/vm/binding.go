@@ -30,6 +30,8 @@ type Binding struct {
 	pollInterval, nodeCapacity                                       *expression
 
 	errors []errorClass
+	// reboots means that the provider can reboot the VM.
+	reboots bool
 }
 
 // A Template of a resource.
@@ -110,7 +112,7 @@ func compileBinding(in *fn.Infrastructure) (*Binding, error) {
 			return nil, fmt.Errorf("%s is required", required.path)
 		}
 	}
-	b := &Binding{provider: in.Provider}
+	b := &Binding{provider: in.Provider, reboots: in.VirtualMachine.Reboot}
 	fields, err := fieldEnv()
 	if err != nil {
 		return nil, err

@@ -61,6 +61,9 @@ func read(b *Binding, o Observed) (plan.VM, error) {
 	if b != nil && b.console != nil {
 		out.Console = readConsole(said.console, o)
 	}
+	if b != nil && b.reboots {
+		out.Reboot = readReboot(vm, conditions)
+	}
 
 	if out.Message = truncate(said.error); out.Message != "" && b != nil {
 		code := b.classify(out.Message)

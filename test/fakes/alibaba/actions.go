@@ -168,7 +168,29 @@ func (c *call) startInstance() (map[string]any, *failure) {
 	case i.status != "Stopped" || i.deleted || len(i.locks) > 0:
 		return nil, incorrectStatus()
 	}
+	if i.ran {
+		i.reboots = append(i.reboots, Hard)
+	}
 	i.status, i.nextAt = "Starting", c.now.Add(c.opts.Step)
+	return map[string]any{}, nil
+}
+
+func (c *call) rebootInstance() (map[string]any, *failure) {
+	i, f := c.own()
+	switch {
+	case f != nil:
+		return nil, f
+	case slices.Contains(i.locks, "security"):
+		return nil, fail(http.StatusForbidden, "InstanceLockedForSecurity", "The specified operation is denied as your instance is locked for security reasons.")
+	case i.status != "Running":
+		return nil, incorrectStatus()
+	}
+	mode := Soft
+	if c.params["ForceStop"] == "true" {
+		mode = Hard
+	}
+	i.reboots = append(i.reboots, mode)
+	i.status, i.nextAt, i.restarts = "Starting", c.now.Add(c.opts.Step), true
 	return map[string]any{}, nil
 }
 

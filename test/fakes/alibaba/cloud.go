@@ -36,9 +36,10 @@ type Options struct {
 	RateLimit int
 	Refill    time.Duration
 	// Boot is called when an instance starts, and returns its private address. Stop is called when an instance
-	// stops. Both are called without the lock of the cloud.
-	Boot func(Booted) (address string)
-	Stop func(Booted)
+	// stops, and Reboot when one has restarted. All are called without the lock of the cloud.
+	Boot   func(Booted) (address string)
+	Stop   func(Booted)
+	Reboot func(Booted)
 }
 
 // A Key is an AccessKey pair.
@@ -107,7 +108,18 @@ type instance struct {
 	console  string
 	reads    int
 	number   int
+	// ran means that it was running once. restarts means that it was running before it became Starting.
+	ran, restarts bool
+	reboots       []string
 }
+
+// Kinds of reboots.
+const (
+	// Soft means that the guest was asked to restart.
+	Soft = "Soft"
+	// Hard means that the instance was reset or started.
+	Hard = "Hard"
+)
 
 type disk struct {
 	id, account, instance string
@@ -174,6 +186,8 @@ func (c *Cloud) Throttle(d time.Duration) {
 type Instance struct {
 	ID, Account, Name, Status, UserData string
 	Tags, Params                        map[string]string
+	// Reboots since the instance was running first: each is Soft or Hard.
+	Reboots []string
 }
 
 // Instances returns the existing instances, without those that are being removed.
@@ -186,7 +200,7 @@ func (c *Cloud) Instances() []Instance {
 		if !i.deleted {
 			out = append(out, Instance{
 				ID: i.id, Account: i.account, Name: i.params["HostName"], Status: i.status, UserData: i.userData,
-				Tags: maps.Clone(i.tags), Params: maps.Clone(i.params),
+				Tags: maps.Clone(i.tags), Params: maps.Clone(i.params), Reboots: slices.Clone(i.reboots),
 			})
 		}
 	}
@@ -216,7 +230,7 @@ func (c *Cloud) PowerOff(id string) {
 	defer c.release()
 	if i := c.instances[id]; i != nil {
 		c.stop(i)
-		i.status = "Stopped"
+		i.status, i.restarts = "Stopped", false
 	}
 }
 
@@ -253,7 +267,7 @@ func (c *Cloud) Create(account, name string, tags map[string]string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	i := c.add(account, map[string]string{"HostName": name, "VSwitchId": "vsw-h"}, tags, "", time.Now().Add(-time.Hour))
-	i.status, i.nextAt = "Running", time.Time{}
+	i.status, i.nextAt, i.ran = "Running", time.Time{}, true
 	return i.id
 }
 
@@ -299,7 +313,7 @@ func (c *Cloud) settle(now time.Time) {
 			case i.status == "Pending":
 				i.status, i.nextAt = "Starting", i.nextAt.Add(c.opts.Step)
 			case i.status == "Starting":
-				i.status, i.nextAt = "Running", time.Time{}
+				i.status, i.nextAt, i.ran = "Running", time.Time{}, true
 				c.boot(i)
 			default:
 				i.nextAt = time.Time{}
@@ -317,12 +331,19 @@ func (c *Cloud) booted(i *instance) Booted {
 	return Booted{ID: i.id, Name: i.params["HostName"], Region: c.opts.Region, Zone: c.vSwitches[i.params["VSwitchId"]], UserData: i.userData}
 }
 
-// boot calls the hook.
+// boot calls the hook of an instance that starts or has restarted.
 func (c *Cloud) boot(i *instance) {
+	b := c.booted(i)
+	if i.restarts {
+		i.restarts = false
+		if c.opts.Reboot != nil {
+			c.after = append(c.after, func() { c.opts.Reboot(b) })
+		}
+		return
+	}
 	if c.opts.Boot == nil {
 		return
 	}
-	b := c.booted(i)
 	c.after = append(c.after, func() {
 		address := c.opts.Boot(b)
 		c.mu.Lock()

@@ -14,7 +14,7 @@
 //	                                     https://www.alibabacloud.com/help/en/ecs/developer-reference/how-to-ensure-idempotence
 //	Forbidden.RAM of Describe calls      https://www.alibabacloud.com/help/en/ecs/announcement-of-changes-to-the-authentication-mechanism-for-alibaba-cloud-ecs-query-type-apis
 //	OperationLocks of spot instances     https://www.alibabacloud.com/help/en/ecs/user-guide/query-the-interruption-events-of-preemptible-instances
-//	RunInstances, StartInstance, DeleteInstance, DescribeInstances, DescribeInstanceAttribute, DescribeDisks,
+//	RunInstances, StartInstance, RebootInstance, DeleteInstance, DescribeInstances, DescribeInstanceAttribute, DescribeDisks,
 //	DescribeImages, DescribeInstanceTypes, GetInstanceConsoleOutput
 //	                                     https://api.alibabacloud.com/document/Ecs/2014-05-26/RunInstances, and so on
 //	GetCallerIdentity, AssumeRole        https://api.alibabacloud.com/document/Sts/2015-04-01/AssumeRole, and so on

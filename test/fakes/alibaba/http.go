@@ -39,7 +39,8 @@ type action func(*call) (map[string]any, *failure)
 // actions by version and name.
 var actions = map[string]map[string]action{
 	"2014-05-26": {
-		"RunInstances": (*call).runInstances, "StartInstance": (*call).startInstance, "DeleteInstance": (*call).deleteInstance,
+		"RunInstances": (*call).runInstances, "StartInstance": (*call).startInstance, "RebootInstance": (*call).rebootInstance,
+		"DeleteInstance":    (*call).deleteInstance,
 		"DescribeInstances": (*call).describeInstances, "DescribeInstanceAttribute": (*call).describeInstanceAttribute,
 		"DescribeDisks": (*call).describeDisks, "DescribeImages": (*call).describeImages, "DescribeInstanceTypes": (*call).describeInstanceTypes,
 		"GetInstanceConsoleOutput": (*call).getInstanceConsoleOutput,

@@ -2,6 +2,7 @@ package hcloud
 
 import (
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -43,10 +44,11 @@ type Options struct {
 	RateLimit int
 	Refill    time.Duration
 	// Boot is called when a server starts to run, before the call that requested the server is
-	// answered. Stop is called when it is deleted. The hooks may run at the same time, for
-	// different servers.
-	Boot func(Booted)
-	Stop func(Booted)
+	// answered. Stop is called when it is deleted. Reboot is called when its reboot is requested. The
+	// hooks may run at the same time, for different servers.
+	Boot   func(Booted)
+	Stop   func(Booted)
+	Reboot func(Booted)
 }
 
 // A Cloud is a Hetzner Cloud.
@@ -84,7 +86,17 @@ type server struct {
 	// deletion, zero if no deletion was requested.
 	startsAt, runsAt, goneAt time.Time
 	off                      bool
+	// reboots are those after it ran first.
+	reboots []string
 }
+
+// Kinds of reboots.
+const (
+	// Soft means that the guest was asked to restart by ACPI.
+	Soft = "Soft"
+	// Hard means that the server was reset or started.
+	Hard = "Hard"
+)
 
 type action struct {
 	schema.Action
@@ -211,6 +223,16 @@ func (c *Cloud) PowerOff(id int64) {
 	if _, s := c.find(id); s != nil {
 		s.off = true
 	}
+}
+
+// Reboots of a server since it ran first: each is Soft or Hard.
+func (c *Cloud) Reboots(id int64) []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, s := c.find(id); s != nil {
+		return slices.Clone(s.reboots)
+	}
+	return nil
 }
 
 func (c *Cloud) id() int64 { c.lastID++; return c.lastID }

@@ -4,5 +4,7 @@
 // limits and rate limit. It keeps its state in memory. A request takes effect after some time, as
 // its action reports.
 //
+// Hetzner documents no error for the reboot of a server that is off: the fake accepts it, and it has no effect.
+//
 // See https://docs.hetzner.cloud/reference/cloud.
 package hcloud

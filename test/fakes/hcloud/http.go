@@ -139,6 +139,10 @@ func (c *call) route(h http.Header, r *http.Request, name string) (int, any, *fa
 		return c.attach(id)
 	case "POST /servers/{id}/actions/poweron":
 		return c.powerOn(id)
+	case "POST /servers/{id}/actions/reboot":
+		return c.reboot(id)
+	case "POST /servers/{id}/actions/reset":
+		return c.reset(id)
 	case "GET /actions":
 		return c.listActions()
 	case "GET /server_types", "GET /server_types/{id}":

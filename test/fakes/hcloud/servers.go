@@ -40,7 +40,7 @@ func (c *call) createServer() (int, any, *failure) {
 	out := schema.ServerCreateResponse{Action: created, NextActions: []schema.Action{}}
 	if r.StartAfterCreate == nil || *r.StartAfterCreate {
 		s.startsAt, s.runsAt = c.now.Add(c.opts.Step), c.now.Add(2*c.opts.Step)
-		out.NextActions = append(out.NextActions, c.begin(c.project, c.now, "start_server", 2, s))
+		out.NextActions = append(out.NextActions, c.begin(c.project, c.now, startServer, 2, s))
 		c.after = append(c.after, func() { c.boot(s) })
 	} else {
 		s.startsAt, s.off = c.now.Add(c.opts.Step), true
@@ -188,11 +188,61 @@ func (c *call) attach(id int64) (int, any, *failure) {
 }
 
 func (c *call) powerOn(id int64) (int, any, *failure) {
-	s, problem := c.server(id)
+	s, problem := c.idle(id)
+	if problem != nil {
+		return 0, nil, problem
+	}
+	if s.booted && s.off {
+		s.reboots = append(s.reboots, Hard)
+	}
+	s.off, s.runsAt = false, c.now.Add(c.opts.Step)
+	c.after = append(c.after, func() { c.boot(s) })
+	return http.StatusCreated, map[string]any{"action": c.begin(c.project, c.now, startServer, 1, s)}, nil
+}
+
+// reboot asks the guest to restart. A server that is off does not receive the request: Hetzner documents no error for it.
+func (c *call) reboot(id int64) (int, any, *failure) {
+	s, problem := c.idle(id)
+	if problem != nil {
+		return 0, nil, problem
+	}
+	if !s.off {
+		c.restart(s, Soft)
+	}
+	return http.StatusCreated, map[string]any{"action": c.begin(c.project, c.now, rebootServer, 1, s)}, nil
+}
+
+// reset cuts the power and starts the server again.
+func (c *call) reset(id int64) (int, any, *failure) {
+	s, problem := c.idle(id)
 	if problem != nil {
 		return 0, nil, problem
 	}
 	s.off, s.runsAt = false, c.now.Add(c.opts.Step)
-	c.after = append(c.after, func() { c.boot(s) })
-	return http.StatusCreated, map[string]any{"action": c.begin(c.project, c.now, "start_server", 1, s)}, nil
+	c.restart(s, Hard)
+	return http.StatusCreated, map[string]any{"action": c.begin(c.project, c.now, resetServer, 1, s)}, nil
+}
+
+func (c *call) restart(s *server, mode string) {
+	s.reboots = append(s.reboots, mode)
+	if c.opts.Reboot != nil {
+		c.after = append(c.after, func() { c.opts.Reboot(s.asBooted()) })
+	}
+}
+
+// Commands of actions that lock a server.
+const startServer, rebootServer, resetServer = "start_server", "reboot_server", "reset_server"
+
+// idle returns a server that no action locks.
+func (c *call) idle(id int64) (*server, *failure) {
+	s, problem := c.server(id)
+	if problem != nil {
+		return nil, problem
+	}
+	for _, a := range c.project.actions {
+		if a.Resources[0].ID == id && c.now.Before(a.endsAt) && slices.Contains([]string{startServer, rebootServer, resetServer}, a.Command) {
+			return nil, fail(http.StatusLocked, "locked", "server is locked")
+		}
+	}
+	return s, nil
 }

@@ -36,9 +36,11 @@ type Options struct {
 	RateLimit int
 	Refill    time.Duration
 	// Boot is called when an installed machine boots, and returns the address of its guest, which takes the place of
-	// its private address. Stop is called when a machine stops. Both are called without the lock.
-	Boot func(Booted) (address string)
-	Stop func(Booted)
+	// its private address. Stop is called when a machine stops, and Reboot when it phones home after a reset. All are
+	// called without the lock.
+	Boot   func(Booted) (address string)
+	Stop   func(Booted)
+	Reboot func(Booted)
 }
 
 // IDs of the objects that every metal-api of this package has.
@@ -99,6 +101,8 @@ type machine struct {
 	due       []event
 	crashLoop bool
 	booted    bool
+	// off means that the management controller powered it off, and wasReset that it has not phoned home since a reset.
+	off, wasReset bool
 }
 
 type event struct {
@@ -113,6 +117,8 @@ type allocation struct {
 	spec          allocationSpec
 	image         string
 	networks      []networkOfMachine
+	// resets are those of the machine during the allocation, with its starts.
+	resets int
 }
 
 type networkOfMachine struct {
@@ -247,6 +253,8 @@ type Machine struct {
 	Tags  []string
 	// SSHKeys, Placement, DNS and NTP are those of the request.
 	SSHKeys, Placement, DNS, NTP []string
+	// Resets is how often the machine was reset or powered on during the allocation.
+	Resets int
 }
 
 // Tag returns the value of the tag with the key.
@@ -274,7 +282,7 @@ func (a *API) Machines() []Machine {
 		view := Machine{
 			ID: id, Allocation: al.uuid, Project: al.spec.Project, Name: al.spec.Name, Hostname: al.spec.Hostname, Partition: m.partition, Size: m.size,
 			Image: al.image, UserData: al.spec.UserData, Event: m.events[0].name, Tags: slices.Clone(m.tags),
-			SSHKeys: al.spec.SSHKeys, Placement: al.spec.PlacementTags,
+			SSHKeys: al.spec.SSHKeys, Placement: al.spec.PlacementTags, Resets: al.resets,
 		}
 		for _, s := range al.spec.DNSServers {
 			view.DNS = append(view.DNS, s.IP)
@@ -344,7 +352,7 @@ func (a *API) PowerOff(id string) {
 	defer a.release()
 	a.settle(time.Now())
 	m := a.machines[id]
-	m.due = nil
+	m.due, m.off = nil, true
 	a.note(m, event{name: eventReboot, message: "OFF", at: time.Now()})
 	a.halt(m)
 }
@@ -391,9 +399,16 @@ func (a *API) note(m *machine, e event) {
 	if e.name == eventHome {
 		m.crashLoop = false
 	}
-	if e.name == eventHome && m.allocation != nil {
+	switch {
+	case e.name != eventHome || m.allocation == nil:
+	case m.wasReset && m.booted:
+		if b := m.asBooted(); a.opts.Reboot != nil {
+			a.after = append(a.after, func() { a.opts.Reboot(b) })
+		}
+	default:
 		a.boot(m)
 	}
+	m.wasReset = m.wasReset && e.name != eventHome
 }
 
 // release releases the lock, and calls the functions that need it free.
@@ -450,7 +465,7 @@ func (a *API) free(m *machine, now time.Time) {
 			delete(a.used[n.id], number)
 		}
 	}
-	m.allocation, m.tags, m.crashLoop = nil, nil, false
+	m.allocation, m.tags, m.crashLoop, m.off, m.wasReset = nil, nil, false, false, false
 	m.events = append([]event{{name: eventReclaim, message: "free machine called", at: now}}, m.events...)
 	m.due = nil
 	for i, name := range []string{eventPXE, eventPreparing, eventRegister, eventWaiting} {

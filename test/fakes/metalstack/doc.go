@@ -9,6 +9,8 @@
 //	call, behaviour                                  source
 //	POST /v1/machine/allocate, /find                 metal-api.json; internal/service/machine-service.go
 //	GET /v1/machine/{id}, DELETE .../{id}/free       metal-api.json; internal/service/machine-service.go, async-actor.go
+//	POST /v1/machine/{id}/power/reset, /power/on     metal-api.json; internal/service/machine-service.go (machineCmd)
+//	"Phoned Home" after a "Planned Reboot"           internal/fsm/events.go, internal/fsm/states/planned-reboot.go
 //	GET /v1/project, /partition, /size, /network     metal-api.json
 //	GET /v1/filesystemlayout, /v1/image/{id}/latest  metal-api.json; internal/datastore/image.go
 //	X-Date, X-Data-Salt, Authorization, 15 seconds   github.com/metal-stack/security v0.9.4: mac.go

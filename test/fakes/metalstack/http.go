@@ -19,10 +19,12 @@ import (
 // base is the base path of the API.
 const base = "/metal"
 
-// CreateCall and FreeCall are the calls that allocate and free a machine, for a Fault.
+// Calls that allocate, free, reset and power on a machine, for a Fault.
 const (
 	CreateCall = "POST /metal/v1/machine/allocate"
 	FreeCall   = "DELETE /metal/v1/machine/{id}/free"
+	ResetCall  = "POST /metal/v1/machine/{id}/power/reset"
+	OnCall     = "POST /metal/v1/machine/{id}/power/on"
 )
 
 // A Fault makes calls fail. The project that its Match gets is the name of the user: that of the HMAC, such as
@@ -136,6 +138,11 @@ func (a *API) route(r *http.Request, u user, body []byte, now time.Time) (any, *
 			return nil, problem
 		}
 		return a.freeCall(parts[1], now)
+	case r.Method == http.MethodPost && len(parts) == 4 && parts[0] == "machine" && parts[2] == "power":
+		if problem := require(u, GroupEdit); problem != nil {
+			return nil, problem
+		}
+		return a.power(parts[1], parts[3], body, now)
 	case r.Method == http.MethodGet && len(parts) == 2 && parts[0] == "machine":
 		if problem := require(u, GroupView); problem != nil {
 			return nil, problem
@@ -342,6 +349,31 @@ func (a *API) freeCall(id string, now time.Time) (any, *failure) {
 		return a.view(m), nil
 	}
 	a.free(m, now)
+	return a.view(m), nil
+}
+
+// power sends a command to the management controller of a machine, of whatever owner. A reset is an event also if it has
+// no effect, because the machine is powered off. The command to power on a machine is none.
+func (a *API) power(id, command string, body []byte, now time.Time) (any, *failure) {
+	m := a.machines[id]
+	switch {
+	case m == nil:
+		return nil, noEntity("machine", id)
+	case !json.Valid(body):
+		return nil, fail(http.StatusBadRequest, "unexpected end of JSON input")
+	case command == "reset":
+		a.note(m, event{name: eventReboot, message: "RESET", at: now})
+		m.due, m.wasReset = nil, !m.off
+	case command != "on":
+		return nil, fail(http.StatusNotFound, "404: Page Not Found")
+	}
+	starts := command == "on" && m.off
+	if m.allocation != nil && (starts || m.wasReset) {
+		// The last third of an installation is the boot.
+		m.allocation.resets++
+		m.due = []event{{name: eventHome, at: now.Add(a.opts.InstallTakes / 3)}}
+	}
+	m.off = m.off && !starts
 	return a.view(m), nil
 }
 

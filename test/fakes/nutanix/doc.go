@@ -11,6 +11,7 @@
 //	GET, POST, DELETE /vmm/v4.1/ahv/config/vms      vmm-go-client: api/vm_api.go, models/vmm/v4/ahv/config
 //	GET, PUT .../vms/{extId}/disks/{extId}          vmm-go-client: api/vm_api.go; terraform-provider-nutanix: nutanix/services/vmmv2
 //	POST .../vms/{extId}/$actions/power-on          vmm-go-client: api/vm_api.go
+//	.../$actions/reboot, reset, power-cycle         vmm-go-client: api/vm_api.go; If-Match: nutanix.ansible: ntnx_vms_power_actions_v2.py
 //	GET /vmm/v4.1/content/images                    vmm-go-client: api/images_api.go, models/vmm/v4/content
 //	GET /prism/v4.1/config/tasks, categories        prism-go-client: api/tasks_api.go, api/categories_api.go
 //	GET /clustermgmt/v4.1/config/clusters, ...      clustermgmt-go-client: api/clusters_api.go, api/storage_containers_api.go
@@ -30,5 +31,6 @@
 //	task IDs such as ZXJnb24=:9b77f082-...          terraform-provider-nutanix issue 1214
 //	a VM that was just created is not readable yet  nutanix.ansible: retries of VM_NOT_FOUND
 //
-// The wording of 429 is that of HTTP, because no limit of Prism Central is published.
+// The wording of 429 is that of HTTP, because no limit of Prism Central is published. The error of a reboot of a VM
+// that does not run is not published either: the clients of Nutanix do not request one.
 package nutanix

@@ -285,6 +285,8 @@ func (c *call) change(id, action string) (string, *failure) {
 		return c.delete(m), nil
 	case c.method == http.MethodPost && action == "$actions/power-on":
 		return c.powerOn(m), nil
+	case c.method == http.MethodPost && (action == "$actions/reboot" || action == "$actions/reset" || action == "$actions/power-cycle"):
+		return c.reboot(m, strings.TrimPrefix(action, "$actions/")), nil
 	case c.method == http.MethodPut && m.disk(action) != nil:
 		return c.resize(m, m.disk(action))
 	}

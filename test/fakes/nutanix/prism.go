@@ -106,6 +106,12 @@ type machine struct {
 	booted   bool
 	userData string
 	metaData string
+	// hangs means that the guest ignores requests by ACPI, until it is reset.
+	hangs bool
+	// ran means that the VM was powered on once.
+	ran bool
+	// reboots are "Soft" for each request by ACPI, and "Hard" for each reset and each power-on of a VM that ran before.
+	reboots []string
 }
 
 func (m *machine) name() string { return text(m.spec["name"]) }
@@ -241,6 +247,33 @@ func (p *Prism) PowerOff(id string) {
 	}
 }
 
+// Hang makes the guest of a VM ignore requests by ACPI, until it is reset or powered on again.
+func (p *Prism) Hang(id string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.vms[id].hangs = true
+}
+
+// Pause pauses a VM, as a user does it.
+func (p *Prism) Pause(id string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.vms[id].power = "PAUSED"
+	p.vms[id].version++
+}
+
+// Reboots returns the reboots of a VM in their order: "Soft" if its guest was asked by ACPI, "Hard" if the VM was reset, or
+// powered on after it had stopped.
+func (p *Prism) Reboots(id string) []string {
+	p.mu.Lock()
+	p.settle(time.Now())
+	defer p.release()
+	if m := p.vms[id]; m != nil {
+		return slices.Clone(m.reboots)
+	}
+	return nil
+}
+
 // Describe sets the description of a VM, as a user does it.
 func (p *Prism) Describe(id, description string) {
 	p.mu.Lock()
@@ -255,7 +288,7 @@ func (p *Prism) Create(name, project, description string) (id string) {
 	defer p.mu.Unlock()
 	id = uuid.NewString()
 	p.vms[id] = &machine{
-		uuid: id, project: project, power: "ON", created: time.Now().Add(-time.Hour), version: 1,
+		uuid: id, project: project, power: "ON", ran: true, created: time.Now().Add(-time.Hour), version: 1,
 		spec: object{"name": name, "description": description, "cluster": object{"extId": ClusterEast}},
 	}
 	return id
@@ -309,11 +342,13 @@ func (p *Prism) begin(now time.Time, operation, owner string, m *machine, takes 
 
 // boot powers on a VM. The hook returns the address of the guest.
 func (p *Prism) boot(m *machine) {
-	m.power = "ON"
+	m.power, m.ran, m.hangs = "ON", true, false
 	m.version++
 	if p.opts.Boot == nil {
-		p.addrs++
-		m.address = fmt.Sprintf("10.0.%d.%d", p.addrs/250, p.addrs%250+1)
+		if m.address == "" {
+			p.addrs++
+			m.address = fmt.Sprintf("10.0.%d.%d", p.addrs/250, p.addrs%250+1)
+		}
 		return
 	}
 	m.booted = true
@@ -328,7 +363,7 @@ func (p *Prism) boot(m *machine) {
 
 // halt powers off a VM.
 func (p *Prism) halt(m *machine) {
-	if m.power != "ON" {
+	if m.power == "OFF" {
 		return
 	}
 	m.power = "OFF"

@@ -186,6 +186,32 @@ func (c *call) powerOn(m *machine) string {
 		case c.vms[m.uuid] != m:
 			return &noVM(m.uuid).Message
 		case m.power != "ON":
+			if m.ran {
+				m.reboots = append(m.reboots, "Hard")
+			}
+			c.boot(m)
+		}
+		return nil
+	})
+}
+
+// reboot starts the task of an action that reboots a VM: "reboot" asks the guest by ACPI, "reset" and "power-cycle" do not.
+func (c *call) reboot(m *machine, action string) string {
+	operation := map[string]string{"reboot": "VmRebootAcpi", "reset": "VmReset", "power-cycle": "VmPowerCycle"}[action]
+	return c.begin(c.now, operation, c.name, m, c.opts.Step, func(time.Time) *Message {
+		switch {
+		case c.vms[m.uuid] != m:
+			return &noVM(m.uuid).Message
+		case m.power == "OFF" || m.power == "PAUSED" && action != "power-cycle":
+			return &Message{"VMM-30102", "VM_INVALID_ARGUMENT", fmt.Sprintf("Failed to perform the operation on the VM with UUID '%s', because its power state is %s.", m.uuid, m.power)}
+		case action == "reboot":
+			m.reboots = append(m.reboots, "Soft")
+		default:
+			m.reboots = append(m.reboots, "Hard")
+			m.hangs = false
+		}
+		if !m.hangs {
+			c.halt(m)
 			c.boot(m)
 		}
 		return nil

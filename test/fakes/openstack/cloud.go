@@ -1,6 +1,7 @@
 package openstack
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -41,9 +42,10 @@ type Options struct {
 	// TokenLife is the lifetime of a token. Default 0: tokens do not expire.
 	TokenLife time.Duration
 	// Boot is called when a server is built, before the call that requested the server is
-	// answered. Stop is called when it is deleted.
-	Boot func(Booted)
-	Stop func(Booted)
+	// answered. Stop is called when it is deleted. Reboot is called when its reboot is requested.
+	Boot   func(Booted)
+	Stop   func(Booted)
+	Reboot func(Booted)
 }
 
 // Names and IDs of the cloud's resources.
@@ -98,6 +100,10 @@ type server struct {
 	made                               time.Time
 	builtAt, goneAt                    time.Time
 	off, booted                        bool
+	reboots                            []string
+	// rebooting is the status until rebootedAt.
+	rebooting  string
+	rebootedAt time.Time
 }
 
 // New makes a cloud with a flavor, an image, a network and a zone.
@@ -145,6 +151,8 @@ func (c *Cloud) SetProjectFull(name string, full bool) {
 type Server struct {
 	ID, Name, Status, Zone, IP, UserData string
 	Metadata                             map[string]string
+	// Reboots are the accepted requests, each of them SOFT or HARD.
+	Reboots []string
 	// Deleting means that its deletion was requested.
 	Deleting bool
 }
@@ -157,7 +165,7 @@ func (c *Cloud) Servers(name string) map[string]Server {
 	c.reap(now)
 	for _, s := range c.projects[name].servers {
 		if s.there(now) {
-			out[s.name] = Server{ID: s.id, Name: s.name, Status: s.status(now), Zone: s.zone, IP: s.ip(), UserData: s.userData, Metadata: s.metadata, Deleting: !s.goneAt.IsZero()}
+			out[s.name] = Server{ID: s.id, Name: s.name, Status: s.status(now), Zone: s.zone, IP: s.ip(), UserData: s.userData, Metadata: s.metadata, Reboots: slices.Clone(s.reboots), Deleting: !s.goneAt.IsZero()}
 		}
 	}
 	return out
@@ -193,7 +201,16 @@ func (c *Cloud) PowerOff(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if s := c.find(id); s != nil {
-		s.off = true
+		s.off, s.rebootedAt = true, time.Time{}
+	}
+}
+
+// Hang makes the reboot of a server in progress take forever, as that of a guest that does not react.
+func (c *Cloud) Hang(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s := c.find(id); s != nil {
+		s.rebootedAt = time.Now().Add(24 * time.Hour)
 	}
 }
 
@@ -276,6 +293,8 @@ func (s *server) status(now time.Time) string {
 		return "BUILD"
 	case s.fault != "":
 		return "ERROR"
+	case now.Before(s.rebootedAt):
+		return s.rebooting
 	case s.off:
 		return "SHUTOFF"
 	}

@@ -35,7 +35,7 @@ func (c *call) view(s *server) map[string]any {
 	}
 	out["security_groups"] = groups
 	switch s.status(c.now) {
-	case "ACTIVE", "SHUTOFF":
+	case "ACTIVE", "SHUTOFF", "REBOOT", "HARD_REBOOT":
 		out["addresses"] = c.addresses(s)
 	case "ERROR":
 		out["fault"] = map[string]any{"code": 500, "message": s.fault, "created": s.made.UTC().Format(time.RFC3339)}
@@ -253,20 +253,25 @@ func (c *call) deleteServer() (int, any, *failure) {
 	return http.StatusNoContent, nil, nil
 }
 
-// act on a server. The only supported action shows its console.
+// act on a server: the supported actions show its console and reboot it.
 func (c *call) act() (int, any, *failure) {
 	var in struct {
 		Console *struct {
 			Length *int `json:"length"`
 		} `json:"os-getConsoleOutput"`
+		Reboot *struct {
+			Type string `json:"type"`
+		} `json:"reboot"`
 	}
-	if err := json.Unmarshal(c.body, &in); err != nil || in.Console == nil {
+	if err := json.Unmarshal(c.body, &in); err != nil || in.Console == nil && in.Reboot == nil {
 		return 0, nil, fail(http.StatusBadRequest, "badRequest", "There is no such action: %s", c.body)
 	}
 	s, problem := c.server()
 	switch {
 	case problem != nil:
 		return 0, nil, problem
+	case in.Reboot != nil:
+		return c.reboot(s, in.Reboot.Type)
 	case s.status(c.now) != "ACTIVE":
 		return 0, nil, fail(http.StatusConflict, "conflictingRequest", "Instance %s is not ready", s.id)
 	}
@@ -276,4 +281,36 @@ func (c *call) act() (int, any, *failure) {
 		lines = lines[max(0, len(lines)-*n):]
 	}
 	return http.StatusOK, map[string]any{"output": strings.Join(lines, "")}, nil
+}
+
+// reboot a server. The states in which it is allowed are those of nova.compute.api: a soft reboot needs an active server
+// without a task, and a hard reboot is also allowed for a stopped server and during a soft reboot.
+func (c *call) reboot(s *server, kind string) (int, any, *failure) {
+	refused := func(state string) (int, any, *failure) {
+		return 0, nil, fail(http.StatusConflict, "conflictingRequest", "Cannot 'reboot' instance %s while it is in %s", s.id, state)
+	}
+	status := s.status(c.now)
+	switch {
+	case kind != "SOFT" && kind != "HARD":
+		return 0, nil, fail(http.StatusBadRequest, "badRequest", "Invalid input for field/attribute type. Value: %s. '%s' is not one of ['HARD', 'SOFT']", kind, kind)
+	case status == "BUILD":
+		return refused("vm_state building")
+	case status == "ERROR":
+		return refused("vm_state error")
+	case kind == "SOFT" && c.now.Before(s.rebootedAt):
+		return refused("task_state reboot_started")
+	case kind == "SOFT" && status == "SHUTOFF":
+		return refused("vm_state stopped")
+	case kind == "SOFT":
+		s.rebooting = "REBOOT"
+	case s.off:
+		s.rebooting, s.off = "SHUTOFF", false
+	default:
+		s.rebooting = "HARD_REBOOT"
+	}
+	s.reboots, s.rebootedAt = append(s.reboots, kind), c.now.Add(c.opts.Step)
+	if c.opts.Reboot != nil {
+		c.after = append(c.after, func() { c.opts.Reboot(s.asBooted()) })
+	}
+	return http.StatusAccepted, nil, nil
 }

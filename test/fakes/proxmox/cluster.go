@@ -118,6 +118,11 @@ type machine struct {
 	address    string
 	booted     bool
 	memory     int64
+	// hangs means that the guest does not shut down when it is asked to.
+	hangs bool
+	// reboots are "Soft" for each time that the guest was asked to shut down and start again, and "Hard" for each reset and
+	// each start of a VM that ran before.
+	reboots []string
 }
 
 func (m *machine) status() string {
@@ -284,6 +289,25 @@ func (c *Cluster) PowerOff(id int) {
 	}
 }
 
+// Hang makes the guest of a VM ignore requests to shut down, until it is reset or started again.
+func (c *Cluster) Hang(id int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.vms[id].hangs = true
+}
+
+// Reboots returns the reboots of a VM in their order: "Soft" if its guest was asked to shut down and start again, "Hard" if
+// it was reset, or started again after it had stopped.
+func (c *Cluster) Reboots(id int) []string {
+	c.mu.Lock()
+	c.settle(time.Now())
+	defer c.release()
+	if m := c.vms[id]; m != nil {
+		return slices.Clone(m.reboots)
+	}
+	return nil
+}
+
 // Migrate moves a VM to another node.
 func (c *Cluster) Migrate(id int, to string) {
 	c.mu.Lock()
@@ -389,9 +413,11 @@ func (c *Cluster) begin(now time.Time, node, kind string, vm int, user string, t
 
 // boot starts a VM.
 func (c *Cluster) boot(m *machine, now time.Time) {
-	m.running, m.startedAt = true, now
-	c.addrs++
-	m.address = fmt.Sprintf("10.20.%d.%d", c.addrs/250, c.addrs%250+1)
+	m.running, m.startedAt, m.hangs = true, now, false
+	if m.address == "" {
+		c.addrs++
+		m.address = fmt.Sprintf("10.20.%d.%d", c.addrs/250, c.addrs%250+1)
+	}
 	if c.opts.Boot == nil {
 		return
 	}

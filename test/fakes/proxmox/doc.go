@@ -16,6 +16,7 @@
 //	"Configuration file ... does not exist"         pve-guest-common: src/PVE/AbstractConfig.pm (load_config)
 //	"VM is locked (clone)", "can't lock file"       pve-guest-common: src/PVE/AbstractConfig.pm; pve-common: src/PVE/Tools.pm
 //	clone, config, resize, status, agent, DELETE    qemu-server: src/PVE/API2/Qemu.pm, src/PVE/API2/Qemu/Agent.pm
+//	what the tasks qmreboot and qmreset do          qemu-server: src/PVE/QemuServer.pm; the start after qmreboot: src/PVE/CLI/qm.pm (cleanup)
 //	upload, content                                 pve-storage: src/PVE/API2/Storage/Status.pm, Content.pm
 //	"storage 'x' is not available on node"          pve-storage: src/PVE/Storage.pm (storage_check_enabled)
 //	GET /nodes/{node}/tasks/{upid}/status           pve-manager: PVE/API2/Tasks.pm; UPIDs: pve-common: src/PVE/Tools.pm

@@ -51,6 +51,10 @@ func (c *call) qemu(n *node, parts []string, name string) (any, *failure) {
 		return c.start(m)
 	case "POST /nodes/{node}/qemu/{id}/status/stop":
 		return c.stop(m)
+	case "POST /nodes/{node}/qemu/{id}/status/reboot":
+		return c.reboot(m)
+	case "POST /nodes/{node}/qemu/{id}/status/reset":
+		return c.reset(m)
 	case "DELETE /nodes/{node}/qemu/{id}":
 		return c.destroy(m)
 	}
@@ -363,15 +367,23 @@ func sizeOf(text string) (int64, error) {
 }
 
 func (c *call) start(m *machine) (any, *failure) {
-	if problem := c.locked(m); problem != nil {
+	// A VM that is hibernated is resumed.
+	if problem := c.locked(m); problem != nil && m.config["lock"] != "suspended" {
 		return nil, problem
 	}
-	return c.begin(c.now, m.node, "qmstart", m.id, c.user, c.opts.Step, func(now time.Time) string {
+	return c.beginStart(c.now, m, c.user), nil
+}
+
+// beginStart starts the task that starts a VM.
+func (c *Cluster) beginStart(now time.Time, m *machine, user string) string {
+	return c.begin(now, m.node, "qmstart", m.id, user, c.opts.Step, func(now time.Time) string {
 		switch {
 		case c.vms[m.id] != m:
 			return fmt.Sprintf("Configuration file 'nodes/%s/qemu-server/%d.conf' does not exist", m.node, m.id)
 		case m.running:
 			return fmt.Sprintf("VM %d already running", m.id)
+		case c.isHeld(m):
+			return lockTimeout(m)
 		}
 		for i := range 8 {
 			if net := m.config["net"+strconv.Itoa(i)]; net != "" && !c.bridges[option(net, "bridge")] {
@@ -388,15 +400,19 @@ func (c *call) start(m *machine) (any, *failure) {
 				return fmt.Sprintf("volume '%s' does not exist", volume)
 			}
 		}
+		if !m.startedAt.IsZero() && user != qmeventd {
+			m.reboots = append(m.reboots, "Hard")
+		}
+		delete(m.config, "lock")
 		c.boot(m, now)
 		return ""
-	}), nil
+	})
 }
 
 func (c *call) stop(m *machine) (any, *failure) {
 	return c.begin(c.now, m.node, "qmstop", m.id, c.user, c.opts.Step, func(time.Time) string {
-		if lock := m.config["lock"]; lock != "" {
-			return fmt.Sprintf("VM is locked (%s)", lock)
+		if text := c.refusesTask(m); text != "" {
+			return text
 		}
 		c.halt(m)
 		return ""

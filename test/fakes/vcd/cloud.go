@@ -37,9 +37,10 @@ type Options struct {
 	RateLimit int
 	Refill    time.Duration
 	// Boot is called when a VM is powered on, and returns the addresses of its guest in its networks: IPv4, and optionally
-	// IPv6. Stop is called when a VM stops. Both are called without the lock.
-	Boot func(Booted) []Addresses
-	Stop func(Booted)
+	// IPv6. Stop is called when a VM stops, and Reboot when it restarts. All are called without the lock.
+	Boot   func(Booted) []Addresses
+	Stop   func(Booted)
+	Reboot func(Booted)
 }
 
 // Addresses of a network card.
@@ -156,6 +157,9 @@ type vm struct {
 	profile               string
 	sizing, placement     string
 	booted                bool
+	// ran means that the VM was powered on once. lacksTools means that VMware Tools do not run.
+	ran, lacksTools bool
+	reboots         []string
 }
 
 type disk struct {
@@ -304,6 +308,8 @@ type VM struct {
 	DisksMiB     []int64
 	DiskProfiles []string
 	Networks     []string
+	// Reboots since the VM was powered on first: each is Soft or Hard.
+	Reboots []string
 }
 
 // VMs returns the existing VMs.
@@ -318,6 +324,7 @@ func (d *Director) VMs() []VM {
 			ID: id, Name: m.name, Description: m.description, Organization: m.vApp.org.name, Properties: maps.Clone(m.properties), Metadata: maps.Clone(m.metadata),
 			Running: m.status == poweredOn, Customized: m.customized, VDC: m.vApp.vdc.name, StorageProfile: m.profile, Sizing: m.sizing, Placement: m.placement,
 			ComputerName: m.computerName, CPUs: m.cpus, Cores: m.cores, MemoryMiB: m.memory,
+			Reboots: slices.Clone(m.reboots),
 		}
 		for _, k := range m.disks {
 			v.DisksMiB, v.DiskProfiles = append(v.DisksMiB, k.size), append(v.DiskProfiles, k.profile)
@@ -375,6 +382,13 @@ func (d *Director) PowerOff(id string) {
 	}
 }
 
+// StopTools stops VMware Tools in the guest of a VM.
+func (d *Director) StopTools(id string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.vms[id].lacksTools = true
+}
+
 // AttachDisk attaches a named disk to a VM, as a CSI driver does it.
 func (d *Director) AttachDisk(id string) {
 	d.mu.Lock()
@@ -389,7 +403,7 @@ func (d *Director) Create(organization, user, name, description string, metadata
 	defer d.mu.Unlock()
 	o := d.orgs[organization]
 	a := &vApp{id: uuid.NewString(), name: name + "-" + uuid.NewString(), org: o, vdc: o.vdc("east"), status: poweredOn, owner: user, created: time.Now().Add(-time.Hour)}
-	m := &vm{id: uuid.NewString(), name: name, description: description, vApp: a, status: poweredOn, deployed: true, created: a.created, metadata: maps.Clone(metadata)}
+	m := &vm{id: uuid.NewString(), name: name, description: description, vApp: a, status: poweredOn, deployed: true, ran: true, created: a.created, metadata: maps.Clone(metadata)}
 	d.vApps[a.id], d.vms[m.id] = a, m
 	return m.id
 }
@@ -447,6 +461,18 @@ const (
 	OperationPowerOn = "vappDeploy"
 	// OperationCreate is the operation of the task that creates a VM.
 	OperationCreate = operationCreate
+	// OperationReboot is the operation of the task that reboots the guest of a VM.
+	OperationReboot = "vappRebootGuest"
+	// OperationReset is the operation of the task that resets a VM.
+	OperationReset = "vappReset"
+)
+
+// Kinds of reboots.
+const (
+	// Soft means that VMware Tools restarted the guest.
+	Soft = "Soft"
+	// Hard means that the VM was reset or powered on.
+	Hard = "Hard"
 )
 
 // begin starts a task for a VM.
@@ -465,6 +491,9 @@ func (d *Director) boot(m *vm) {
 	m.status, m.vApp.status, m.deployed = poweredOn, poweredOn, true
 	if d.opts.Boot == nil {
 		for i := range m.nics {
+			if m.nics[i].v4 != "" {
+				continue
+			}
 			d.addrs++
 			m.nics[i].v4 = fmt.Sprintf("10.0.%d.%d", d.addrs/250, d.addrs%250+1)
 			if m.nics[i].secondaryMode == "POOL" {
@@ -474,7 +503,7 @@ func (d *Director) boot(m *vm) {
 		return
 	}
 	m.booted = true
-	b := Booted{Name: m.name, ID: m.id, Properties: maps.Clone(m.properties)}
+	b := m.asBooted()
 	d.after = append(d.after, func() {
 		addresses := d.opts.Boot(b)
 		d.mu.Lock()
@@ -491,6 +520,10 @@ func (d *Director) boot(m *vm) {
 	})
 }
 
+func (m *vm) asBooted() Booted {
+	return Booted{Name: m.name, ID: m.id, Properties: maps.Clone(m.properties)}
+}
+
 // halt powers off a VM.
 func (d *Director) halt(m *vm) {
 	if m.status != poweredOn {
@@ -498,7 +531,7 @@ func (d *Director) halt(m *vm) {
 	}
 	m.status, m.vApp.status, m.deployed = poweredOff, poweredOff, false
 	if m.booted && d.opts.Stop != nil {
-		b := Booted{Name: m.name, ID: m.id}
+		b := m.asBooted()
 		d.after = append(d.after, func() { d.opts.Stop(b) })
 	}
 }

@@ -17,6 +17,9 @@
 //	DELETE of a standalone VM deletes its vApp        go-vcloud-director: govcd/vm_test.go (Test_CreateStandaloneVMFromTemplate)
 //	POST /vApp/{id}/action/reconfigureVm, undeploy    go-vcloud-director: govcd/vm.go
 //	POST /vApp/{id}/power/action/powerOn              go-vcloud-director: govcd/vm.go
+//	POST /vApp/{id}/power/action/reboot, reset        go-vcloud-director: govcd/vapp.go; operations POST-RebootVApp, POST-ResetVApp
+//	400 "... since VM ... is not powered on"          ansible-module-vcloud-director issue 31
+//	"... because VMware Tools is not running ..."     vcd-cli pull request 172: the task of the reboot fails
 //	POST /vApp/{id}/disk/action/detach                go-vcloud-director: govcd/vm.go (attachOrDetachDisk)
 //	PUT /vApp/{id}/productSections                    go-vcloud-director: govcd/productsection.go
 //	POST /vApp/{id}/metadata merges                   go-vcloud-director: govcd/metadata_v2.go (mergeAllMetadata)
@@ -31,6 +34,7 @@
 //	400 "will exceed the VDC's storage quota"         cloud-director-named-disk-csi-driver: pkg/vcdcsiclient
 //	the ID of the request before each message         terraform-provider-vcd issues 649, 976
 //
-// No public source has the wording of 429, which is that of HTTP, and of a placement that fails. A vApp that stays after a
+// No public source has the wording of 429, which is that of HTTP, and of a placement that fails, nor the name of the
+// operation vappReset and the minor code of a reboot that fails. A vApp that stays after a
 // failed creation is an assumption: the status FAILED_CREATION suggests it.
 package vcd

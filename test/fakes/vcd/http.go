@@ -22,6 +22,8 @@ import (
 const (
 	CreateCall  = "POST /api/vdc/{id}/action/instantiateVmTemplate"
 	PowerOnCall = "POST /api/vApp/{id}/power/action/powerOn"
+	RebootCall  = "POST /api/vApp/{id}/power/action/reboot"
+	ResetCall   = "POST /api/vApp/{id}/power/action/reset"
 )
 
 // A Fault makes calls fail. Its Code is the minor code of the error. The project that its Match gets is the name of the

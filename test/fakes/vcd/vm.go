@@ -511,13 +511,45 @@ func (c *call) routeVM(id, action string) (result, *failure) {
 		if m.status != poweredOff {
 			return result{}, badRequest("The requested operation could not be executed on VM %q. Stop the VM and try again.", m.name)
 		}
-		return c.accept(OperationPowerOn, m, c.opts.Step, func(time.Time) *Message { c.boot(m); return nil })
+		return c.accept(OperationPowerOn, m, c.opts.Step, func(time.Time) *Message {
+			if m.ran {
+				m.reboots = append(m.reboots, Hard)
+			}
+			m.ran = true
+			c.boot(m)
+			return nil
+		})
+	case "POST power/action/reboot":
+		return c.restart(m, OperationReboot, Soft)
+	case "POST power/action/reset":
+		return c.restart(m, OperationReset, Hard)
 	case "POST action/undeploy":
 		return c.undeploy(m)
 	case "POST disk/action/detach":
 		return c.detach(m)
 	}
 	return result{}, fail(http.StatusNotFound, "RESOURCE_NOT_FOUND", "%s is not found.", action)
+}
+
+// restart reboots or resets a VM that is powered on.
+func (c *call) restart(m *vm, operation, mode string) (result, *failure) {
+	if m.status != poweredOn {
+		return result{}, badRequest("The requested operation could not be executed since VM %q is not powered on.", m.name)
+	}
+	return c.accept(operation, m, c.opts.Step, func(time.Time) *Message {
+		switch {
+		case mode == Soft && m.lacksTools:
+			return &Message{Code: "VC_OPERATION_ERROR", Text: "null\n - Cannot complete operation because VMware Tools is not running in this virtual machine."}
+		case m.status != poweredOn:
+			return &Message{Code: "VC_OPERATION_ERROR", Text: "The attempted operation cannot be performed in the current state (Powered off)."}
+		}
+		m.reboots = append(m.reboots, mode)
+		if m.booted && c.opts.Reboot != nil {
+			b := m.asBooted()
+			c.after = append(c.after, func() { c.opts.Reboot(b) })
+		}
+		return nil
+	})
 }
 
 func (c *call) deleteVM(m *vm) (result, *failure) {

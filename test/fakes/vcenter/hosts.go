@@ -13,6 +13,8 @@ import (
 type running struct {
 	// off is closed when the VM shall stop, and ended once it has stopped.
 	off, ended chan struct{}
+	// reboots is the number of reboots before it ran.
+	reboots int
 }
 
 // runVMs runs the powered-on VMs until ctx is done.
@@ -41,16 +43,16 @@ func (v *VCenter) look(ctx context.Context) {
 		}
 		on[vm.ID] = true
 		if v.running[vm.ID] == nil {
-			r := &running{off: make(chan struct{}), ended: make(chan struct{})}
-			v.running[vm.ID] = r
+			r := &running{off: make(chan struct{}), ended: make(chan struct{}), reboots: len(v.reboots[vm.ID])}
+			v.running[vm.ID], v.ran[vm.ID] = r, true
 			v.hosts.Go(func() { v.run(ctx, vm.Booted, r) })
 		}
 	}
 	for id, r := range v.running {
-		if !on[id] && !closed(r.off) {
+		if (!on[id] || len(v.reboots[id]) > r.reboots) && !closed(r.off) {
 			close(r.off)
 		}
-		// Forget an ended VM, so that it can be powered on again.
+		// Forget an ended VM, so that it can boot again.
 		if closed(r.ended) {
 			delete(v.running, id)
 		}
@@ -88,6 +90,7 @@ func (v *VCenter) report(ctx context.Context, vm Booted, ip string) error {
 	err := done(ctx)(o.Reconfigure(ctx, types.VirtualMachineConfigSpec{ExtraConfig: []types.BaseOptionValue{
 		&types.OptionValue{Key: "SET.guest.hostName", Value: vm.Name},
 		&types.OptionValue{Key: "SET.guest.ipAddress", Value: ip},
+		&types.OptionValue{Key: "SET.guest.toolsRunningStatus", Value: string(types.VirtualMachineToolsRunningStatusGuestToolsRunning)},
 	}}))
 	var gone *types.ManagedObjectNotFound
 	if _, ok := fault.As(err, &gone); ok {

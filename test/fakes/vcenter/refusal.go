@@ -33,13 +33,16 @@ func (v *VCenter) Refuse(r Refusal) (mend func()) {
 }
 
 // Handle is a Handler of the simulator, which calls it before each method and answers with the
-// returned fault. Handle refuses changes of rules that a vCenter refuses. It also refuses to destroy a VM that is being cloned, as a vCenter does. The
-// simulator lists this VM before the clone is complete, and would panic.
+// returned fault. Handle refuses changes of rules and reboots that a vCenter refuses. It also refuses to destroy a VM that is
+// being cloned, as a vCenter does. The simulator lists this VM before the clone is complete, and would panic.
 func Handle(ctx *simulator.Context, m *simulator.Method) (mo.Reference, types.BaseMethodFault) {
 	if m.Name == "Destroy_Task" && cloning(ctx) {
 		return nil, &types.TaskInProgress{}
 	}
 	if f := checkRules(ctx, m); f != nil {
+		return nil, f
+	}
+	if f := checkReboot(ctx, m); f != nil {
 		return nil, f
 	}
 	return nil, nil

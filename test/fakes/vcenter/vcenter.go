@@ -31,8 +31,8 @@ type Booted struct {
 // Options of a vCenter.
 type Options struct {
 	// Boot is called when a VM starts to run, and returns its address, empty for none. When the VM
-	// no longer runs and Boot has returned, Stop is called. The hooks may run at the same time,
-	// for different VMs.
+	// no longer runs and Boot has returned, Stop is called. A VM that is rebooted is stopped and booted
+	// again. The hooks may run at the same time, for different VMs.
 	Boot func(Booted) (ip string)
 	Stop func(Booted)
 	// Failed gets the errors that no caller waits for. Optional.
@@ -52,11 +52,14 @@ type VCenter struct {
 	passwords map[string]string
 	refusals  []*Refusal
 	running   map[string]*running
+	// reboots of VMs, and the VMs that ran once, by managed object ID.
+	reboots map[string][]string
+	ran     map[string]bool
 }
 
 // New creates a vCenter with the inventory. Close stops it.
 func New(ctx context.Context, o Options) (*VCenter, error) {
-	v := &VCenter{opts: o, model: simulator.VPX(), passwords: map[string]string{}, running: map[string]*running{}}
+	v := &VCenter{opts: o, model: simulator.VPX(), passwords: map[string]string{}, running: map[string]*running{}, reboots: map[string][]string{}, ran: map[string]bool{}}
 	v.model.Autostart, v.model.Host, v.model.ClusterHost, v.model.Machine, v.model.Datastore = false, 0, 1, 1, 2
 	if err := v.model.Create(); err != nil {
 		return nil, err
@@ -65,7 +68,7 @@ func New(ctx context.Context, o Options) (*VCenter, error) {
 	v.model.Service.RegisterEndpoints = true
 	v.model.Service.Listen = &url.URL{Host: "127.0.0.1:0", User: root}
 	v.registry().SessionManager().ValidLogin = v.validLogin
-	v.registry().Handler = Handle
+	v.registry().Handler = v.handle
 	KeepRules(v.registry())
 	v.server = v.model.Service.NewServer()
 	life, end := context.WithCancel(context.WithoutCancel(ctx))

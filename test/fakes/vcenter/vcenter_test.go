@@ -202,6 +202,43 @@ func TestOnlyThePasswordOfAnAccountIsTaken(t *testing.T) {
 	}
 }
 
+func TestAVMThatIsRebootedBootsAgain(t *testing.T) {
+	l := newLab(t)
+	const id = "0b0e7d2c-6a52-4a0b-9b53-1f6f6c8c9d11"
+	vm, err := l.clone(t.Context(), "workers-1", types.VirtualMachineConfigSpec{InstanceUuid: id})
+	must(t, err)
+	if err := vm.RebootGuest(t.Context()); !fault.Is(err, &types.InvalidPowerState{}) {
+		t.Errorf("a reboot of a VM that is powered off: %v", err)
+	}
+	if task, err := vm.Reset(t.Context()); !fault.Is(err, &types.InvalidPowerState{}) {
+		t.Errorf("a reset of a VM that is powered off: %v, %v", task, err)
+	}
+	on, err := vm.PowerOn(t.Context())
+	must(t, err)
+	must(t, on.WaitEx(t.Context()))
+	reported(t, l.booted)
+	patience.Eventually(t, func(ctx context.Context) string {
+		// The tools run a moment after the guest has booted.
+		if err := vm.RebootGuest(ctx); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
+	for _, reset := range []bool{false, true} {
+		if reset {
+			task, err := vm.Reset(t.Context())
+			must(t, err)
+			must(t, task.WaitEx(t.Context()))
+		}
+		if stopped, booted := reported(t, l.stopped), reported(t, l.booted); stopped.ID != booted.ID {
+			t.Errorf("stopped %s, booted %s", stopped.ID, booted.ID)
+		}
+	}
+	if got := l.Reboots(id); !slices.Equal(got, []string{"Soft", "Hard"}) {
+		t.Errorf("reboots %q", got)
+	}
+}
+
 func TestRulesOfDRSAreThoseOfAVCenter(t *testing.T) {
 	l := newLab(t)
 	var vms []types.ManagedObjectReference

@@ -222,7 +222,7 @@ func (c *Cloud) start(r *Record, firstBoot bool) {
 	c.guests.Start(guest.VM{
 		Facts: kubelet.Facts{
 			ID: r.VM.ID, Name: r.VM.Name, Zone: r.VM.Zone, Size: r.VM.Size, ProviderID: providerID,
-			OSImage: images[r.VM.Image], IP: ip(r.Network), PodCIDR: podCIDR(r.Network), CPU: s.cpu, Memory: s.memory,
+			BootID: fmt.Sprintf("%s-%d", r.VM.ID, r.Boots), OSImage: images[r.VM.Image], IP: ip(r.Network), PodCIDR: podCIDR(r.Network), CPU: s.cpu, Memory: s.memory,
 		},
 		UserData: r.UserData, FirstBoot: firstBoot, State: r.Kubelet,
 	}, host{c, r.VM.ID})
@@ -386,7 +386,8 @@ func (c *Cloud) Delete(id string) error {
 	return err
 }
 
-// Reboot powers off a running VM without a shutdown, and boots it again. Its disk is kept.
+// Reboot powers off a running VM without a shutdown, and boots it again. Its disk is kept, and a kubelet that had stopped
+// starts again.
 func (c *Cloud) Reboot(id string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -394,13 +395,13 @@ func (c *Cloud) Reboot(id string) error {
 	if err != nil {
 		return err
 	}
-	if !r.on() {
+	if r.VM.State != localcloud.StateRunning || !r.Booted {
 		return localcloud.NewError(localcloud.CodeInvalidRequest, "VM %q is %s and nothing runs in it: only a VM that runs can be rebooted", id, r.VM.State)
 	}
 	c.note(id, "rebooted")
 	c.stop(&r)
-	c.start(&r, false)
-	return nil
+	r.Boots, r.KubeletStopped = r.Boots+1, false
+	return c.put(r)
 }
 
 // History returns the changes of all VMs, including deleted ones, oldest first.

@@ -182,6 +182,9 @@ func TestARebootKeepsWhatTheVMWas(t *testing.T) {
 	if vm := b.guests.running[id]; b.guests.hosts[id] == nil || vm.FirstBoot || !vm.State.Registered {
 		t.Errorf("the VM was started as %+v", vm)
 	}
+	if got := b.guests.running[id].Facts.BootID; got != id+"-1" {
+		t.Errorf("boot ID %s", got)
+	}
 	if text, _ := b.Console(id); !strings.HasSuffix(text, " rebooted\n") {
 		t.Errorf("console: %s", text)
 	}

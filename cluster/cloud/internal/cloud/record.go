@@ -32,7 +32,9 @@ type Record struct {
 	NoProviderID   bool `json:"noProviderID,omitempty"`
 	KubeletStopped bool `json:"kubeletStopped,omitempty"`
 	// Booted is true from the time when the VM reads its user data.
-	Booted  bool          `json:"booted,omitempty"`
+	Booted bool `json:"booted,omitempty"`
+	// Boots is how often the VM was rebooted.
+	Boots   int           `json:"boots,omitempty"`
 	Kubelet kubelet.State `json:"kubelet,omitzero"`
 }
 

@@ -46,7 +46,7 @@ func (p *Plan) node(now time.Time) *corev1.Node {
 				{Type: corev1.NodeHostName, Address: p.NodeName},
 			},
 			NodeInfo: corev1.NodeSystemInfo{
-				MachineID: p.Facts.ID, SystemUUID: p.Facts.ID, BootID: p.Facts.ID,
+				MachineID: p.Facts.ID, SystemUUID: p.Facts.ID, BootID: p.Facts.BootID,
 				KernelVersion:           "6.8.0-local",
 				OSImage:                 p.Facts.OSImage,
 				ContainerRuntimeVersion: "containerd://2.1.4",

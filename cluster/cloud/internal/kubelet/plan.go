@@ -34,6 +34,8 @@ const versionVariable = "KUBELET_VERSION"
 // Facts are the properties of a VM that its cloud reports to it.
 type Facts struct {
 	ID, Name, Zone, Size, ProviderID string
+	// BootID is status.nodeInfo.bootID of the Node: another one after each boot of the VM.
+	BootID string
 	// OSImage is status.nodeInfo.osImage of the Node.
 	OSImage string
 	IP      string

@@ -16,9 +16,16 @@ func (k *kubelet) reportStatus(ctx context.Context) {
 	// A restart of the cloud must not make every Node's status due at once.
 	timer := k.clock.NewTimer(wait.Jitter(k.StatusReport/2, 1))
 	defer timer.Stop()
-	present := true
+	present, due := true, false
 	for {
-		due := false
+		node, ok := k.nodes.current()
+		if !ok && present {
+			k.host.Console("kubelet: Node %s was deleted", k.NodeName)
+		}
+		if present = ok; ok {
+			k.correctStatus(ctx, node, due)
+		}
+		due = false
 		select {
 		case <-ctx.Done():
 			return
@@ -27,26 +34,27 @@ func (k *kubelet) reportStatus(ctx context.Context) {
 			timer.Reset(wait.Jitter(k.StatusReport, 0.1))
 			due = true
 		}
-		node, ok := k.nodes.current()
-		if !ok && present {
-			k.host.Console("kubelet: Node %s was deleted", k.NodeName)
-		}
-		present = ok
-		if !ok {
-			continue
-		}
-		want, drifted := wantConditions(node.Status.Conditions, k.clock.Now())
-		if !due && !drifted {
-			continue
-		}
-		k.retry(ctx, "report status", func(ctx context.Context) error {
-			err := k.patchStatus(ctx, map[string]any{"conditions": want})
-			if apierrors.IsNotFound(err) {
-				return nil // The watch reports the deletion.
-			}
-			return err
-		})
 	}
+}
+
+// correctStatus writes the status of the Node if it is due, or if it differs from that of the kubelet.
+func (k *kubelet) correctStatus(ctx context.Context, node *corev1.Node, due bool) {
+	want, drifted := wantConditions(node.Status.Conditions, k.clock.Now())
+	status := map[string]any{"conditions": want}
+	if node.Status.NodeInfo.BootID != k.Facts.BootID {
+		// The VM was rebooted.
+		status["nodeInfo"], drifted = map[string]any{"bootID": k.Facts.BootID}, true
+	}
+	if !due && !drifted {
+		return
+	}
+	k.retry(ctx, "report status", func(ctx context.Context) error {
+		err := k.patchStatus(ctx, status)
+		if apierrors.IsNotFound(err) {
+			return nil // The watch reports the deletion.
+		}
+		return err
+	})
 }
 
 // wantConditions returns the conditions of a healthy kubelet. A condition whose status is unchanged

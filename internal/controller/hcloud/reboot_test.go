@@ -1,0 +1,183 @@
+package hcloud
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/drover-dev/drover/apis/hcloud/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	fakecloud "github.com/drover-dev/drover/test/fakes/hcloud"
+)
+
+// requestReboot requests a reboot as a Machine does.
+func (w *world) requestReboot(vm *v1alpha1.VirtualMachine, request string) {
+	w.Change(vm, func() { meta.AddAnnotations(vm, map[string]string{machinev1alpha1.AnnotationReboot: request}) })
+}
+
+// untilRebooted waits until the condition Rebooted is about the request, and fails unless it has the status and the text.
+func (w *world) untilRebooted(vm *v1alpha1.VirtualMachine, request string, status corev1.ConditionStatus, text string) {
+	w.t.Helper()
+	w.Until(soon, "Rebooted is about "+request, func() bool {
+		w.Get(vm)
+		return strings.HasPrefix(vm.GetCondition(machinev1alpha1.ConditionRebooted).Message, request+": ")
+	})
+	if c := vm.GetCondition(machinev1alpha1.ConditionRebooted); c.Status != status || !strings.Contains(c.Message, text) {
+		w.t.Errorf("%s %q, want %s with %q", c.Status, c.Message, status, text)
+	}
+	noSecret(w.t, vm.GetCondition(machinev1alpha1.ConditionRebooted).Message)
+}
+
+// idOf returns the ID of the server with a name.
+func (w *world) idOf(name string) int64 { return w.cloud.Servers("ours")[name].ID }
+
+// wantReboots fails unless these reboots of the server a happened, and no others.
+func (w *world) wantReboots(want ...string) {
+	w.t.Helper()
+	if got := w.cloud.Reboots(w.idOf("a")); !slices.Equal(got, want) {
+		w.t.Errorf("reboots %q, want %q", got, want)
+	}
+}
+
+func (w *world) wantSound(vm *v1alpha1.VirtualMachine) {
+	w.t.Helper()
+	w.Get(vm)
+	if r, s := vm.GetCondition(xpv2.TypeReady), vm.GetCondition(xpv2.TypeSynced); r.Reason != xpv2.ReasonAvailable || s.Reason != xpv2.ReasonReconcileSuccess {
+		w.t.Errorf("Ready: %+v, Synced: %+v", r, s)
+	}
+}
+
+func TestARebootIsRequestedOncePerRequest(t *testing.T) {
+	inWorld(t, fakecloud.Options{Step: 3 * time.Second}, func(t *testing.T, w *world) {
+		vm := w.running("a")
+		var want []string
+		for _, request := range []string{"Soft/one", "Hard/one", "Soft/two", "Hard/two"} {
+			w.requestReboot(vm, request)
+			w.untilRebooted(vm, request, corev1.ConditionTrue, "accepted")
+			want = append(want, request[:4])
+			w.wantReboots(want...)
+			w.Restart()
+			time.Sleep(5 * time.Minute)
+			w.wantReboots(want...)
+			w.wantSound(vm)
+		}
+		if warnings := w.Warnings(); len(warnings) > 0 || w.posts() != 1 {
+			t.Errorf("warnings %q, %d servers were made", warnings, w.posts())
+		}
+		w.Delete(vm)
+		w.Until(soon, "it is gone", func() bool { return w.Gone(vm) })
+	})
+}
+
+// TestAServerThatIsOffIsStartedByAReboot has both modes: a request by ACPI would not reach the server.
+func TestAServerThatIsOffIsStartedByAReboot(t *testing.T) {
+	for _, request := range []string{"Soft/one", "Hard/one"} {
+		t.Run(request, func(t *testing.T) {
+			inWorld(t, fakecloud.Options{Step: time.Second}, func(t *testing.T, w *world) {
+				vm := w.running("a")
+				w.cloud.PowerOff(w.idOf("a"))
+				w.UntilCondition(10*time.Minute, vm, xpv2.TypeReady, xpv2.ReasonUnavailable)
+				w.requestReboot(vm, request)
+				w.untilRebooted(vm, request, corev1.ConditionTrue, "accepted")
+				w.UntilCondition(10*time.Minute, vm, xpv2.TypeReady, xpv2.ReasonAvailable)
+				w.wantReboots(fakecloud.Hard)
+			})
+		})
+	}
+}
+
+// TestAServerThatIsLockedIsRebootedWhenItsActionEnds requests a reset while the server is locked by the last reboot.
+func TestAServerThatIsLockedIsRebootedWhenItsActionEnds(t *testing.T) {
+	inWorld(t, fakecloud.Options{Step: 8 * time.Second}, func(t *testing.T, w *world) {
+		vm := w.running("a")
+		for _, request := range []string{"Soft/one", "Hard/one"} {
+			w.requestReboot(vm, request)
+			w.untilRebooted(vm, request, corev1.ConditionTrue, "accepted")
+		}
+		w.wantReboots(fakecloud.Soft, fakecloud.Hard)
+		if calls, _ := w.cloud.Calls(); calls[reset] < 2 {
+			t.Errorf("%d resets were requested: the server was not locked", calls[reset])
+		}
+	})
+}
+
+const (
+	acpi  = "POST /servers/{id}/actions/reboot"
+	reset = "POST /servers/{id}/actions/reset"
+)
+
+func TestARefusalOfASoftRebootIsReportedOnce(t *testing.T) {
+	for name, f := range map[string]fakecloud.Fault{
+		"TheServerStaysLocked": {Status: 423, Code: "locked", Message: "server is locked"},
+		"TheTokenMayOnlyRead":  {Status: 403, Code: "token_readonly", Message: "token is only allowed to perform GET requests"},
+		"TheBackendFails":      {Status: 503, Code: "service_error", Message: "unavailable"},
+		"TheGatewayGivesUp":    {Status: 504, Code: "timeout", Message: "the request could not be answered in time"},
+		"TheConnectionIsCut":   {Refused: true, Message: "EOF"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, fakecloud.Options{Step: time.Second}, func(t *testing.T, w *world) {
+				vm := w.running("a")
+				f.Call = acpi
+				w.cloud.Break(f)
+				w.requestReboot(vm, "Soft/one")
+				w.untilRebooted(vm, "Soft/one", corev1.ConditionFalse, f.Message)
+				w.cloud.Mend()
+				w.Restart()
+				time.Sleep(10 * time.Minute)
+				w.wantReboots()
+				w.wantSound(vm)
+				w.requestReboot(vm, "Hard/one")
+				w.untilRebooted(vm, "Hard/one", corev1.ConditionTrue, "accepted")
+				w.wantReboots(fakecloud.Hard)
+			})
+		})
+	}
+}
+
+// TestALostAnswerRebootsNoServerTwice loses the response to a reset, which hcloud-go repeats by default.
+func TestALostAnswerRebootsNoServerTwice(t *testing.T) {
+	inWorld(t, fakecloud.Options{Step: time.Second}, func(t *testing.T, w *world) {
+		vm := w.running("a")
+		w.cloud.Break(fakecloud.Fault{Call: reset, Lost: true, Times: 1})
+		w.requestReboot(vm, "Hard/one")
+		w.untilRebooted(vm, "Hard/one", corev1.ConditionFalse, "EOF")
+		w.Restart()
+		time.Sleep(time.Hour)
+		w.wantReboots(fakecloud.Hard)
+		w.wantSound(vm)
+	})
+}
+
+// TestAGatewayThatGivesUpRebootsNoServerTwice has the responses that hcloud-go repeats by default, although the call may
+// have had an effect.
+func TestAGatewayThatGivesUpRebootsNoServerTwice(t *testing.T) {
+	for code, status := range map[string]int{"timeout": 504, "bad_gateway": 502} {
+		t.Run(code, func(t *testing.T) {
+			inWorld(t, fakecloud.Options{Step: time.Second}, func(t *testing.T, w *world) {
+				vm := w.running("a")
+				w.cloud.Break(fakecloud.Fault{Call: reset, Status: status, Code: code, Message: "the backend gave no answer"})
+				w.requestReboot(vm, "Hard/one")
+				w.untilRebooted(vm, "Hard/one", corev1.ConditionFalse, "gave no answer")
+				if calls, _ := w.cloud.Calls(); calls[reset] != 1 {
+					t.Errorf("the reset was requested %d times", calls[reset])
+				}
+			})
+		})
+	}
+}
+
+func TestAThrottledRebootIsRequestedOnce(t *testing.T) {
+	inWorld(t, fakecloud.Options{Step: time.Second}, func(t *testing.T, w *world) {
+		vm := w.running("a")
+		w.cloud.Break(fakecloud.Fault{Call: reset, Times: 3, Status: 429, Code: "rate_limit_exceeded", Message: "limit reached", RetryAfter: "2"})
+		w.requestReboot(vm, "Hard/one")
+		w.untilRebooted(vm, "Hard/one", corev1.ConditionTrue, "accepted")
+		time.Sleep(time.Hour)
+		w.wantReboots(fakecloud.Hard)
+	})
+}

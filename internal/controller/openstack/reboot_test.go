@@ -1,0 +1,191 @@
+package openstack
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
+	corev1 "k8s.io/api/core/v1"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/apis/openstack/v1alpha1"
+	fakecloud "github.com/drover-dev/drover/test/fakes/openstack"
+)
+
+// requestReboot requests a reboot as a Machine does.
+func (w *world) requestReboot(vm *v1alpha1.VirtualMachine, request string) {
+	w.Change(vm, func() { meta.AddAnnotations(vm, map[string]string{machinev1alpha1.AnnotationReboot: request}) })
+}
+
+// untilRebooted waits until the condition Rebooted is about the request, and fails unless it has the status and the text.
+func (w *world) untilRebooted(t *testing.T, vm *v1alpha1.VirtualMachine, request string, status corev1.ConditionStatus, text string) {
+	t.Helper()
+	w.Until(soon, "Rebooted is about "+request, func() bool {
+		w.Get(vm)
+		return strings.HasPrefix(vm.GetCondition(machinev1alpha1.ConditionRebooted).Message, request+": ")
+	})
+	if c := vm.GetCondition(machinev1alpha1.ConditionRebooted); c.Status != status || !strings.Contains(c.Message, text) {
+		t.Errorf("%s %q, want %s with %q", c.Status, c.Message, status, text)
+	}
+}
+
+// wantReboots fails unless Nova accepted these reboots of the server a, and no others.
+func (w *world) wantReboots(t *testing.T, want ...string) {
+	t.Helper()
+	if got := w.cloud.Servers("ours")["a"].Reboots; !slices.Equal(got, want) {
+		t.Errorf("reboots %q, want %q", got, want)
+	}
+}
+
+// wantSound fails unless an instance is Ready and observed without an error.
+func (w *world) wantSound(t *testing.T, vm *v1alpha1.VirtualMachine) {
+	t.Helper()
+	w.Get(vm)
+	if r, s := vm.GetCondition(xpv2.TypeReady), vm.GetCondition(xpv2.TypeSynced); r.Reason != xpv2.ReasonAvailable || s.Reason != xpv2.ReasonReconcileSuccess {
+		t.Errorf("%s: Ready: %+v, Synced: %+v", w.cloud.Servers("ours")["a"].Status, r, s)
+	}
+}
+
+func TestARebootIsRequestedOncePerRequest(t *testing.T) {
+	inWorld(t, fakecloud.Options{Step: 3 * time.Minute}, func(t *testing.T, w *world) {
+		vm := instance("a")
+		w.Add(vm)
+		w.UntilCondition(10*time.Minute, vm, xpv2.TypeReady, xpv2.ReasonAvailable)
+		var want []string
+		for _, request := range []string{"Soft/one", "Hard/one", "Soft/two", "Hard/two"} {
+			w.requestReboot(vm, request)
+			w.untilRebooted(t, vm, request, corev1.ConditionTrue, "accepted")
+			want = append(want, strings.ToUpper(request[:4]))
+			w.wantReboots(t, want...)
+			// Nova reports REBOOT or HARD_REBOOT, and a new process asks for nothing.
+			w.Restart()
+			for range 10 {
+				w.wantSound(t, vm)
+				time.Sleep(time.Minute)
+			}
+			w.wantReboots(t, want...)
+		}
+		if warnings := w.Warnings(); len(warnings) > 0 {
+			t.Errorf("warnings %q", warnings)
+		}
+		if w.posts() != 1 {
+			t.Errorf("%d servers were made", w.posts())
+		}
+		w.Delete(vm)
+		w.Until(10*time.Minute, "it is gone", func() bool { return w.Gone(vm) })
+	})
+}
+
+// TestAHardRebootTakesThePlaceOfASoftOneThatHangs: the status REBOOT does not end.
+func TestAHardRebootTakesThePlaceOfASoftOneThatHangs(t *testing.T) {
+	inWorld(t, fakecloud.Options{Step: time.Second}, func(t *testing.T, w *world) {
+		vm := w.running("a")
+		w.requestReboot(vm, "Soft/one")
+		w.untilRebooted(t, vm, "Soft/one", corev1.ConditionTrue, "accepted")
+		w.cloud.Hang(meta.GetExternalName(vm))
+		time.Sleep(5 * time.Minute)
+		if got := w.cloud.Servers("ours")["a"].Status; got != "REBOOT" {
+			t.Fatalf("the server is %s", got)
+		}
+		w.wantSound(t, vm)
+		w.requestReboot(vm, "Hard/one")
+		w.untilRebooted(t, vm, "Hard/one", corev1.ConditionTrue, "accepted")
+		w.wantReboots(t, "SOFT", "HARD")
+		time.Sleep(5 * time.Minute)
+		if got := w.cloud.Servers("ours")["a"].Status; got != "ACTIVE" {
+			t.Errorf("the server is %s", got)
+		}
+		w.wantSound(t, vm)
+	})
+}
+
+func TestAStoppedServerIsStartedByAHardReboot(t *testing.T) {
+	inWorld(t, fakecloud.Options{Step: time.Second}, func(t *testing.T, w *world) {
+		vm := w.running("a")
+		w.cloud.PowerOff(meta.GetExternalName(vm))
+		w.UntilCondition(10*time.Minute, vm, xpv2.TypeReady, xpv2.ReasonUnavailable)
+		w.requestReboot(vm, "Soft/one")
+		w.untilRebooted(t, vm, "Soft/one", corev1.ConditionFalse, "while it is in vm_state stopped")
+		w.requestReboot(vm, "Hard/one")
+		w.untilRebooted(t, vm, "Hard/one", corev1.ConditionTrue, "accepted")
+		w.UntilCondition(10*time.Minute, vm, xpv2.TypeReady, xpv2.ReasonAvailable)
+		w.wantReboots(t, "HARD")
+	})
+}
+
+// TestARefusalOfASoftRebootIsReportedOnce has the error responses of Nova.
+func TestARefusalOfASoftRebootIsReportedOnce(t *testing.T) {
+	for name, f := range map[string]fakecloud.Fault{
+		"TheInstanceHasATask":    {Status: 409, Code: "conflictingRequest", Message: "Cannot 'reboot' instance 4 while it is in task_state image_snapshot"},
+		"TheInstanceIsLocked":    {Status: 409, Code: "conflictingRequest", Message: "Instance 4 is locked"},
+		"ThePolicyForbidsIt":     {Status: 403, Code: "forbidden", Message: "Policy doesn't allow os_compute_api:servers:reboot to be performed."},
+		"NovaHasAnUnexpected":    {Status: 500, Code: "computeFault", Message: "Unexpected API Error."},
+		"TheConnectionIsRefused": {Refused: true, Message: "EOF"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, fakecloud.Options{Step: time.Second}, func(t *testing.T, w *world) {
+				vm := w.running("a")
+				f.Call = action
+				w.cloud.Break(f)
+				w.requestReboot(vm, "Soft/one")
+				w.untilRebooted(t, vm, "Soft/one", corev1.ConditionFalse, f.Message)
+				noSecret(t, vm.GetCondition(machinev1alpha1.ConditionRebooted).Message)
+				w.cloud.Mend()
+				w.Restart()
+				time.Sleep(10 * time.Minute)
+				w.wantReboots(t)
+				w.wantSound(t, vm)
+				w.requestReboot(vm, "Hard/one")
+				w.untilRebooted(t, vm, "Hard/one", corev1.ConditionTrue, "accepted")
+				w.wantReboots(t, "HARD")
+			})
+		})
+	}
+}
+
+// TestALostAnswerRebootsNoServerTwice cuts the connection after Nova accepted the reboot.
+func TestALostAnswerRebootsNoServerTwice(t *testing.T) {
+	inWorld(t, fakecloud.Options{Step: time.Second}, func(t *testing.T, w *world) {
+		vm := w.running("a")
+		w.cloud.Break(fakecloud.Fault{Call: action, Lost: true, Times: 1})
+		w.requestReboot(vm, "Hard/one")
+		w.untilRebooted(t, vm, "Hard/one", corev1.ConditionFalse, "EOF")
+		w.Restart()
+		time.Sleep(time.Hour)
+		w.wantReboots(t, "HARD")
+		w.wantSound(t, vm)
+	})
+}
+
+// TestAThrottledRebootIsRequestedOnce refuses calls with the status 429.
+func TestAThrottledRebootIsRequestedOnce(t *testing.T) {
+	inWorld(t, fakecloud.Options{Step: time.Second}, func(t *testing.T, w *world) {
+		vm := w.running("a")
+		w.cloud.Break(fakecloud.Fault{Call: action, Times: 3, Status: 429, Code: "overLimit", Message: "This request was rate-limited.", RetryAfter: "2"})
+		w.requestReboot(vm, "Hard/one")
+		w.untilRebooted(t, vm, "Hard/one", corev1.ConditionTrue, "accepted")
+		time.Sleep(time.Hour)
+		w.wantReboots(t, "HARD")
+	})
+}
+
+func TestAServerThatIsRebootedIsShownAsActive(t *testing.T) {
+	for name, tc := range map[string]struct{ given, want string }{
+		"ASoftReboot":    {`{"server":{"id":"a","status":"REBOOT","flavor":{"vcpus":12345678901234567890}}}`, `{"server":{"flavor":{"vcpus":12345678901234567890},"id":"a","status":"ACTIVE"}}`},
+		"AHardReboot":    {`{"server":{"status":"HARD_REBOOT"}}`, `{"server":{"status":"ACTIVE"}}`},
+		"AnotherStatus":  {`{"server": {"status": "SHUTOFF"}}`, `{"server": {"status": "SHUTOFF"}}`},
+		"NoStatus":       {`{"server":{}}`, `{"server":{}}`},
+		"NoServer":       {`{"servers":[]}`, `{"servers":[]}`},
+		"NoJSON":         {`<html>`, `<html>`},
+		"ANameIsNoState": {`{"server":{"name":"REBOOT","status":"ERROR"}}`, `{"server":{"name":"REBOOT","status":"ERROR"}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := string(asActive([]byte(tc.given))); got != tc.want {
+				t.Errorf("%s, want %s", got, tc.want)
+			}
+		})
+	}
+}
