@@ -30,10 +30,10 @@ func annotationsValid(f facts) *plan.Condition {
 	wrong = append(wrong, plan.InvalidSwitches(f.Machine.Annotations)...)
 	wrong = append(wrong, plan.InvalidSwitchesOfNode(f.node.Annotations)...)
 	if v, ok := f.Machine.Annotations[machinev1alpha1.AnnotationReboot]; ok && !machinev1alpha1.IsRebootID(v) {
-		wrong = append(wrong, fmt.Sprintf("%s: %q of the Machine must have %s, and is passed over", machinev1alpha1.AnnotationReboot, v, machinev1alpha1.FormOfRebootID))
+		wrong = append(wrong, fmt.Sprintf("%s: %q of the Machine must have %s, and is passed over", machinev1alpha1.AnnotationReboot, plan.ShownValue(v), machinev1alpha1.FormOfRebootID))
 	}
 	if v, ok := f.Machine.Annotations[machinev1alpha1.AnnotationRebootDrain]; ok && v != machinev1alpha1.RebootDrainNever {
-		wrong = append(wrong, fmt.Sprintf("%s: %q of the Machine must be %s, and is passed over", machinev1alpha1.AnnotationRebootDrain, v, machinev1alpha1.RebootDrainNever))
+		wrong = append(wrong, fmt.Sprintf("%s: %q of the Machine must be %s, and is passed over", machinev1alpha1.AnnotationRebootDrain, plan.ShownValue(v), machinev1alpha1.RebootDrainNever))
 	}
 	switch {
 	case len(wrong) > 0:

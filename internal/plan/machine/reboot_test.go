@@ -340,7 +340,8 @@ func TestARebootAtRestChangesNothing(t *testing.T) {
 }
 
 func TestAnInvalidRequestOfARebootIsReported(t *testing.T) {
-	for value, drain := range map[string]string{"": "", "two words": "", "id": "never", strings.Repeat("x", 64): ""} {
+	long := strings.Repeat("x", 256<<10) // The longest value that an API server accepts.
+	for value, drain := range map[string]string{"": "", "two words": "", "id": "never", strings.Repeat("x", 64): "", long: "", "other": long} {
 		w := newRebootWorld(t)
 		if drain != "" {
 			w.machine.Annotations[machinev1alpha1.AnnotationRebootDrain] = drain
@@ -350,7 +351,10 @@ func TestAnInvalidRequestOfARebootIsReported(t *testing.T) {
 			return c.Type == machinev1alpha1.ConditionAnnotationsValid && c.Status == metav1.ConditionFalse
 		})
 		if i < 0 || (drain == "") != (w.machine.Status.Reboot == nil) {
-			t.Errorf("%q: conditions %+v, reboot %+v", value, w.machine.Status.Conditions, w.machine.Status.Reboot)
+			t.Fatalf("%.70q: conditions %+v, reboot %+v", value, w.machine.Status.Conditions, w.machine.Status.Reboot)
+		}
+		if n := len(w.machine.Status.Conditions[i].Message); n > 500 {
+			t.Errorf("%.70q: the message has %d bytes", value, n)
 		}
 	}
 }
