@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	drover "github.com/drover-dev/drover"
+	"github.com/drover-dev/drover/internal/kubectl/installation"
 )
 
 // Rights are the files, from the root of the repository, that are applied before the packages to a cluster that
@@ -47,7 +48,7 @@ const runtimeFile = "package/provider-drover/runtime.yaml"
 // arguments of provider-drover in a local control plane, beside the shipped ones: the Machines
 // of the configuration default join the control cluster, and the API servers of all clusters
 // have this one loopback address.
-var arguments = []any{"--injected-identity-for=default", "--allow-target-networks=127.0.0.1/32"}
+var arguments = []string{"--injected-identity-for=default", "--allow-target-networks=127.0.0.1/32"}
 
 // Runtime applies the shipped DeploymentRuntimeConfig of provider-drover with the arguments of
 // a local control plane. root is the folder of the repository.
@@ -58,33 +59,12 @@ func Runtime(ctx context.Context, c client.Client, root string) error {
 	}
 	for _, u := range objs {
 		if u.GetKind() == "DeploymentRuntimeConfig" {
-			if err := addArguments(u); err != nil {
+			if err := installation.ChangeArguments(u, func(shipped []string) []string { return append(shipped, arguments...) }); err != nil {
 				return fmt.Errorf("%s: %w", runtimeFile, err)
 			}
 		}
 	}
 	return apply(ctx, c, runtimeFile, objs)
-}
-
-func addArguments(config *unstructured.Unstructured) error {
-	path := []string{"spec", "deploymentTemplate", "spec", "template", "spec", "containers"}
-	containers, _, err := unstructured.NestedSlice(config.Object, path...)
-	if err != nil {
-		return err
-	}
-	if len(containers) != 1 {
-		return fmt.Errorf("%s: there are %d, must be 1", strings.Join(path, "."), len(containers))
-	}
-	container, ok := containers[0].(map[string]any)
-	if !ok {
-		return fmt.Errorf("%s[0]: must be an object", strings.Join(path, "."))
-	}
-	args, _, err := unstructured.NestedSlice(container, "args")
-	if err != nil {
-		return err
-	}
-	container["args"] = append(args, arguments...)
-	return unstructured.SetNestedSlice(config.Object, containers, path...)
 }
 
 // Registry is the prefix of the names of packages that a local control plane serves from its

@@ -62,18 +62,26 @@ func (e *Error) Reason() string {
 		return v1alpha1.ReasonUnauthorized
 	case Unreachable, NotAllowed, Busy: // Only the first one is of a configuration itself.
 	}
-	if isNotTrusted(lastOf(e.Err)) {
+	if certificateProblem(lastOf(e.Err)) != "" {
 		return v1alpha1.ReasonCertificateNotTrusted
 	}
 	return v1alpha1.ReasonUnreachable
 }
 
-// isNotTrusted reports whether the API server answers, with a certificate that is not accepted.
-func isNotTrusted(err error) bool {
+// certificateProblem returns why the certificate with which an API server answers is not accepted, "" if that is not the error.
+func certificateProblem(err error) string {
 	var authority x509.UnknownAuthorityError
 	var hostname x509.HostnameError
 	var certificate *tls.CertificateVerificationError
-	return errors.As(err, &authority) || errors.As(err, &hostname) || errors.As(err, &certificate)
+	switch {
+	case errors.As(err, &authority):
+		return "its certificate is signed by an unknown authority"
+	case errors.As(err, &hostname):
+		return "its certificate is not valid for its host name"
+	case errors.As(err, &certificate):
+		return "its certificate is not valid"
+	}
+	return ""
 }
 
 // Is reports whether err is an Error of one of these kinds; of any kind, if none is given.
@@ -159,9 +167,6 @@ func cause(err error) string {
 	var status kerrors.APIStatus
 	var timeout interface{ Timeout() bool }
 	var dns *net.DNSError
-	var authority x509.UnknownAuthorityError
-	var hostname x509.HostnameError
-	var certificate *tls.CertificateVerificationError
 	var record tls.RecordHeaderError
 	var alert tls.AlertError
 	switch {
@@ -171,12 +176,8 @@ func cause(err error) string {
 		return "no answer in time"
 	case errors.As(err, &dns):
 		return "its host name cannot be resolved"
-	case errors.As(err, &authority):
-		return "its certificate is signed by an unknown authority"
-	case errors.As(err, &hostname):
-		return "its certificate is not valid for its host name"
-	case errors.As(err, &certificate):
-		return "its certificate is not valid"
+	case certificateProblem(err) != "":
+		return certificateProblem(err)
 	case errors.As(err, &record), errors.As(err, &alert):
 		return "it does not speak TLS as an API server does"
 	}

@@ -2,6 +2,7 @@ package v1alpha1
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -83,6 +84,11 @@ func (s *RebootStatus) IsInProgress() bool {
 // IsDone reports whether the reboot has ended.
 func (s *RebootStatus) IsDone() bool {
 	return s != nil && (s.State == RebootSucceeded || s.State == RebootFailed)
+}
+
+// Has reports whether this reboot, or an earlier one, is that of a request.
+func (s *RebootStatus) Has(id string) bool {
+	return s != nil && (s.ID == id || slices.Contains(s.EarlierIDs, id))
 }
 
 // FormOfRebootID describes the values that IsRebootID accepts.

@@ -2,35 +2,20 @@ package hcloud
 
 import (
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
-	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/drover-dev/drover/apis/hcloud/v1alpha1"
-	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	fakecloud "github.com/drover-dev/drover/test/fakes/hcloud"
 )
 
-// requestReboot requests a reboot as a Machine does.
-func (w *world) requestReboot(vm *v1alpha1.VirtualMachine, request string) {
-	w.Change(vm, func() { meta.AddAnnotations(vm, map[string]string{machinev1alpha1.AnnotationReboot: request}) })
-}
-
-// untilRebooted waits until the condition Rebooted is about the request, and fails unless it has the status and the text.
+// untilRebooted waits for the answer of the cloud to a request, which has no secret.
 func (w *world) untilRebooted(vm *v1alpha1.VirtualMachine, request string, status corev1.ConditionStatus, text string) {
 	w.t.Helper()
-	w.Until(soon, "Rebooted is about "+request, func() bool {
-		w.Get(vm)
-		return strings.HasPrefix(vm.GetCondition(machinev1alpha1.ConditionRebooted).Message, request+": ")
-	})
-	if c := vm.GetCondition(machinev1alpha1.ConditionRebooted); c.Status != status || !strings.Contains(c.Message, text) {
-		w.t.Errorf("%s %q, want %s with %q", c.Status, c.Message, status, text)
-	}
-	noSecret(w.t, vm.GetCondition(machinev1alpha1.ConditionRebooted).Message)
+	noSecret(w.t, w.UntilRebooted(soon, vm, request, status, text))
 }
 
 // idOf returns the ID of the server with a name.
@@ -44,27 +29,19 @@ func (w *world) wantReboots(want ...string) {
 	}
 }
 
-func (w *world) wantSound(vm *v1alpha1.VirtualMachine) {
-	w.t.Helper()
-	w.Get(vm)
-	if r, s := vm.GetCondition(xpv2.TypeReady), vm.GetCondition(xpv2.TypeSynced); r.Reason != xpv2.ReasonAvailable || s.Reason != xpv2.ReasonReconcileSuccess {
-		w.t.Errorf("Ready: %+v, Synced: %+v", r, s)
-	}
-}
-
 func TestARebootIsRequestedOncePerRequest(t *testing.T) {
 	inWorld(t, fakecloud.Options{Step: 3 * time.Second}, func(t *testing.T, w *world) {
 		vm := w.running("a")
 		var want []string
 		for _, request := range []string{"Soft/one", "Hard/one", "Soft/two", "Hard/two"} {
-			w.requestReboot(vm, request)
+			w.RequestReboot(vm, request)
 			w.untilRebooted(vm, request, corev1.ConditionTrue, "accepted")
 			want = append(want, request[:4])
 			w.wantReboots(want...)
 			w.Restart()
 			time.Sleep(5 * time.Minute)
 			w.wantReboots(want...)
-			w.wantSound(vm)
+			w.WantSound(vm)
 		}
 		if warnings := w.Warnings(); len(warnings) > 0 || w.posts() != 1 {
 			t.Errorf("warnings %q, %d servers were made", warnings, w.posts())
@@ -82,7 +59,7 @@ func TestAServerThatIsOffIsStartedByAReboot(t *testing.T) {
 				vm := w.running("a")
 				w.cloud.PowerOff(w.idOf("a"))
 				w.UntilCondition(10*time.Minute, vm, xpv2.TypeReady, xpv2.ReasonUnavailable)
-				w.requestReboot(vm, request)
+				w.RequestReboot(vm, request)
 				w.untilRebooted(vm, request, corev1.ConditionTrue, "accepted")
 				w.UntilCondition(10*time.Minute, vm, xpv2.TypeReady, xpv2.ReasonAvailable)
 				w.wantReboots(fakecloud.Hard)
@@ -96,7 +73,7 @@ func TestAServerThatIsLockedIsRebootedWhenItsActionEnds(t *testing.T) {
 	inWorld(t, fakecloud.Options{Step: 8 * time.Second}, func(t *testing.T, w *world) {
 		vm := w.running("a")
 		for _, request := range []string{"Soft/one", "Hard/one"} {
-			w.requestReboot(vm, request)
+			w.RequestReboot(vm, request)
 			w.untilRebooted(vm, request, corev1.ConditionTrue, "accepted")
 		}
 		w.wantReboots(fakecloud.Soft, fakecloud.Hard)
@@ -124,14 +101,14 @@ func TestARefusalOfASoftRebootIsReportedOnce(t *testing.T) {
 				vm := w.running("a")
 				f.Call = acpi
 				w.cloud.Break(f)
-				w.requestReboot(vm, "Soft/one")
+				w.RequestReboot(vm, "Soft/one")
 				w.untilRebooted(vm, "Soft/one", corev1.ConditionFalse, f.Message)
 				w.cloud.Mend()
 				w.Restart()
 				time.Sleep(10 * time.Minute)
 				w.wantReboots()
-				w.wantSound(vm)
-				w.requestReboot(vm, "Hard/one")
+				w.WantSound(vm)
+				w.RequestReboot(vm, "Hard/one")
 				w.untilRebooted(vm, "Hard/one", corev1.ConditionTrue, "accepted")
 				w.wantReboots(fakecloud.Hard)
 			})
@@ -144,12 +121,12 @@ func TestALostAnswerRebootsNoServerTwice(t *testing.T) {
 	inWorld(t, fakecloud.Options{Step: time.Second}, func(t *testing.T, w *world) {
 		vm := w.running("a")
 		w.cloud.Break(fakecloud.Fault{Call: reset, Lost: true, Times: 1})
-		w.requestReboot(vm, "Hard/one")
+		w.RequestReboot(vm, "Hard/one")
 		w.untilRebooted(vm, "Hard/one", corev1.ConditionFalse, "EOF")
 		w.Restart()
 		time.Sleep(time.Hour)
 		w.wantReboots(fakecloud.Hard)
-		w.wantSound(vm)
+		w.WantSound(vm)
 	})
 }
 
@@ -161,7 +138,7 @@ func TestAGatewayThatGivesUpRebootsNoServerTwice(t *testing.T) {
 			inWorld(t, fakecloud.Options{Step: time.Second}, func(t *testing.T, w *world) {
 				vm := w.running("a")
 				w.cloud.Break(fakecloud.Fault{Call: reset, Status: status, Code: code, Message: "the backend gave no answer"})
-				w.requestReboot(vm, "Hard/one")
+				w.RequestReboot(vm, "Hard/one")
 				w.untilRebooted(vm, "Hard/one", corev1.ConditionFalse, "gave no answer")
 				if calls, _ := w.cloud.Calls(); calls[reset] != 1 {
 					t.Errorf("the reset was requested %d times", calls[reset])
@@ -175,7 +152,7 @@ func TestAThrottledRebootIsRequestedOnce(t *testing.T) {
 	inWorld(t, fakecloud.Options{Step: time.Second}, func(t *testing.T, w *world) {
 		vm := w.running("a")
 		w.cloud.Break(fakecloud.Fault{Call: reset, Times: 3, Status: 429, Code: "rate_limit_exceeded", Message: "limit reached", RetryAfter: "2"})
-		w.requestReboot(vm, "Hard/one")
+		w.RequestReboot(vm, "Hard/one")
 		w.untilRebooted(vm, "Hard/one", corev1.ConditionTrue, "accepted")
 		time.Sleep(time.Hour)
 		w.wantReboots(fakecloud.Hard)

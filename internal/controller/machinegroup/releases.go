@@ -62,10 +62,7 @@ func (r *releases) of(name types.NamespacedName) []v1alpha1.ReleasedMachine {
 func (r *releases) reported(name types.NamespacedName, all []v1alpha1.ReleasedMachine) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	left := slices.DeleteFunc(r.groups[name], func(m v1alpha1.ReleasedMachine) bool {
-		return slices.ContainsFunc(all, func(o v1alpha1.ReleasedMachine) bool { return o.Name == m.Name })
-	})
-	if r.groups[name] = left; len(left) == 0 {
+	if r.groups[name] = group.Unreported(r.groups[name], all); len(r.groups[name]) == 0 {
 		delete(r.groups, name)
 	}
 }

@@ -10,42 +10,14 @@ import (
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
 
-	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
-	"github.com/drover-dev/drover/apis/openstack/v1alpha1"
 	fakecloud "github.com/drover-dev/drover/test/fakes/openstack"
 )
-
-// requestReboot requests a reboot as a Machine does.
-func (w *world) requestReboot(vm *v1alpha1.VirtualMachine, request string) {
-	w.Change(vm, func() { meta.AddAnnotations(vm, map[string]string{machinev1alpha1.AnnotationReboot: request}) })
-}
-
-// untilRebooted waits until the condition Rebooted is about the request, and fails unless it has the status and the text.
-func (w *world) untilRebooted(t *testing.T, vm *v1alpha1.VirtualMachine, request string, status corev1.ConditionStatus, text string) {
-	t.Helper()
-	w.Until(soon, "Rebooted is about "+request, func() bool {
-		w.Get(vm)
-		return strings.HasPrefix(vm.GetCondition(machinev1alpha1.ConditionRebooted).Message, request+": ")
-	})
-	if c := vm.GetCondition(machinev1alpha1.ConditionRebooted); c.Status != status || !strings.Contains(c.Message, text) {
-		t.Errorf("%s %q, want %s with %q", c.Status, c.Message, status, text)
-	}
-}
 
 // wantReboots fails unless Nova accepted these reboots of the server a, and no others.
 func (w *world) wantReboots(t *testing.T, want ...string) {
 	t.Helper()
 	if got := w.cloud.Servers("ours")["a"].Reboots; !slices.Equal(got, want) {
 		t.Errorf("reboots %q, want %q", got, want)
-	}
-}
-
-// wantSound fails unless an instance is Ready and observed without an error.
-func (w *world) wantSound(t *testing.T, vm *v1alpha1.VirtualMachine) {
-	t.Helper()
-	w.Get(vm)
-	if r, s := vm.GetCondition(xpv2.TypeReady), vm.GetCondition(xpv2.TypeSynced); r.Reason != xpv2.ReasonAvailable || s.Reason != xpv2.ReasonReconcileSuccess {
-		t.Errorf("%s: Ready: %+v, Synced: %+v", w.cloud.Servers("ours")["a"].Status, r, s)
 	}
 }
 
@@ -56,14 +28,14 @@ func TestARebootIsRequestedOncePerRequest(t *testing.T) {
 		w.UntilCondition(10*time.Minute, vm, xpv2.TypeReady, xpv2.ReasonAvailable)
 		var want []string
 		for _, request := range []string{"Soft/one", "Hard/one", "Soft/two", "Hard/two"} {
-			w.requestReboot(vm, request)
-			w.untilRebooted(t, vm, request, corev1.ConditionTrue, "accepted")
+			w.RequestReboot(vm, request)
+			w.UntilRebooted(soon, vm, request, corev1.ConditionTrue, "accepted")
 			want = append(want, strings.ToUpper(request[:4]))
 			w.wantReboots(t, want...)
 			// Nova reports REBOOT or HARD_REBOOT, and a new process asks for nothing.
 			w.Restart()
 			for range 10 {
-				w.wantSound(t, vm)
+				w.WantSound(vm)
 				time.Sleep(time.Minute)
 			}
 			w.wantReboots(t, want...)
@@ -83,22 +55,22 @@ func TestARebootIsRequestedOncePerRequest(t *testing.T) {
 func TestAHardRebootTakesThePlaceOfASoftOneThatHangs(t *testing.T) {
 	inWorld(t, fakecloud.Options{Step: time.Second}, func(t *testing.T, w *world) {
 		vm := w.running("a")
-		w.requestReboot(vm, "Soft/one")
-		w.untilRebooted(t, vm, "Soft/one", corev1.ConditionTrue, "accepted")
+		w.RequestReboot(vm, "Soft/one")
+		w.UntilRebooted(soon, vm, "Soft/one", corev1.ConditionTrue, "accepted")
 		w.cloud.Hang(meta.GetExternalName(vm))
 		time.Sleep(5 * time.Minute)
 		if got := w.cloud.Servers("ours")["a"].Status; got != "REBOOT" {
 			t.Fatalf("the server is %s", got)
 		}
-		w.wantSound(t, vm)
-		w.requestReboot(vm, "Hard/one")
-		w.untilRebooted(t, vm, "Hard/one", corev1.ConditionTrue, "accepted")
+		w.WantSound(vm)
+		w.RequestReboot(vm, "Hard/one")
+		w.UntilRebooted(soon, vm, "Hard/one", corev1.ConditionTrue, "accepted")
 		w.wantReboots(t, "SOFT", "HARD")
 		time.Sleep(5 * time.Minute)
 		if got := w.cloud.Servers("ours")["a"].Status; got != "ACTIVE" {
 			t.Errorf("the server is %s", got)
 		}
-		w.wantSound(t, vm)
+		w.WantSound(vm)
 	})
 }
 
@@ -107,10 +79,10 @@ func TestAStoppedServerIsStartedByAHardReboot(t *testing.T) {
 		vm := w.running("a")
 		w.cloud.PowerOff(meta.GetExternalName(vm))
 		w.UntilCondition(10*time.Minute, vm, xpv2.TypeReady, xpv2.ReasonUnavailable)
-		w.requestReboot(vm, "Soft/one")
-		w.untilRebooted(t, vm, "Soft/one", corev1.ConditionFalse, "while it is in vm_state stopped")
-		w.requestReboot(vm, "Hard/one")
-		w.untilRebooted(t, vm, "Hard/one", corev1.ConditionTrue, "accepted")
+		w.RequestReboot(vm, "Soft/one")
+		w.UntilRebooted(soon, vm, "Soft/one", corev1.ConditionFalse, "while it is in vm_state stopped")
+		w.RequestReboot(vm, "Hard/one")
+		w.UntilRebooted(soon, vm, "Hard/one", corev1.ConditionTrue, "accepted")
 		w.UntilCondition(10*time.Minute, vm, xpv2.TypeReady, xpv2.ReasonAvailable)
 		w.wantReboots(t, "HARD")
 	})
@@ -130,16 +102,15 @@ func TestARefusalOfASoftRebootIsReportedOnce(t *testing.T) {
 				vm := w.running("a")
 				f.Call = action
 				w.cloud.Break(f)
-				w.requestReboot(vm, "Soft/one")
-				w.untilRebooted(t, vm, "Soft/one", corev1.ConditionFalse, f.Message)
-				noSecret(t, vm.GetCondition(machinev1alpha1.ConditionRebooted).Message)
+				w.RequestReboot(vm, "Soft/one")
+				noSecret(t, w.UntilRebooted(soon, vm, "Soft/one", corev1.ConditionFalse, f.Message))
 				w.cloud.Mend()
 				w.Restart()
 				time.Sleep(10 * time.Minute)
 				w.wantReboots(t)
-				w.wantSound(t, vm)
-				w.requestReboot(vm, "Hard/one")
-				w.untilRebooted(t, vm, "Hard/one", corev1.ConditionTrue, "accepted")
+				w.WantSound(vm)
+				w.RequestReboot(vm, "Hard/one")
+				w.UntilRebooted(soon, vm, "Hard/one", corev1.ConditionTrue, "accepted")
 				w.wantReboots(t, "HARD")
 			})
 		})
@@ -151,12 +122,12 @@ func TestALostAnswerRebootsNoServerTwice(t *testing.T) {
 	inWorld(t, fakecloud.Options{Step: time.Second}, func(t *testing.T, w *world) {
 		vm := w.running("a")
 		w.cloud.Break(fakecloud.Fault{Call: action, Lost: true, Times: 1})
-		w.requestReboot(vm, "Hard/one")
-		w.untilRebooted(t, vm, "Hard/one", corev1.ConditionFalse, "EOF")
+		w.RequestReboot(vm, "Hard/one")
+		w.UntilRebooted(soon, vm, "Hard/one", corev1.ConditionFalse, "EOF")
 		w.Restart()
 		time.Sleep(time.Hour)
 		w.wantReboots(t, "HARD")
-		w.wantSound(t, vm)
+		w.WantSound(vm)
 	})
 }
 
@@ -165,8 +136,8 @@ func TestAThrottledRebootIsRequestedOnce(t *testing.T) {
 	inWorld(t, fakecloud.Options{Step: time.Second}, func(t *testing.T, w *world) {
 		vm := w.running("a")
 		w.cloud.Break(fakecloud.Fault{Call: action, Times: 3, Status: 429, Code: "overLimit", Message: "This request was rate-limited.", RetryAfter: "2"})
-		w.requestReboot(vm, "Hard/one")
-		w.untilRebooted(t, vm, "Hard/one", corev1.ConditionTrue, "accepted")
+		w.RequestReboot(vm, "Hard/one")
+		w.UntilRebooted(soon, vm, "Hard/one", corev1.ConditionTrue, "accepted")
 		time.Sleep(time.Hour)
 		w.wantReboots(t, "HARD")
 	})

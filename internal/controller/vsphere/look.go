@@ -11,6 +11,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/drover-dev/drover/apis/vsphere/v1alpha1"
+	"github.com/drover-dev/drover/internal/reboot"
 )
 
 // look observes the input of the plan. It may be called twice.
@@ -118,7 +119,7 @@ func (x *external) lookAtTasks(ctx context.Context, c *vim25.Client, vm *v1alpha
 		err := x.failed("a task of the VM failed", t.err)
 		x.note.fail(x.now(), err, vm.GetGeneration(), x.vcenter)
 		if finished && !meta.WasDeleted(vm) {
-			rebootFailed(vm, err)
+			reboot.Fail(vm, err)
 		}
 	}
 	x.note.task = ""

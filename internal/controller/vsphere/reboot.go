@@ -4,12 +4,9 @@ import (
 	"context"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
-	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/vmware/govmomi/object"
 	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/types"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
@@ -71,16 +68,4 @@ func (x *external) restart(ctx context.Context, c *vim25.Client, s sight, mode m
 // changed since it was observed, or too many requests.
 func isUnsent(err error) bool {
 	return is[*types.TaskInProgress](err) || is[*types.InvalidPowerState](err) || classOf(err) == fn.ErrorThrottled
-}
-
-// rebootFailed reports that the task of the last reboot failed.
-func rebootFailed(vm *v1alpha1.VirtualMachine, err error) {
-	request := vm.GetAnnotations()[machinev1alpha1.AnnotationRebooted]
-	if request == "" {
-		return
-	}
-	vm.SetConditions(xpv2.Condition{
-		Type: machinev1alpha1.ConditionRebooted, Status: corev1.ConditionFalse, LastTransitionTime: metav1.Now(),
-		Reason: machinev1alpha1.ReasonRebootRefused, Message: request + ": " + err.Error(),
-	})
 }

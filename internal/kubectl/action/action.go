@@ -5,7 +5,6 @@ package action
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -142,7 +141,7 @@ func RebootMachine(m *machinev1alpha1.Machine, o Reboot) (Change, error) {
 		return Change{}, fmt.Errorf("%s is being deleted", ref)
 	case m.Status.NodeRef == nil:
 		return Change{}, fmt.Errorf("%s has no Node yet, and only its Node proves a reboot: kubectl drover why %s -n %s shows what it waits for", ref, ref, ref.Namespace)
-	case last != nil && (last.ID == o.ID || slices.Contains(last.EarlierIDs, o.ID)):
+	case last.Has(o.ID):
 		return Change{}, fmt.Errorf("--id=%s: %s was rebooted for this request already: choose another ID", o.ID, ref)
 	case last.IsInProgress():
 		return Change{}, fmt.Errorf("%s is being rebooted already, for request %s: kubectl drover why %s -n %s shows what it waits for", ref, last.ID, ref, ref.Namespace)

@@ -25,13 +25,13 @@ func For(kind, reason string) Advice {
 		return a
 	}
 	if a, ok := codes[reason]; ok {
-		return a.ofTheUsualCase()
+		return a.OfTheUsualCase()
 	}
 	return reasons[key{"Machine", reason}]
 }
 
-// ofTheUsualCase returns the advice for a Machine that is not preserved, and whose set replaces it.
-func (a Advice) ofTheUsualCase() Advice {
+// OfTheUsualCase returns the advice for a Machine that is not preserved, and whose set replaces it.
+func (a Advice) OfTheUsualCase() Advice {
 	if a.Replaced {
 		a.Do += " The set replaces the Machine."
 	}

@@ -10,7 +10,7 @@ import (
 func Codes() map[string]Advice {
 	out := map[string]Advice{}
 	for reason, a := range codes {
-		out[reason] = a.ofTheUsualCase()
+		out[reason] = a.OfTheUsualCase()
 	}
 	return out
 }

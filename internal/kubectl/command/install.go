@@ -20,6 +20,7 @@ import (
 
 	drover "github.com/drover-dev/drover"
 	"github.com/drover-dev/drover/internal/kubectl/installation"
+	"github.com/drover-dev/drover/internal/ratelimit"
 )
 
 // Version and Registry of the packages that kubectl drover installs by default: those of the release that it belongs
@@ -297,18 +298,9 @@ func (i *installer) configure(ctx context.Context, o installation.Object) error 
 			i.print(o, "is checked when its package is installed")
 			return nil
 		}
-		if err := i.sleep(ctx); err != nil {
+		if err := ratelimit.Sleep(ctx, i.poll); err != nil {
 			return fmt.Errorf("%s: its kind is not served: %w", o.Name(), err)
 		}
-	}
-}
-
-func (i *installer) sleep(ctx context.Context) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(i.poll):
-		return nil
 	}
 }
 
@@ -354,7 +346,7 @@ func (i *installer) await(ctx context.Context, o installation.Object) error {
 			fmt.Fprintf(i.progress, "  %s is %s\n", o.Name(), waits)
 			reported = waits
 		}
-		if i.sleep(ctx) != nil {
+		if ratelimit.Sleep(ctx, i.poll) != nil {
 			return fmt.Errorf("%s is %s. The same command continues when the cause is mended: kubectl describe %s", o.Name(), waits, o.Name())
 		}
 	}

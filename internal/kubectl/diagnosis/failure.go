@@ -19,9 +19,7 @@ func ofFailure(v *view.View, m *machinev1alpha1.Machine, ref view.Ref) (Finding,
 	if m.Status.Phase != machinev1alpha1.MachineFailed {
 		return Finding{}, false
 	}
-	reason := string(m.Status.FailureReason)
-	a := advice.ForFailure(reason)
-	f := Finding{Subjects: []view.Ref{ref}, Reason: reason, Cause: m.Status.Failure(), Meaning: a.Meaning, Do: a.Do}
+	f, a := failureOf(m, ref)
 	preserved := view.Is(m.Status.Conditions, machinev1alpha1.ConditionPreserved, metav1.ConditionTrue)
 	by := metav1.GetControllerOf(m)
 	switch held := heldBy(v, m); {
@@ -35,10 +33,8 @@ func ofFailure(v *view.View, m *machinev1alpha1.Machine, ref view.Ref) (Finding,
 		f.Do = sentences(f.Do, "Delete the Machine: no set controls it, and nothing replaces it.", a.Keep)
 	case held != "":
 		f.Do = sentences(f.Do, "The replacement waits: "+held+".", a.Keep)
-	case a.Replaced:
-		f.Do = sentences(f.Do, "The set replaces the Machine.", a.Keep)
 	default:
-		f.Do = sentences(f.Do, a.Keep)
+		f.Do = a.OfTheUsualCase().Do
 	}
 	f.NeedsUser = preserved != nil || by == nil
 	return f, true
@@ -49,9 +45,15 @@ func failedBefore(m *machinev1alpha1.Machine, ref view.Ref) []Finding {
 	if m.Status.FailureReason == "" {
 		return nil
 	}
+	f, _ := failureOf(m, ref)
+	return []Finding{f}
+}
+
+// failureOf returns the finding of the failure of a Machine, and the whole advice for it.
+func failureOf(m *machinev1alpha1.Machine, ref view.Ref) (Finding, advice.Advice) {
 	reason := string(m.Status.FailureReason)
 	a := advice.ForFailure(reason)
-	return []Finding{{Subjects: []view.Ref{ref}, Reason: reason, Cause: m.Status.Failure(), Meaning: a.Meaning, Do: a.Do}}
+	return Finding{Subjects: []view.Ref{ref}, Reason: reason, Cause: m.Status.Failure(), Meaning: a.Meaning, Do: a.Do}, a
 }
 
 // sentences joins those that are not empty.

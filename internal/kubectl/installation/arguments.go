@@ -14,19 +14,6 @@ var containersPath = []string{"spec", "deploymentTemplate", "spec", "template", 
 // installation. Arguments of the one in the cluster, live, are kept: a user wrote them, and an upgrade must not lose
 // them. The options win over both.
 func (o Options) WithArguments(shipped Object, live *unstructured.Unstructured) (Object, error) {
-	u := shipped.DeepCopy()
-	containers, _, err := unstructured.NestedSlice(u.Object, containersPath...)
-	if err != nil || len(containers) != 1 {
-		return Object{}, fmt.Errorf("%s: %s: must have one container: %w", shipped.Name(), strings.Join(containersPath, "."), err)
-	}
-	container, ok := containers[0].(map[string]any)
-	if !ok {
-		return Object{}, fmt.Errorf("%s: %s[0]: must be an object", shipped.Name(), strings.Join(containersPath, "."))
-	}
-	before, _, err := unstructured.NestedStringSlice(container, "args")
-	if err != nil {
-		return Object{}, err
-	}
 	var set []string
 	if len(o.Networks) > 0 {
 		set = append(set, "--deny-target-networks="+strings.Join(o.Networks, ","))
@@ -34,15 +21,41 @@ func (o Options) WithArguments(shipped Object, live *unstructured.Unstructured) 
 	if len(o.Joining) > 0 {
 		set = append(set, "--injected-identity-for="+ThisCluster)
 	}
-	args := arguments(before, argumentsOf(live), set)
-	if slices.Equal(args, before) {
+	u, isChanged := shipped.DeepCopy(), false
+	err := ChangeArguments(u, func(before []string) []string {
+		args := arguments(before, argumentsOf(live), set)
+		isChanged = !slices.Equal(args, before)
+		return args
+	})
+	switch {
+	case err != nil:
+		return Object{}, fmt.Errorf("%s: %w", shipped.Name(), err)
+	case !isChanged:
 		return shipped, nil
 	}
-	container["args"] = list(args)
-	if err := unstructured.SetNestedSlice(u.Object, containers, containersPath...); err != nil {
-		return Object{}, err
-	}
 	return newObject(u.Object)
+}
+
+// ChangeArguments changes the arguments of the only container in a shipped DeploymentRuntimeConfig.
+func ChangeArguments(config *unstructured.Unstructured, change func(shipped []string) []string) error {
+	at := strings.Join(containersPath, ".")
+	containers, _, err := unstructured.NestedSlice(config.Object, containersPath...)
+	if err != nil {
+		return err
+	}
+	if len(containers) != 1 {
+		return fmt.Errorf("%s: there are %d, must be 1", at, len(containers))
+	}
+	container, ok := containers[0].(map[string]any)
+	if !ok {
+		return fmt.Errorf("%s[0]: must be an object", at)
+	}
+	shipped, _, err := unstructured.NestedStringSlice(container, "args")
+	if err != nil {
+		return err
+	}
+	container["args"] = list(change(shipped))
+	return unstructured.SetNestedSlice(config.Object, containers, containersPath...)
 }
 
 // argumentsOf the container of provider-drover in a DeploymentRuntimeConfig, none if there is no such container.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log"
 	"reflect"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -15,12 +16,14 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/controller"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/logging"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	xpfake "github.com/crossplane/crossplane-runtime/v2/pkg/resource/fake"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	ujconfig "github.com/crossplane/upjet/v2/pkg/config"
 	tjcontroller "github.com/crossplane/upjet/v2/pkg/controller"
 	"github.com/crossplane/upjet/v2/pkg/terraform"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -29,6 +32,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/lift"
 )
 
@@ -237,4 +241,34 @@ func (w *World) UntilCondition(limit time.Duration, mg resource.Managed, t xpv2.
 		return mg.GetCondition(t).Reason == reason
 	})
 	return mg.GetCondition(t)
+}
+
+// RequestReboot requests a reboot of a VM as its Machine does.
+func (w *World) RequestReboot(vm client.Object, request string) {
+	w.t.Helper()
+	w.Change(vm, func() { meta.AddAnnotations(vm, map[string]string{machinev1alpha1.AnnotationReboot: request}) })
+}
+
+// UntilRebooted waits until the condition Rebooted is about the request, and fails unless it has the status and the text. It
+// returns the message of the condition.
+func (w *World) UntilRebooted(limit time.Duration, vm resource.Managed, request string, status corev1.ConditionStatus, text string) string {
+	w.t.Helper()
+	w.Until(limit, "Rebooted is about "+request, func() bool {
+		w.Get(vm)
+		return strings.HasPrefix(vm.GetCondition(machinev1alpha1.ConditionRebooted).Message, request+": ")
+	})
+	c := vm.GetCondition(machinev1alpha1.ConditionRebooted)
+	if c.Status != status || !strings.Contains(c.Message, text) {
+		w.t.Errorf("%s %q, want %s with %q", c.Status, c.Message, status, text)
+	}
+	return c.Message
+}
+
+// WantSound fails unless a VM is Ready and observed without an error.
+func (w *World) WantSound(vm resource.Managed) {
+	w.t.Helper()
+	w.Get(vm)
+	if r, s := vm.GetCondition(xpv2.TypeReady), vm.GetCondition(xpv2.TypeSynced); r.Reason != xpv2.ReasonAvailable || s.Reason != xpv2.ReasonReconcileSuccess {
+		w.t.Errorf("Ready: %+v, Synced: %+v", r, s)
+	}
 }

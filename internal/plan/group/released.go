@@ -41,13 +41,24 @@ func drained(m *v1alpha1.Machine, gone time.Time) *metav1.Duration {
 	return &metav1.Duration{Duration: max(0, end.Sub(start)).Truncate(time.Second)}
 }
 
+// Unreported returns the Machines that are gone and not among those that a status reports.
+func Unreported(gone, reported []v1alpha1.ReleasedMachine) []v1alpha1.ReleasedMachine {
+	return slices.DeleteFunc(slices.Clone(gone), func(r v1alpha1.ReleasedMachine) bool {
+		return slices.ContainsFunc(reported, isRelease(r.Name))
+	})
+}
+
 // released returns the last Machines that are gone, each of them once.
 func released(was, more []v1alpha1.ReleasedMachine) []v1alpha1.ReleasedMachine {
 	out := slices.Clone(was)
 	for _, r := range more {
-		if !slices.ContainsFunc(out, func(o v1alpha1.ReleasedMachine) bool { return o.Name == r.Name }) {
+		if !slices.ContainsFunc(out, isRelease(r.Name)) {
 			out = append(out, r)
 		}
 	}
 	return out[max(0, len(out)-MaxReleased):]
+}
+
+func isRelease(name string) func(v1alpha1.ReleasedMachine) bool {
+	return func(r v1alpha1.ReleasedMachine) bool { return r.Name == name }
 }

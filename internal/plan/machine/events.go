@@ -31,7 +31,7 @@ func events(f facts, d Desired) []plan.Event {
 			Message: describe(f.Machine, u),
 		})
 	}
-	if r := d.Status.Reboot; r != nil && (before.Reboot == nil || before.Reboot.ID != r.ID || before.Reboot.State != r.State || before.Reboot.Mode != r.Mode) {
+	if r := d.Status.Reboot; isRebootNews(before.Reboot, r) {
 		out = append(out, plan.Event{
 			Warning: r.State == machinev1alpha1.RebootFailed,
 			Reason:  reasonsOfReboots[r.State],

@@ -50,18 +50,22 @@ func reboot(f facts, u *machinev1alpha1.UpdateStatus) *machinev1alpha1.RebootSta
 			SkipDrain: f.Machine.Annotations[machinev1alpha1.AnnotationRebootDrain] == machinev1alpha1.RebootDrainNever,
 		}
 	}
-	state, mode := r.s.State, r.s.Mode
 	r.advance()
-	if before == nil || before.ID != r.s.ID || state != r.s.State || mode != r.s.Mode {
+	if isRebootNews(before, &r.s) {
 		r.s.Since = *whole(f.now)
 	}
 	return &r.s
 }
 
+// isRebootNews reports whether a reboot has begun, or is in another state or mode than before.
+func isRebootNews(before, s *machinev1alpha1.RebootStatus) bool {
+	return s != nil && (before == nil || before.ID != s.ID || before.State != s.State || before.Mode != s.Mode)
+}
+
 // wasRebooted reports whether a request with the ID was carried out. The VM resource knows the last one also after a
 // restore, which loses the status.
 func (f facts) wasRebooted(id string) bool {
-	if s := f.before.Reboot; s != nil && (s.ID == id || slices.Contains(s.EarlierIDs, id)) {
+	if f.before.Reboot.Has(id) {
 		return true
 	}
 	if f.VM.Reboot == nil {

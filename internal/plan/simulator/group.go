@@ -95,9 +95,7 @@ func (c *Cluster) carryOutGroup(name string) error {
 	if !equal(g.Status, now.object.Status) {
 		c.groups.put(now.object, nil)
 	}
-	c.released[name] = slices.DeleteFunc(c.released[name], func(r machinev1alpha1.ReleasedMachine) bool {
-		return slices.ContainsFunc(now.object.Status.Released, func(o machinev1alpha1.ReleasedMachine) bool { return o.Name == r.Name })
-	})
+	c.released[name] = group.Unreported(c.released[name], now.object.Status.Released)
 	return nil
 }
 
