@@ -106,7 +106,6 @@ var (
 func (a *alibabaAccount) Class(t *testing.T) *machinev1alpha1.MachineClass {
 	t.Helper()
 	c := classOf(t, a.fleet, "examples/alibaba/machineclass.yaml", a.ProviderConfig())
-	setForProvider(t, c, "spotStrategy", "SpotAsPriceGo")
 	setForProvider(t, c, "internetMaxBandwidthOut", 10)
 	setForProvider(t, c, "ipv6AddressCount", 1)
 	return c

@@ -132,10 +132,10 @@ type VM struct {
 	UserData []byte
 }
 
-// classOf reads the class of an example for a fleet.
+// classOf reads the class of an example for a fleet, for a spot VM where the example shows one.
 func classOf(t *testing.T, f kit.Fleet, file string, config machinev1alpha1.VMProviderConfigReference) *machinev1alpha1.MachineClass {
 	t.Helper()
-	b, err := examples.Read(filepath.Join(kit.Root(), file))
+	b, err := examples.ReadSpot(filepath.Join(kit.Root(), file))
 	must(t, err)
 	c := &machinev1alpha1.MachineClass{}
 	must(t, yaml.UnmarshalStrict(b, c))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 
@@ -52,6 +53,42 @@ func Fill(file string, content []byte) ([]byte, error) {
 		return nil, fmt.Errorf("%s: test/examples/values.yaml has no value of %s for its folder", file, unknown)
 	}
 	return []byte(out), nil
+}
+
+// ReadSpot returns the file of a class as Read does, for a VM that the cloud may take back: with the fields that the
+// example shows in a comment. A file without such a comment is returned as Read returns it.
+func ReadSpot(file string) ([]byte, error) {
+	b, err := Read(file)
+	if err != nil {
+		return nil, err
+	}
+	return spot(b), nil
+}
+
+// Fields in a comment begin with a name, and go on deeper.
+var (
+	field  = regexp.MustCompile(`^ *# [a-zA-Z]+:( |$)`)
+	deeper = regexp.MustCompile(`^ *#  +`)
+)
+
+// spot turns the fields that follow a comment on spot VMs into fields.
+func spot(content []byte) []byte {
+	lines := strings.Split(string(content), "\n")
+	about, inFields := false, false
+	for i, line := range lines {
+		switch {
+		case !strings.HasPrefix(strings.TrimLeft(line, " "), "# "):
+			about, inFields = false, false
+		case about && field.MatchString(line) || inFields && deeper.MatchString(line):
+			inFields = true
+			lines[i] = strings.Replace(line, "# ", "", 1)
+		case inFields:
+			about, inFields = false, false
+		case strings.Contains(line, "spot VM") || strings.Contains(line, "preemptible VM"):
+			about = true
+		}
+	}
+	return []byte(strings.Join(lines, "\n"))
 }
 
 // Copy copies a folder of examples, with all that is below it, and replaces the placeholders.

@@ -2,12 +2,15 @@ package examples
 
 import (
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
 	"github.com/drover-dev/drover/internal/kubectl/installation"
@@ -175,5 +178,38 @@ func TestACopyHasNoPlaceholders(t *testing.T) {
 	})
 	if err != nil || n < 50 {
 		t.Errorf("%d files, %v", n, err)
+	}
+}
+
+func TestASpotVMHasTheFieldsThatItsCommentShows(t *testing.T) {
+	for _, folder := range []string{"alibaba", "aws", "azure", "gcp", "yandex"} {
+		file := root + "/" + folder + "/machineclass.yaml"
+		plain, err := Read(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		filled, err := ReadSpot(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var before, after map[string]any
+		if err := yaml.UnmarshalStrict(plain, &before); err != nil {
+			t.Fatal(err)
+		}
+		if err := yaml.UnmarshalStrict(filled, &after); err != nil {
+			t.Fatalf("%s: %v\n%s", folder, err, filled)
+		}
+		of := func(class map[string]any) map[string]any {
+			fields, _, _ := unstructured.NestedMap(class, "spec", "forProvider")
+			return fields
+		}
+		added := slices.DeleteFunc(slices.Sorted(maps.Keys(of(after))), func(k string) bool { _, ok := of(before)[k]; return ok })
+		want := map[string][]string{
+			"alibaba": {"spotStrategy"}, "aws": {"instanceMarketOptions"}, "azure": {"evictionPolicy", "maxBidPrice", "priority"},
+			"gcp": {"scheduling"}, "yandex": {"schedulingPolicy"},
+		}[folder]
+		if !slices.Equal(added, want) {
+			t.Errorf("%s: a spot VM adds %q, want %q", folder, added, want)
+		}
 	}
 }

@@ -458,27 +458,23 @@ func conditionOf(p *machinetest.Plane, typ string) map[string]any {
 	return nil
 }
 
-// spot are the fields of a class, by cloud, with which the cloud may take back the VM.
-var spot = map[string]map[string]any{
-	"aws":    {"instanceMarketOptions": map[string]any{"marketType": "spot"}},
-	"azure":  {"priority": "Spot", "evictionPolicy": "Delete"},
-	"gcp":    {"scheduling": map[string]any{"provisioningModel": "SPOT", "preemptible": true, "automaticRestart": false}},
-	"yandex": {"schedulingPolicy": []any{map[string]any{"preemptible": true}}},
-}
-
-// asSpot sets these fields, if the cloud has some.
-func asSpot(cloud string) func(*unstructured.Unstructured) {
+// asSpot adds the fields with which the cloud may take back the VM, as the example shows them in a comment.
+func asSpot(t *testing.T, cloud string) func(*unstructured.Unstructured) {
 	return func(class *unstructured.Unstructured) {
-		for field, value := range spot[cloud] {
-			machinetest.Set(class, value, "spec", "forProvider", field)
+		b, err := examples.ReadSpot(root + "examples/" + cloud + "/machineclass.yaml")
+		if err != nil {
+			t.Fatal(err)
 		}
+		spot := machinetest.Object(t, string(b))
+		forProvider, _, _ := unstructured.NestedMap(spot.Object, "spec", "forProvider")
+		machinetest.Set(class, forProvider, "spec", "forProvider")
 	}
 }
 
 func TestASpotVMIsLookedAtEachMinute(t *testing.T) {
-	for cloud := range spot {
+	for _, cloud := range []string{"aws", "azure", "gcp", "yandex"} {
 		t.Run(cloud, func(t *testing.T) {
-			vm := rendered(t, newPlane(t, cloud, "", asSpot(cloud)))
+			vm := rendered(t, newPlane(t, cloud, "", asSpot(t, cloud)))
 			if got := vm.GetAnnotations()["crossplane.io/poll-interval"]; got != "1m" {
 				t.Errorf("a spot VM is looked at every %q", got)
 			}

@@ -189,7 +189,7 @@ func TestAVMThatIsGoneOrWillNotComeBackFailsTheMachine(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := newPlane(t, tc.cloud, "", func(class *unstructured.Unstructured) {
 				if tc.reason != "" {
-					asSpot(tc.cloud)(class)
+					asSpot(t, tc.cloud)(class)
 				}
 			})
 			shows(t, p, rendered(t, p), observed[tc.cloud].atProvider)
