@@ -11,6 +11,13 @@ const (
 	DefaultMaxInFlight = 1
 	// DefaultHealthTimeout is the default of Health.Timeout.
 	DefaultHealthTimeout = 10 * time.Minute
+	// DefaultRebootLimit is the default of HealthReboot.Limit.
+	DefaultRebootLimit = 2
+	// DefaultRebootWindow is the default of HealthReboot.Window.
+	DefaultRebootWindow = 24 * time.Hour
+	// DefaultRebootTimeout is the default of HealthReboot.Timeout. A physical machine takes several minutes to
+	// boot.
+	DefaultRebootTimeout = 15 * time.Minute
 	// DefaultPreserveTimeout is the default of Preserve.Timeout.
 	DefaultPreserveTimeout = 96 * time.Hour
 	// DefaultUpdateTimeout is the default of the timeouts of updates in place.

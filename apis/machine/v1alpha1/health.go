@@ -11,6 +11,8 @@ import (
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.conditions) || self.conditions.all(c, c.type != 'Ready' || c.status != 'True')",message="conditions of type Ready must have the status False or Unknown: a Node whose Ready is True is healthy"
 // +kubebuilder:validation:XValidation:rule="!has(self.conditions) || self.conditions.all(c, self.conditions.exists_one(o, o.type == c.type && o.status == c.status))",message="conditions must not repeat a type with the same status"
+// +kubebuilder:validation:XValidation:rule="!has(self.conditions) || self.conditions.all(c, c.type != 'Ready' || !has(c.action) || c.action != 'Report')",message="conditions of type Ready must have the action Replace or Reboot: a Node that is not Ready is always unhealthy; to keep its Machine, set spec.health.disabled"
+// +kubebuilder:validation:XValidation:rule="!has(self.conditions) || self.conditions.all(c, !has(c.action) || c.action != 'Report' || !has(c.timeout))",message="conditions with the action Report must have no timeout: they are reported at once"
 type Health struct {
 	// Timeout is how long a Machine may be Unknown. After it the Machine is Failed. It
 	// counts from when the Node became unhealthy for the first of all conditions
@@ -30,11 +32,63 @@ type Health struct {
 	// +kubebuilder:default={{type: KernelDeadlock, status: "True"}, {type: ReadonlyFilesystem, status: "True"}, {type: DiskPressure, status: "True"}, {type: NetworkUnavailable, status: "True"}}
 	Conditions []HealthCondition `json:"conditions,omitzero"`
 
+	// Reboot limits the reboots of conditions with the action Reboot. Its timeout is also that of reboots
+	// that users request.
+	// +optional
+	Reboot *HealthReboot `json:"reboot,omitempty"`
+
 	// Disabled keeps the Machine from ever becoming Failed because its Node is
-	// unhealthy. It is Unknown meanwhile. That a Node never joins, is deleted, or that
+	// unhealthy, and from being rebooted for that. It is Unknown meanwhile. That a Node never joins, is deleted, or that
 	// its VM is lost makes it Failed nevertheless.
 	// +optional
 	Disabled bool `json:"disabled,omitempty"`
+}
+
+// A HealthAction is what follows when a Node has a condition for the time of its timeout.
+// +kubebuilder:validation:Enum=Replace;Reboot;Report
+type HealthAction string
+
+// Actions of health conditions.
+const (
+	// HealthReplace makes the Machine Failed: its set replaces it.
+	HealthReplace HealthAction = "Replace"
+	// HealthActionReboot reboots the VM, as often as [HealthReboot] allows. After that, the Machine is Failed.
+	HealthActionReboot HealthAction = "Reboot"
+	// HealthReport only reports the condition: the Node counts as healthy.
+	HealthReport HealthAction = "Report"
+)
+
+// HealthReboot limits the reboots that the health of Nodes causes.
+type HealthReboot struct {
+	// Limit of reboots within the window. A Machine whose Node is unhealthy again after them is Failed.
+	// +optional
+	// +kubebuilder:default=2
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=10
+	Limit int32 `json:"limit,omitempty"`
+
+	// Window in which the reboots are counted.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$`
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1m')",message="window must be at least 1m"
+	// +kubebuilder:default="24h"
+	Window metav1.Duration `json:"window,omitempty,omitzero"`
+
+	// Timeout is how long a reboot may take, from its request to a Node that has booted and is healthy. Without
+	// that, the reboot failed. It is never shorter than the Machine took from its running VM to its Ready Node.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$`
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1m')",message="timeout must be at least 1m: a VM boots meanwhile"
+	// +kubebuilder:default="15m"
+	Timeout metav1.Duration `json:"timeout,omitempty,omitzero"`
+
+	// Drain Never only cordons the Node before the reboot. With Default, it is drained by spec.drain.
+	// +optional
+	// +kubebuilder:validation:Enum=Default;Never
+	// +kubebuilder:default=Default
+	Drain string `json:"drain,omitempty"`
 }
 
 // A HealthCondition makes a Node unhealthy.
@@ -56,6 +110,20 @@ type HealthCondition struct {
 	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$`
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s')",message="timeout must be at least 1s"
 	Timeout *metav1.Duration `json:"timeout,omitempty"`
+
+	// Action after the timeout: Replace makes the Machine Failed, Reboot reboots it and makes it Failed if that
+	// does not help, and Report only reports the condition, so that the Node counts as healthy. At a cloud
+	// that cannot reboot VMs, Reboot means Replace. The default is Replace.
+	// +optional
+	Action HealthAction `json:"action,omitempty"`
+}
+
+// ActionOrDefault returns the action, Replace if there is none.
+func (c HealthCondition) ActionOrDefault() HealthAction {
+	if c.Action == "" {
+		return HealthReplace
+	}
+	return c.Action
 }
 
 // Unhealthiness of a Machine's Node: the one that there is or, with an end, the last.
@@ -72,6 +140,12 @@ type Unhealthiness struct {
 	// +listType=map
 	// +listMapKey=type
 	Conditions []UnhealthyCondition `json:"conditions,omitempty"`
+
+	// RebootID is the ID of the reboot that is due. It begins when the Machine's set allows it within
+	// spec.remediation.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	RebootID string `json:"rebootID,omitempty"`
 }
 
 // An UnhealthyCondition is a Node's condition that makes it unhealthy.

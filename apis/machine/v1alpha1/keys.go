@@ -94,6 +94,10 @@ const (
 	// cordoned. It counts when the reboot begins.
 	AnnotationRebootDrain = Group + "/reboot-drain"
 
+	// AnnotationRebootGranted on a Machine is the ID in status.unhealthy.rebootID whose reboot may begin. Its
+	// MachineSet sets it.
+	AnnotationRebootGranted = Group + "/reboot-granted"
+
 	// AnnotationRebooted on a VM resource is the last value of AnnotationReboot that its provider began to carry
 	// out. The provider writes it before it calls the cloud, so that no request is carried out twice.
 	AnnotationRebooted = Group + "/rebooted"

@@ -265,6 +265,12 @@ type MachineSetStatus struct {
 	// +listType=atomic
 	Updating []string `json:"updating,omitempty"`
 
+	// Rebooting names the Machines that may reboot because their Nodes are unhealthy, within
+	// spec.remediation.
+	// +optional
+	// +listType=atomic
+	Rebooting []string `json:"rebooting,omitempty"`
+
 	// TerminatingReplicas is the number of Machines that are being deleted: their
 	// VMs may still be there.
 	TerminatingReplicas int32 `json:"terminatingReplicas"`

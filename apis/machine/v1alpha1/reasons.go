@@ -243,6 +243,12 @@ const (
 	//   - Kinds: Machine
 	//   - Of: NodeHealthy=True
 	ReasonNodeHealthy = "NodeHealthy"
+	// ReasonNodeConditionReported means that the Node has a condition whose action in spec.health.conditions is Report.
+	// It counts as healthy.
+	//   - Kinds: Machine
+	//   - Of: NodeHealthy=True
+	//   - Do: Read the condition of the Node, and repair what causes it.
+	ReasonNodeConditionReported = "NodeConditionReported"
 	// ReasonNodeUnhealthy means that a condition of spec.health.conditions applies to the Node, or
 	// that it is not Ready.
 	//   - Kinds: Machine
@@ -902,6 +908,11 @@ const (
 	//   - Kinds: MachineSet
 	//   - Type: Normal or Warning
 	EventReplacingMachine = "ReplacingMachine"
+	// EventRebootingMachine reports that a Machine may reboot within spec.remediation, because its Node is
+	// unhealthy.
+	//   - Kinds: MachineSet
+	//   - Type: Normal
+	EventRebootingMachine = "RebootingMachine"
 	// EventReplacedMachine reports which Machine has taken the place of another one.
 	//   - Kinds: MachineSet
 	//   - Type: Normal

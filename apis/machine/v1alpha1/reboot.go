@@ -39,13 +39,19 @@ const (
 	RebootHard RebootMode = "Hard"
 )
 
-// RebootDrainNever is the value of the annotation machine.drover.dev/reboot-drain for a reboot without a drain.
-const RebootDrainNever = "Never"
+// What happens to the pods of a Node before a reboot.
+const (
+	// RebootDrainDefault drains the Node by spec.drain of the Machine.
+	RebootDrainDefault = "Default"
+	// RebootDrainNever only cordons the Node. It is the only value of the annotation
+	// machine.drover.dev/reboot-drain.
+	RebootDrainNever = "Never"
+)
 
 // RebootStatus is how far the current reboot of a Machine is, or how the last one ended.
 type RebootStatus struct {
-	// ID of the request: the value of the annotation machine.drover.dev/reboot. The Machine is rebooted once
-	// for each ID.
+	// ID of the request: the value of the annotation machine.drover.dev/reboot, or one that begins with health-
+	// for a reboot that the health of the Node caused. The Machine is rebooted once for each ID.
 	// +kubebuilder:validation:MaxLength=63
 	ID string `json:"id"`
 	// State of the reboot.
@@ -68,6 +74,16 @@ type RebootStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
 	Message string `json:"message,omitempty"`
+	// ByHealth is the condition of the Node that caused the reboot. It is absent if a user requested it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	ByHealth string `json:"byHealth,omitempty"`
+	// HealthTimes are when reboots that health caused were requested from the provider, the last one first, ten
+	// at most. spec.health.reboot limits their number.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=10
+	HealthTimes []metav1.Time `json:"healthTimes,omitempty"`
 	// EarlierIDs are those of earlier requests, the last one first, ten at most. A request with one of them is not
 	// carried out again.
 	// +optional

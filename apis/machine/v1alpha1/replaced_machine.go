@@ -20,27 +20,39 @@ const (
 	// ReplacedDeleted means that a user or another controller deleted the Machine itself. Kubernetes
 	// does not record who: the audit log of the API server has the user.
 	ReplacedDeleted ReplacementReason = "Deleted"
+	// ReplacedRebooted means that the Machine was not replaced but rebooted, and that its Node proved it. For a
+	// reboot that the health of the Node caused, failureReason is NodeUnhealthy, and message has the condition.
+	ReplacedRebooted ReplacementReason = "Rebooted"
+	// ReplacedRebootFailed means that a reboot of the Machine failed. message has the cause.
+	ReplacedRebootFailed ReplacementReason = "RebootFailed"
 )
+
+// IsReboot reports whether the Machine was not replaced but rebooted, or was to be.
+func (r ReplacementReason) IsReboot() bool {
+	return r == ReplacedRebooted || r == ReplacedRebootFailed
+}
 
 // MaxReplacedMachines is the number of replacements that a status lists.
 const MaxReplacedMachines = 10
 
 // A ReplacedMachine is a Machine with a Node that was deleted although the number of desired Machines
-// was not lowered for it. It stays in the status after its events expired.
+// was not lowered for it, or one that was rebooted. It stays in the status after its events expired.
 type ReplacedMachine struct {
-	// Time at which the set decided to delete the Machine, or at which another client deleted it.
+	// Time at which the set decided to delete the Machine, at which another client deleted it, or at which its
+	// reboot was requested.
 	Time metav1.Time `json:"time"`
-	// Machine that was replaced.
+	// Machine that was replaced or rebooted.
 	// +kubebuilder:validation:MaxLength=253
 	Machine string `json:"machine"`
 	// Node of the Machine.
 	// +optional
 	// +kubebuilder:validation:MaxLength=260
 	Node string `json:"node,omitempty"`
-	// Reason of the replacement: Failed, Requested, Rollout or Deleted. Later releases may add reasons.
+	// Reason of the replacement: Failed, Requested, Rollout or Deleted. Rebooted and RebootFailed are Machines that
+	// were not replaced but rebooted. Later releases may add reasons.
 	// +kubebuilder:validation:MaxLength=63
 	Reason ReplacementReason `json:"reason"`
-	// FailureReason of the Machine, if it was Failed.
+	// FailureReason of the Machine, if it was Failed, or NodeUnhealthy if its health caused a reboot.
 	// +optional
 	// +kubebuilder:validation:MaxLength=70
 	FailureReason FailureReason `json:"failureReason,omitempty"`

@@ -31,6 +31,11 @@ func (r Replacement) By() string {
 		return "annotation " + machinev1alpha1.AnnotationReplace
 	case machinev1alpha1.ReplacedDeleted:
 		return "unknown: see the audit log"
+	case machinev1alpha1.ReplacedRebooted, machinev1alpha1.ReplacedRebootFailed:
+		if r.FailureReason != "" {
+			return "rule spec.health"
+		}
+		return "annotation " + machinev1alpha1.AnnotationReboot
 	}
 	return ""
 }
@@ -100,7 +105,7 @@ func notFound(v *view.View, ref view.Ref) error {
 	}
 	all, _ := Replacements(v, nil)
 	for _, r := range all {
-		if r.Machine == ref.Name && r.Of.Namespace == ref.Namespace {
+		if r.Machine == ref.Name && r.Of.Namespace == ref.Namespace && !r.Reason.IsReboot() {
 			return fmt.Errorf("%w: it was replaced at %s (%s; by: %s); kubectl drover history %s -n %s shows more",
 				err, r.Time.UTC().Format(time.RFC3339), r.Why(), r.By(), r.Of, ref.Namespace)
 		}

@@ -42,6 +42,12 @@ func Facts(m *v1alpha1.Machine) *v1alpha1.Machine {
 	f.Status.Addresses, f.Status.NodeInfo = nil, nil
 	f.Status.Deletion, f.Status.Drain = nil, nil
 	f.Status.ResourceRefs, f.Status.CompositionRevision, f.Status.NodeGoneSince, f.Status.NotReadySince = nil, "", nil, nil
+	if r := f.Status.Reboot; r != nil {
+		f.Status.Reboot = &v1alpha1.RebootStatus{ID: r.ID, State: r.State, Mode: r.Mode, Since: r.Since, StartTime: r.StartTime, ByHealth: r.ByHealth}
+		if r.IsDone() {
+			f.Status.Reboot.Message = r.Message
+		}
+	}
 	f.Status.ObservedGeneration, f.Status.Identity = 0, nil
 	if op := f.Status.LastOperation; op != nil {
 		f.Status.LastOperation = &v1alpha1.LastOperation{ErrorCode: op.ErrorCode}

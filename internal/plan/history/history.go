@@ -1,8 +1,8 @@
 // Package history keeps the last replacements of Machines in the statuses of MachineSets,
 // MachineDeployments and NodePools.
 //
-// A list is the ten latest of all replacements that were ever observed, by their time and by the name of
-// the Machine. Neither changes. So a list can be computed again from any older or newer view: an entry is
+// A list is the ten latest of all replacements and reboots that were ever observed, by their time and by the
+// name of the Machine. Neither changes. So a list can be computed again from any older or newer view: an entry is
 // never listed twice, and one that was displaced by later ones does not return. The only parts of an entry
 // that are added later are the duration of the drain and the revision of the rollout. They are never
 // removed.
@@ -15,6 +15,7 @@ package history
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -58,6 +59,26 @@ func OfReleased(r machinev1alpha1.ReleasedMachine) machinev1alpha1.ReplacedMachi
 	}
 }
 
+// OfReboot returns the entry of the last reboot of a Machine, once it has ended.
+func OfReboot(m *machinev1alpha1.Machine) (machinev1alpha1.ReplacedMachine, bool) {
+	r := m.Status.Reboot
+	if !r.IsDone() || m.Status.NodeRef == nil {
+		return machinev1alpha1.ReplacedMachine{}, false
+	}
+	e := machinev1alpha1.ReplacedMachine{
+		Time: timeOf(r.StartTime.Time), Machine: m.Name, Node: text.Line(m.Status.NodeRef.Name, maxText), Reason: machinev1alpha1.ReplacedRebooted,
+	}
+	said := []string{}
+	if r.ByHealth != "" {
+		e.FailureReason, said = machinev1alpha1.FailureNodeUnhealthy, append(said, r.ByHealth)
+	}
+	if r.State == machinev1alpha1.RebootFailed {
+		e.Reason, said = machinev1alpha1.ReplacedRebootFailed, append(said, r.Message)
+	}
+	e.Message = text.Line(strings.Join(said, ": "), maxText)
+	return e, true
+}
+
 // ForRevision returns the entry of a rollout with the revision that is rolled out, and its change cause. An
 // entry that has a revision, or another reason, stays as it is.
 func ForRevision(e machinev1alpha1.ReplacedMachine, revision int64, cause string) machinev1alpha1.ReplacedMachine {
@@ -71,7 +92,9 @@ func ForRevision(e machinev1alpha1.ReplacedMachine, revision int64, cause string
 func WithDrains(all []machinev1alpha1.ReplacedMachine, released []machinev1alpha1.ReleasedMachine) []machinev1alpha1.ReplacedMachine {
 	out := slices.Clone(all)
 	for i := range out {
-		n := slices.IndexFunc(released, func(r machinev1alpha1.ReleasedMachine) bool { return r.Name == out[i].Machine })
+		n := slices.IndexFunc(released, func(r machinev1alpha1.ReleasedMachine) bool {
+			return r.Name == out[i].Machine && !out[i].Reason.IsReboot()
+		})
 		if n >= 0 && out[i].DrainDuration == nil {
 			out[i].DrainDuration = released[n].DrainDuration
 		}
@@ -79,15 +102,20 @@ func WithDrains(all []machinev1alpha1.ReplacedMachine, released []machinev1alpha
 	return out
 }
 
-// Merge returns the latest entries of all lists, the latest one last. Where lists have the same Machine, the
-// entry of the first list counts, with the parts that it lacks. A time that is ahead of the clock counts as
+// Merge returns the latest entries of all lists, the latest one last. Where lists have the same Machine, or the
+// same reboot of a Machine, the entry of the first list counts, with the parts that it lacks. A time that is ahead of the clock counts as
 // now: otherwise an entry of a clock that jumped ahead and back would displace all later ones.
 func Merge(now time.Time, lists ...[]machinev1alpha1.ReplacedMachine) []machinev1alpha1.ReplacedMachine {
 	var out []machinev1alpha1.ReplacedMachine
-	at := map[string]int{}
+	at := map[key]int{}
 	for _, list := range lists {
 		for _, e := range list {
-			i, there := at[e.Machine]
+			// The time is part of its key.
+			if e.Reason.IsReboot() && e.Time.After(now) {
+				continue
+			}
+			of := keyOf(e)
+			i, there := at[of]
 			if there {
 				out[i] = completed(out[i], e)
 				continue
@@ -95,7 +123,7 @@ func Merge(now time.Time, lists ...[]machinev1alpha1.ReplacedMachine) []machinev
 			if e.Time.After(now) {
 				e.Time = timeOf(now)
 			}
-			at[e.Machine] = len(out)
+			at[of] = len(out)
 			out = append(out, e)
 		}
 	}
@@ -103,6 +131,20 @@ func Merge(now time.Time, lists ...[]machinev1alpha1.ReplacedMachine) []machinev
 		return cmp.Or(a.Time.Compare(b.Time.Time), cmp.Compare(a.Machine, b.Machine))
 	})
 	return out[max(0, len(out)-machinev1alpha1.MaxReplacedMachines):]
+}
+
+// A key distinguishes entries. A Machine is replaced once, and may be rebooted several times before.
+type key struct {
+	machine string
+	reboot  int64
+}
+
+func keyOf(e machinev1alpha1.ReplacedMachine) key {
+	k := key{machine: e.Machine}
+	if e.Reason.IsReboot() {
+		k.reboot = e.Time.Unix()
+	}
+	return k
 }
 
 // Has reports whether a list has all that another one would add to it.

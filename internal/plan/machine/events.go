@@ -35,7 +35,7 @@ func events(f facts, d Desired) []plan.Event {
 		out = append(out, plan.Event{
 			Warning: r.State == machinev1alpha1.RebootFailed,
 			Reason:  reasonsOfReboots[r.State],
-			Message: describeReboot(r),
+			Message: describeReboot(f, r),
 		})
 	}
 	if d.Status.ReplaceRequested && !before.ReplaceRequested {

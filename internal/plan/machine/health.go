@@ -26,32 +26,46 @@ func healthConditions(h machinev1alpha1.Health) []machinev1alpha1.HealthConditio
 	return h.Conditions
 }
 
-// unhealthy returns the unhealthy conditions of a Node, other than Ready.
-func unhealthy(conditions []workernode.Condition, h machinev1alpha1.Health) []workernode.Condition {
-	var out []workernode.Condition
+// unhealthy returns the conditions of a Node, other than Ready, which make it unhealthy, and those which are only to be
+// reported.
+func unhealthy(conditions []workernode.Condition, h machinev1alpha1.Health) (bad, reported []workernode.Condition) {
 	for _, c := range conditions {
-		named := func(h machinev1alpha1.HealthCondition) bool { return h.Type == c.Type && h.Status == c.Status }
-		if c.Type != string(corev1.NodeReady) && slices.ContainsFunc(healthConditions(h), named) {
-			out = append(out, c)
+		named := healthConditionOf(h, c.Type, c.Status)
+		switch {
+		case c.Type == string(corev1.NodeReady) || named == nil:
+		case named.Action == machinev1alpha1.HealthReport:
+			reported = append(reported, c)
+		default:
+			bad = append(bad, c)
 		}
 	}
-	return out
+	return bad, reported
 }
 
-// unhealthiness of the Node of a Machine that has run. It changes only with the Node's conditions,
-// not with time nor with their messages.
-func unhealthiness(f facts, d decision) *machinev1alpha1.Unhealthiness {
+// healthConditionOf returns the entry of a condition with a status, nil if there is none.
+func healthConditionOf(h machinev1alpha1.Health, typ, status string) *machinev1alpha1.HealthCondition {
+	all := healthConditions(h)
+	i := slices.IndexFunc(all, func(c machinev1alpha1.HealthCondition) bool { return c.Type == typ && c.Status == status })
+	if i < 0 {
+		return nil
+	}
+	return &all[i]
+}
+
+// unhealthiness of the Node of a Machine that has run. It changes only with the Node's conditions, and when a reboot is
+// due, not with their messages. It ends when the Node is healthy, and when an update or a reboot interrupts it.
+func unhealthiness(f facts, interrupted bool) *machinev1alpha1.Unhealthiness {
 	before := f.before.Unhealthy
 	if !f.hasRun {
 		return before
 	}
 	at := *whole(f.now)
-	if f.node.healthy || beingUpdated(d.update) || d.reboot.IsInProgress() {
+	if f.node.healthy || interrupted {
 		if before == nil || before.Until != nil {
 			return before
 		}
 		after := before.DeepCopy()
-		after.Until = &at
+		after.Until, after.RebootID = &at, ""
 		return after
 	}
 	lasting := machinev1alpha1.Unhealthiness{Since: at}
@@ -64,6 +78,7 @@ func unhealthiness(f facts, d decision) *machinev1alpha1.Unhealthiness {
 			Type: c.Type, Status: c.Status, Reason: c.Reason, Since: since(c, lasting, f.Machine.Spec.Health, at),
 		})
 	}
+	s.RebootID = rebootDue(f, s)
 	return &s
 }
 
@@ -104,10 +119,8 @@ func timeoutOf(m *machinev1alpha1.Machine, c machinev1alpha1.UnhealthyCondition)
 }
 
 func ownTimeout(h machinev1alpha1.Health, typ, status string) *metav1.Duration {
-	for _, c := range healthConditions(h) {
-		if c.Type == typ && c.Status == status {
-			return c.Timeout
-		}
+	if c := healthConditionOf(h, typ, status); c != nil {
+		return c.Timeout
 	}
 	return nil
 }
@@ -128,6 +141,11 @@ func nodeHealthy(f facts, d decision) *plan.Condition {
 			c.Reason, c.Message = machinev1alpha1.ReasonNodeGone, f.node.message+": "+prospect(f, d)
 		}
 		return &c
+	case len(f.node.reported) > 0:
+		return &plan.Condition{
+			Type: machinev1alpha1.ConditionNodeHealthy, Status: isTrue, Reason: machinev1alpha1.ReasonNodeConditionReported,
+			Message: describeObserved(f.node.reported) + ", which spec.health only reports",
+		}
 	case d.unhealthy != nil || meta.FindStatusCondition(f.before.Conditions, machinev1alpha1.ConditionNodeHealthy) != nil:
 		return &plan.Condition{Type: machinev1alpha1.ConditionNodeHealthy, Status: isTrue, Reason: machinev1alpha1.ReasonNodeHealthy}
 	}
@@ -149,6 +167,14 @@ func prospect(f facts, d decision) string {
 		return fmt.Sprintf("the Machine stays Unknown, as %s requires", machinev1alpha1.AnnotationSkipRemediation)
 	case !f.mayFail || !f.isNodeKnown:
 		return "the Node cannot be observed; the Machine stays Unknown"
+	case d.unhealthy.RebootID != "":
+		return fmt.Sprintf("reboot %s is due, and begins when the Machine's set has room for it within spec.remediation", d.unhealthy.RebootID)
+	}
+	if _, why := failsAt(f.Machine, *d.unhealthy); actionOn(f.Machine, why) == machinev1alpha1.HealthActionReboot {
+		if reason := f.noReboot(); reason != "" {
+			return fmt.Sprintf("the Machine is Failed at %s unless its Node is healthy before; it is not rebooted: %s", at.UTC().Format(time.RFC3339), reason)
+		}
+		return fmt.Sprintf("the Machine is rebooted at %s unless its Node is healthy before", at.UTC().Format(time.RFC3339))
 	}
 	return fmt.Sprintf("the Machine is Failed at %s unless its Node is healthy before", at.UTC().Format(time.RFC3339))
 }
@@ -159,14 +185,31 @@ func describeBad(conditions []machinev1alpha1.UnhealthyCondition) string {
 	}
 	var each []string
 	for _, c := range conditions {
-		s := c.Type + " is " + c.Status
-		if c.Reason != "" {
-			s += " (" + c.Reason + ")"
-		}
-		each = append(each, s)
+		each = append(each, describeCondition(c))
 	}
+	return listConditions(each)
+}
+
+// describeObserved describes conditions that the Node has.
+func describeObserved(conditions []workernode.Condition) string {
+	var each []string
+	for _, c := range conditions {
+		each = append(each, describeCondition(machinev1alpha1.UnhealthyCondition{Type: c.Type, Status: c.Status, Reason: c.Reason}))
+	}
+	return listConditions(each)
+}
+
+func listConditions(each []string) string {
 	if len(each) > 1 {
 		return "Node conditions " + strings.Join(each, ", ")
 	}
 	return "Node condition " + each[0]
+}
+
+func describeCondition(c machinev1alpha1.UnhealthyCondition) string {
+	s := c.Type + " is " + c.Status
+	if c.Reason != "" {
+		s += " (" + c.Reason + ")"
+	}
+	return s
 }

@@ -22,6 +22,8 @@ type node struct {
 	since *metav1.Time
 	// bad are the conditions that make the Node unhealthy.
 	bad []workernode.Condition
+	// reported are the conditions that spec.health only reports.
+	reported []workernode.Condition
 	// starting means that it is Ready and still has startup taints.
 	starting bool
 	// healthy means that it is Ready, and neither unhealthy nor starting, and that its VM does not
@@ -53,7 +55,7 @@ func nodeOf(now time.Time, h machinev1alpha1.Health, goneSince *metav1.Time, wn 
 		}
 	}
 	n.ready = n.joined && n.status == isTrue
-	n.bad = unhealthy(n.Conditions, h)
+	n.bad, n.reported = unhealthy(n.Conditions, h)
 	if !n.ready {
 		status := isUnknown
 		if n.status == isFalse {

@@ -109,16 +109,19 @@ func (f facts) isLossConfirmed() bool {
 	return f.VM.State == plan.VMLost && f.isNodeKnown && !f.node.ready
 }
 
-// ofNode returns the failure of a Machine whose Node is unhealthy for too long.
+// ofNode returns the failure of a Machine whose Node is unhealthy for too long, and which is not rebooted for it.
 func ofNode(f facts, sick *machinev1alpha1.Unhealthiness) *failure {
 	if !isUnhealthy(sick) || !f.judgesHealth {
 		return nil
 	}
-	at, why := failsAt(f.Machine, *sick)
-	if f.now.Before(at) {
+	why, ok := f.replacedFor(*sick)
+	if !ok {
 		return nil
 	}
 	message := fmt.Sprintf("%s, for longer than %s", describeBad(sick.Conditions), timeoutOf(f.Machine, why))
+	if actionOn(f.Machine, why) == machinev1alpha1.HealthActionReboot {
+		message += "; it is not rebooted: " + f.noReboot()
+	}
 	return &failure{machinev1alpha1.FailureNodeUnhealthy, "", message}
 }
 

@@ -51,11 +51,11 @@ type Requests struct {
 type decision struct {
 	// update in place, nil if there is none.
 	update *machinev1alpha1.UpdateStatus
+	// unhealthy is nil for a Machine whose Node never was unhealthy. It ends when a reboot begins.
+	unhealthy *machinev1alpha1.Unhealthiness
 	// reboot that is requested or in progress, or was the last one. It is nil if there was none.
 	reboot *machinev1alpha1.RebootStatus
-	// unhealthy is nil for a Machine whose Node never was unhealthy.
-	unhealthy *machinev1alpha1.Unhealthiness
-	phase     machinev1alpha1.MachinePhase
+	phase  machinev1alpha1.MachinePhase
 	// failure is nil unless the Machine is Failed.
 	failure *failure
 	// preservation, possibly expired, nil if none was requested.
@@ -66,8 +66,11 @@ type decision struct {
 func Plan(now time.Time, o Observed) Desired {
 	f := factsOf(now, o)
 	d := decision{update: update(f)}
-	d.reboot = reboot(f, d.update)
-	d.unhealthy = unhealthiness(f, d)
+	d.unhealthy = unhealthiness(f, beingUpdated(d.update) || f.before.Reboot.IsInProgress())
+	d.reboot = reboot(f, d)
+	if d.reboot.IsInProgress() {
+		d.unhealthy = unhealthiness(f, true)
+	}
 	d.phase, d.failure = decide(f, d)
 	d.preservation = preservation(f, d)
 
@@ -114,7 +117,7 @@ func callAgain(f facts, d decision) time.Duration {
 		if gone := f.goneUntil(); !gone.IsZero() {
 			return min(plan.InFlight, f.untilFailed(gone))
 		}
-		if at, _ := failsAt(f.Machine, *d.unhealthy); f.judgesHealth {
+		if at, _ := failsAt(f.Machine, *d.unhealthy); f.judgesHealth && d.unhealthy.RebootID == "" {
 			return min(plan.InFlight, f.untilFailed(at))
 		}
 	default:

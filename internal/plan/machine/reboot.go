@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/plan"
@@ -13,21 +16,23 @@ import (
 )
 
 const (
-	// softRebootFor is the time that a Node has to prove a soft reboot. An operating system that hangs ignores the
-	// request: after this time the VM is reset.
+	// softRebootFor is the time that a Node has to prove a soft reboot, if spec.health.reboot.timeout is not shorter.
+	// An operating system that hangs ignores the request: after this time the VM is reset.
 	softRebootFor = 5 * time.Minute
-	// rebootFor is the time that a Node has to be healthy again, from the last request to the provider. A physical
-	// machine takes several minutes to boot.
-	rebootFor = 15 * time.Minute
+	// longestBoot bounds the time that a slow first boot adds: a Node may have waited a night for its network.
+	longestBoot = time.Hour
 	// rememberedReboots is the number of IDs of earlier reboots that the status keeps.
 	rememberedReboots = 10
 	// maxRebootMessage is the length to which the message is shortened: a provider's error may be part of it.
 	maxRebootMessage = 1024
+	// maxRebootCause is the length to which the condition that caused a reboot is shortened: its reason is the Node's.
+	maxRebootCause = 256
 	// notObserved is the message of a reboot on which nothing can be decided now.
 	notObserved = "the Node cannot be observed"
 )
 
-// reboot returns the state of the reboot that the annotation requests, or of the last one. It is nil if there was none.
+// reboot returns the state of the reboot that the annotation or the health of the Node requests, or of the last one. It
+// is nil if there was none. A request of a user takes precedence over one of health.
 //
 //	Waiting -> Draining -> Rebooting (Soft) -> Rebooting (Hard) -> Failed
 //	                               \-> Succeeded    \-> Succeeded
@@ -35,26 +40,38 @@ const (
 // The proof is the Node's: another boot ID than before, and health. The answer of a provider proves nothing. A request
 // to a provider is written to the status before it is made, and has the same text whenever it is repeated, so that the
 // provider carries it out once.
-func reboot(f facts, u *machinev1alpha1.UpdateStatus) *machinev1alpha1.RebootStatus {
+func reboot(f facts, d decision) *machinev1alpha1.RebootStatus {
 	before, id := f.before.Reboot, f.Machine.Annotations[machinev1alpha1.AnnotationReboot]
-	isOpen := before != nil && !before.IsDone()
-	if !isOpen && (!machinev1alpha1.IsRebootID(id) || f.wasRebooted(id)) {
-		return before
-	}
-	r := rebooting{facts: f, update: u, requested: id}
-	if isOpen {
+	r := rebooting{facts: f, update: d.update, requested: id}
+	switch {
+	case before != nil && !before.IsDone():
 		r.s = *before
-	} else {
-		r.s = machinev1alpha1.RebootStatus{
-			ID: id, State: machinev1alpha1.RebootWaiting, StartTime: *whole(f.now), EarlierIDs: remembered(before),
-			SkipDrain: f.Machine.Annotations[machinev1alpha1.AnnotationRebootDrain] == machinev1alpha1.RebootDrainNever,
-		}
+	case machinev1alpha1.IsRebootID(id) && !f.wasRebooted(id):
+		r.s = rebootOf(f, id, f.Machine.Annotations[machinev1alpha1.AnnotationRebootDrain])
+	case f.isGranted(d.unhealthy):
+		r.s = rebootOf(f, d.unhealthy.RebootID, healthReboot(f.Machine).Drain)
+		_, why := failsAt(f.Machine, *d.unhealthy)
+		r.s.ByHealth = text.Shorten(describeCondition(why), maxRebootCause)
+	default:
+		return before
 	}
 	r.advance()
 	if isRebootNews(before, &r.s) {
 		r.s.Since = *whole(f.now)
 	}
 	return &r.s
+}
+
+// rebootOf returns a reboot that has not begun.
+func rebootOf(f facts, id, drain string) machinev1alpha1.RebootStatus {
+	s := machinev1alpha1.RebootStatus{
+		ID: id, State: machinev1alpha1.RebootWaiting, StartTime: *whole(f.now), EarlierIDs: remembered(f.before.Reboot),
+		SkipDrain: drain == machinev1alpha1.RebootDrainNever,
+	}
+	if f.before.Reboot != nil {
+		s.HealthTimes = f.before.Reboot.HealthTimes
+	}
+	return s
 }
 
 // isRebootNews reports whether a reboot has begun, or is in another state or mode than before.
@@ -97,7 +114,7 @@ type rebooting struct {
 func (r *rebooting) advance() {
 	switch r.s.State {
 	case machinev1alpha1.RebootWaiting, machinev1alpha1.RebootDraining:
-		if r.requested != r.s.ID {
+		if r.s.ByHealth == "" && r.requested != r.s.ID {
 			r.fail("the request was withdrawn before the VM was rebooted")
 			return
 		}
@@ -122,6 +139,10 @@ func (r *rebooting) prepare() {
 	case r.s.State == machinev1alpha1.RebootDraining && wn.Parameters.Drained && wn.Observation.Drained:
 		r.s.State, r.s.Message = machinev1alpha1.RebootRebooting, ""
 		r.s.Mode, r.s.BootID = machinev1alpha1.RebootSoft, r.node.BootID
+		if r.s.ByHealth != "" {
+			times := append([]metav1.Time{*whole(r.now)}, r.s.HealthTimes...)
+			r.s.HealthTimes = times[:min(len(times), rememberedReboots)]
+		}
 	default:
 		r.s.State, r.s.Message = machinev1alpha1.RebootDraining, ""
 	}
@@ -138,6 +159,7 @@ func (r *rebooting) judge() {
 	}
 	booted := r.node.BootID != "" && r.node.BootID != r.s.BootID
 	took, isSoft := r.now.Sub(r.s.Since.Time), r.s.Mode == machinev1alpha1.RebootSoft
+	softFor, rebootFor := rebootTimeouts(r.facts)
 	refusal := ""
 	if said := r.VM.Reboot; said != nil && said.Refused == machinev1alpha1.RebootRequest(r.s.Mode, r.s.ID) {
 		refusal = cmp.Or(said.Message, "the provider gave no reason")
@@ -149,9 +171,9 @@ func (r *rebooting) judge() {
 		r.fail(fmt.Sprintf("the VM was rebooted, and its Node was not healthy within %s: %s", rebootFor, r.node.message))
 	case booted:
 		r.s.Message = "the VM was rebooted: " + cmp.Or(r.node.message, "its Node is not healthy yet")
-	case isSoft && (refusal != "" || took >= softRebootFor):
+	case isSoft && (refusal != "" || took >= softFor):
 		r.s.Mode = machinev1alpha1.RebootHard
-		r.s.Message = "the soft reboot " + refused(refusal, softRebootFor)
+		r.s.Message = "the soft reboot " + refused(refusal, softFor)
 	case refusal != "":
 		r.fail("the reboot " + refused(refusal, rebootFor))
 	case !isSoft && took >= rebootFor:
@@ -179,15 +201,27 @@ func rebootRequest(s *machinev1alpha1.RebootStatus) string {
 	return machinev1alpha1.RebootRequest(s.Mode, s.ID)
 }
 
+// rebootTimeouts returns the times in which a Node has to prove a soft reboot, and any reboot. A Machine that needs longer
+// to boot, as its first boot showed, has that time.
+func rebootTimeouts(f facts) (soft, reboot time.Duration) {
+	reboot = plan.Timeout(healthReboot(f.Machine).Timeout, machinev1alpha1.DefaultRebootTimeout)
+	ran, ready := f.before.Join.At(machinev1alpha1.JoinVMRunning), f.before.Join.At(machinev1alpha1.JoinNodeReady)
+	if ran != nil && ready != nil {
+		reboot = max(reboot, min(ready.Sub(ran.Time), longestBoot))
+	}
+	return min(softRebootFor, reboot), reboot
+}
+
 // rebootDeadline returns when the state of the reboot changes although nothing is observed, zero if it does not.
 func rebootDeadline(f facts, s *machinev1alpha1.RebootStatus) time.Time {
+	soft, reboot := rebootTimeouts(f)
 	switch {
 	case s == nil || s.State != machinev1alpha1.RebootRebooting || !f.isNodeKnown:
 		return time.Time{}
 	case s.Mode == machinev1alpha1.RebootSoft && f.node.BootID == s.BootID:
-		return s.Since.Add(softRebootFor)
+		return s.Since.Add(soft)
 	}
-	return s.Since.Add(rebootFor)
+	return s.Since.Add(reboot)
 }
 
 // emptyForReboot cordons the Node of a reboot, and drains it unless the request excludes that. A Node that was not
@@ -216,11 +250,11 @@ var reasonsOfReboots = map[machinev1alpha1.RebootState]string{
 }
 
 // rebootedCondition is nil for a Machine that never was to be rebooted.
-func rebootedCondition(s *machinev1alpha1.RebootStatus) *plan.Condition {
+func rebootedCondition(f facts, s *machinev1alpha1.RebootStatus) *plan.Condition {
 	if s == nil {
 		return nil
 	}
-	c := &plan.Condition{Type: machinev1alpha1.ConditionRebooted, Status: isFalse, Reason: reasonsOfReboots[s.State], Message: describeReboot(s)}
+	c := &plan.Condition{Type: machinev1alpha1.ConditionRebooted, Status: isFalse, Reason: reasonsOfReboots[s.State], Message: describeReboot(f, s)}
 	if s.State == machinev1alpha1.RebootSucceeded {
 		c.Status = isTrue
 	}
@@ -228,34 +262,38 @@ func rebootedCondition(s *machinev1alpha1.RebootStatus) *plan.Condition {
 }
 
 // describeReboot for an event or condition.
-func describeReboot(s *machinev1alpha1.RebootStatus) string {
-	after := ""
+func describeReboot(f facts, s *machinev1alpha1.RebootStatus) string {
+	what, after := s.ID, ""
+	if s.ByHealth != "" {
+		what += ", because " + s.ByHealth + ","
+	}
 	if s.Message != "" {
 		after = ": " + s.Message
 	}
 	switch s.State {
 	case machinev1alpha1.RebootWaiting:
-		return fmt.Sprintf("Reboot %s waits%s", s.ID, after)
+		return fmt.Sprintf("Reboot %s waits%s", what, after)
 	case machinev1alpha1.RebootDraining:
+		verb := "Draining"
 		if s.SkipDrain {
-			return fmt.Sprintf("Cordoning the Node for reboot %s%s", s.ID, after)
+			verb = "Cordoning"
 		}
-		return fmt.Sprintf("Draining the Node for reboot %s%s", s.ID, after)
+		return strings.TrimSuffix(fmt.Sprintf("%s the Node for reboot %s", verb, what), ",") + after
 	case machinev1alpha1.RebootRebooting:
-		until := softRebootFor
-		if s.Mode == machinev1alpha1.RebootHard {
-			until = rebootFor
+		soft, until := rebootTimeouts(f)
+		if s.Mode == machinev1alpha1.RebootSoft {
+			until = soft
 		}
-		return fmt.Sprintf("%s reboot %s was requested at %s, and its Node has %s to report another boot ID%s", s.Mode, s.ID, s.Since.UTC().Format(time.RFC3339), until, after)
+		return fmt.Sprintf("%s reboot %s was requested at %s, and its Node has %s to report another boot ID%s", s.Mode, what, s.Since.UTC().Format(time.RFC3339), until, after)
 	case machinev1alpha1.RebootSucceeded:
-		return fmt.Sprintf("Reboot %s is proven: the Node has booted again and is healthy", s.ID)
+		return fmt.Sprintf("Reboot %s is proven: the Node has booted again and is healthy", what)
 	}
-	return fmt.Sprintf("Reboot %s failed%s", s.ID, after)
+	return fmt.Sprintf("Reboot %s failed%s", what, after)
 }
 
 // rebootOperation is that of a reboot in progress, or of one that failed or succeeded.
-func rebootOperation(s *machinev1alpha1.RebootStatus) machinev1alpha1.LastOperation {
-	op := machinev1alpha1.LastOperation{Type: machinev1alpha1.OperationReboot, State: machinev1alpha1.OperationProcessing, Description: describeReboot(s)}
+func rebootOperation(f facts, s *machinev1alpha1.RebootStatus) machinev1alpha1.LastOperation {
+	op := machinev1alpha1.LastOperation{Type: machinev1alpha1.OperationReboot, State: machinev1alpha1.OperationProcessing, Description: describeReboot(f, s)}
 	switch s.State {
 	case machinev1alpha1.RebootSucceeded:
 		op.State = machinev1alpha1.OperationSuccessful

@@ -187,7 +187,7 @@ func TestAReboot(t *testing.T) {
 			w.request("one")
 			w.drained()
 			w.after(softRebootFor)
-			w.after(rebootFor - time.Second)
+			w.after(machinev1alpha1.DefaultRebootTimeout - time.Second)
 			w.want(machinev1alpha1.RebootRebooting, rebooting, "Hard")
 			w.after(time.Second)
 			w.want(machinev1alpha1.RebootFailed, running, "the Node reported no other boot ID within 15m0s")
@@ -201,7 +201,7 @@ func TestAReboot(t *testing.T) {
 			w.boots("second", "False")
 			w.after(softRebootFor + time.Second)
 			w.wantRequests("Soft/one") // It has booted: another reboot helps no more.
-			w.after(rebootFor)
+			w.after(machinev1alpha1.DefaultRebootTimeout)
 			w.want(machinev1alpha1.RebootFailed, unknown, "its Node was not healthy within 15m0s: The Node m is not Ready")
 		},
 		"NeverFailsTheMachineMeanwhile": func(w *rebootWorld) {
@@ -211,7 +211,7 @@ func TestAReboot(t *testing.T) {
 			w.vm.State, w.vm.Verdict = plan.VMCreating, &plan.Verdict{State: plan.VMFailed, Message: "VM has been stopped"}
 			w.after(softRebootFor)
 			w.node.Observation.Present, w.node.Observation.Conditions = false, nil // As a cloud-controller-manager does with a stopped VM.
-			w.after(rebootFor - time.Second)
+			w.after(machinev1alpha1.DefaultRebootTimeout - time.Second)
 			w.want(machinev1alpha1.RebootRebooting, rebooting, "Hard")
 		},
 		"EndsWithTheLossOfTheVM": func(w *rebootWorld) {

@@ -94,7 +94,7 @@ func addresses(f facts) []machinev1alpha1.Address {
 // operation that is in progress, or was the last.
 func operation(f facts, d decision) machinev1alpha1.LastOperation {
 	if d.reboot.IsInProgress() {
-		return rebootOperation(d.reboot)
+		return rebootOperation(f, d.reboot)
 	}
 	if op := f.before.LastOperation; op != nil && f.before.Phase == machinev1alpha1.MachineFailed && d.failure != nil {
 		return *op
@@ -103,7 +103,7 @@ func operation(f facts, d decision) machinev1alpha1.LastOperation {
 		return updateOperation(f, d.update)
 	}
 	if op := f.before.LastOperation; op != nil && op.Type == machinev1alpha1.OperationReboot && d.reboot.IsDone() {
-		return rebootOperation(d.reboot)
+		return rebootOperation(f, d.reboot)
 	}
 	if op := f.before.LastOperation; op != nil && op.Type == machinev1alpha1.OperationUpdate && op.State == machinev1alpha1.OperationSuccessful {
 		return *op

@@ -12,6 +12,9 @@ import (
 var ofOneMachine = []string{
 	machinev1alpha1.AnnotationDeleteMachine,
 	machinev1alpha1.AnnotationExhausted,
+	machinev1alpha1.AnnotationReboot,
+	machinev1alpha1.AnnotationRebootDrain,
+	machinev1alpha1.AnnotationRebootGranted,
 	machinev1alpha1.AnnotationReplace,
 	machinev1alpha1.AnnotationReplaceRequestedBy,
 	machinev1alpha1.AnnotationUpdateRetry,
@@ -102,6 +105,7 @@ func (f *fleet) existing(m Machine) Desired {
 		d.Annotations[machinev1alpha1.AnnotationExhausted] = code
 	}
 	f.composeUpdate(&d, m)
+	f.composeReboot(&d, m)
 	if _, said := d.Annotations[machinev1alpha1.AnnotationPreserve]; !said && f.auto.Has(m.Name) {
 		d.Annotations[machinev1alpha1.AnnotationPreserve] = machinev1alpha1.PreserveAuto
 	}

@@ -39,7 +39,7 @@ type fleet struct {
 // recorded names the Machines that the set's status lists, so that a look at one of them does not
 // depend on the number of the others.
 type recorded struct {
-	dropping, deleting, adopting, setAside, updating, gone sets.Set[string]
+	dropping, deleting, adopting, setAside, updating, rebooting, gone sets.Set[string]
 	// replacements are the Machines by which others are replaced.
 	replacements sets.Set[string]
 }
@@ -48,7 +48,7 @@ func recordedIn(o Observed) recorded {
 	s := o.Set.Status
 	r := recorded{
 		dropping: sets.New(s.Dropping...), deleting: sets.New(s.Deleting...), adopting: sets.New(s.Adopting...), setAside: sets.New(s.SetAside...),
-		updating: sets.New(s.Updating...), gone: sets.New(o.Gone...), replacements: sets.New[string](),
+		updating: sets.New(s.Updating...), rebooting: sets.New(s.Rebooting...), gone: sets.New(o.Gone...), replacements: sets.New[string](),
 	}
 	for _, pair := range s.Replacing {
 		r.replacements.Insert(pair.By)

@@ -79,6 +79,7 @@ var stages = []stage{
 	(*plan).deleteSetAside,
 	(*plan).resumeReplacing,
 	(*plan).resumeUpdates,
+	(*plan).resumeReboots,
 	(*plan).recover,
 	(*plan).setAsideMarked,
 	(*plan).scaleDown,
@@ -86,6 +87,7 @@ var stages = []stage{
 	(*plan).retry,
 	(*plan).handOver,
 	(*plan).replace,
+	(*plan).reboot,
 	(*plan).remake,
 	(*plan).create,
 	(*plan).createWithoutVMs,
@@ -146,6 +148,10 @@ type plan struct {
 	updating, updated []string
 	listed            sets.Set[string]
 	selected          []Machine
+	// rebooting names the Machines that may reboot because they are unhealthy, and allowed those of them that this plan
+	// adds.
+	rebooting sets.Set[string]
+	allowed   []string
 
 	events []shared.Event
 }
@@ -154,7 +160,7 @@ type plan struct {
 func newPlan(f *fleet) *plan {
 	p := &plan{
 		fleet: f, created: f.Set.Status.Created, kept: slices.Clone(f.active), setAside: slices.Clone(f.aside),
-		byName: make(map[string]Machine, len(f.active)), listed: sets.New[string](),
+		byName: make(map[string]Machine, len(f.active)), listed: sets.New[string](), rebooting: sets.New[string](),
 	}
 	for _, m := range p.kept {
 		p.byName[m.Name] = m
@@ -179,6 +185,7 @@ func (p *plan) leave(names sets.Set[string]) {
 	p.kept = slices.DeleteFunc(p.all(), func(m Machine) bool { return names.Has(m.Name) })
 	for name := range names {
 		delete(p.byName, name)
+		p.rebooting.Delete(name)
 	}
 	p.forget(names)
 }

@@ -110,9 +110,9 @@ func (f *fleet) untilBoots(m Machine, grace time.Duration) (time.Duration, bool)
 	return grace - f.now.Sub(ran.Time), true
 }
 
-// isStarting reports whether the Machine is starting or still to be created.
+// isStarting reports whether the Machine is starting, still to be created, or out of use for a reboot.
 func (p *plan) isStarting(m Machine) bool {
-	return m.Status.Phase.IsOnItsWay() || !p.createsNone() && p.toRetry(m)
+	return m.Status.Phase.IsOnItsWay() || isRebooting(m) || p.rebooting.Has(m.Name) || !p.createsNone() && p.toRetry(m)
 }
 
 // toRetry reports whether the creation of the Machine is to be retried with another Machine. The retry

@@ -91,6 +91,11 @@ func (p *plan) replacements() []machinev1alpha1.ReplacedMachine {
 			found = append(found, history.OfReleased(r))
 		}
 	}
+	for _, m := range p.all() {
+		if e, ok := history.OfReboot(m.Machine); ok {
+			found = append(found, e)
+		}
+	}
 	return history.WithDrains(history.Merge(p.now, p.Set.Status.Replacements, found), p.Released)
 }
 
@@ -106,10 +111,14 @@ func (f *fleet) isMember(name string) bool {
 func (p *plan) vanished(s machinev1alpha1.MachineSetStatus) []machinev1alpha1.GroupMember {
 	unrecorded := sets.New[string]()
 	for _, e := range s.Replacements {
-		unrecorded.Insert(e.Machine)
+		if !e.Reason.IsReboot() {
+			unrecorded.Insert(e.Machine)
+		}
 	}
 	for _, e := range p.Set.Status.Replacements {
-		unrecorded.Delete(e.Machine)
+		if !e.Reason.IsReboot() {
+			unrecorded.Delete(e.Machine)
+		}
 	}
 	if !p.IsBehind && len(unrecorded) == 0 {
 		return nil

@@ -27,9 +27,10 @@ func (p *plan) status() machinev1alpha1.MachineSetStatus {
 		StartingReplicas:    int32(p.starting()),
 		BootingReplicas:     int32(p.booting()),
 		UnhealthyReplicas:   p.unhealthy(),
-		ReplaceableReplicas: int32(len(p.waiting())),
+		ReplaceableReplicas: int32(len(p.waiting()) + len(p.rebootsDue())),
 		Replacing:           p.pairs(),
 		Updating:            p.updating,
+		Rebooting:           p.namesOfReboots(),
 		Adopting:            p.adopting,
 		Creating:            slices.Concat(sets.List(p.expected), p.creates),
 	}
@@ -78,7 +79,7 @@ const generationObservedWithin = 5 * time.Second
 // anything is in flight, and otherwise at the time when the next Machine becomes available, may be created,
 // or is no longer preserved.
 func (p *plan) callAgain(s machinev1alpha1.MachineSetStatus, ready bool) time.Duration {
-	if len(p.dropped)+len(p.selected)+len(p.takesOn)+len(p.paired) > 0 {
+	if len(p.dropped)+len(p.selected)+len(p.takesOn)+len(p.paired)+len(p.allowed) > 0 {
 		return shared.Soonest
 	}
 	again := shared.AtRest

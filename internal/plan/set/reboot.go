@@ -1,0 +1,91 @@
+package set
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	shared "github.com/drover-dev/drover/internal/plan"
+)
+
+// isRebootDue reports whether the Machine waits for its set to allow the reboot that its health requires.
+func (f *fleet) isRebootDue(m Machine) bool {
+	u := m.Status.Unhealthy
+	return m.Status.Phase == machinev1alpha1.MachineUnknown && u != nil && u.Until == nil && u.RebootID != "" && !f.isPreserved(m)
+}
+
+// isRebooting reports whether the Machine is out of use for a reboot, whoever requested it.
+func isRebooting(m Machine) bool { return m.Status.Phase == machinev1alpha1.MachineRebooting }
+
+// isRebootedByHealth reports whether a reboot that its health caused is in progress.
+func isRebootedByHealth(m Machine) bool {
+	r := m.Status.Reboot
+	return r.IsInProgress() && r.ByHealth != ""
+}
+
+// resumeReboots keeps the Machines listed that were allowed to reboot before, until their reboots have ended. One that has
+// not begun may be called off.
+func (p *plan) resumeReboots() {
+	for _, m := range p.all() {
+		mayBegin := p.isRebootDue(m) && p.mayGiveUp() && !p.toReplace(m)
+		if p.recorded.rebooting.Has(m.Name) && (mayBegin || isRebootedByHealth(m)) {
+			p.rebooting.Insert(m.Name)
+		}
+	}
+}
+
+// reboot allows reboots that are due, as long as the budget of replacements lasts: a Machine that reboots is starting. The
+// reboot begins when the decision was recorded.
+func (p *plan) reboot() {
+	due := p.rebootsDue()
+	if len(due) == 0 || !p.mayGiveUp() || !p.mayReplace() {
+		return
+	}
+	starting, above := p.starting(), p.aboveReplicas()
+	for _, m := range due {
+		if max(starting, above) >= int(p.limits.InFlight) {
+			return
+		}
+		p.rebooting.Insert(m.Name)
+		p.allowed = append(p.allowed, m.Name)
+		p.events = append(p.events, shared.Event{
+			Reason:  machinev1alpha1.EventRebootingMachine,
+			Message: fmt.Sprintf("Machine %s is to be rebooted: its Node is unhealthy", m.Name),
+		})
+		starting++
+	}
+}
+
+// rebootsDue returns the Machines whose reboots are due and not allowed yet, by their names. Those that are to be replaced
+// are not rebooted.
+func (p *plan) rebootsDue() []Machine {
+	var out []Machine
+	for _, m := range p.all() {
+		if p.isRebootDue(m) && !p.toReplace(m) && !p.rebooting.Has(m.Name) {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// composeReboot sets the annotation by which the reboot of a Machine begins. It stays until the reboot has ended.
+func (f *fleet) composeReboot(d *Desired, m Machine) {
+	granted := m.Annotations[machinev1alpha1.AnnotationRebootGranted]
+	switch {
+	case f.isRebootDue(m) && f.recorded.rebooting.Has(m.Name) && (f.mayGiveUp() || granted == m.Status.Unhealthy.RebootID):
+		granted = m.Status.Unhealthy.RebootID
+	case isRebootedByHealth(m):
+	default:
+		return
+	}
+	d.Annotations[machinev1alpha1.AnnotationRebootGranted] = granted
+}
+
+// namesOfReboots are sorted, as the status lists them.
+func (p *plan) namesOfReboots() []string {
+	if len(p.rebooting) == 0 {
+		return nil
+	}
+	return sets.List(p.rebooting)
+}
