@@ -28,7 +28,7 @@ func isRebootedByHealth(m Machine) bool {
 // not begun may be called off.
 func (p *plan) resumeReboots() {
 	for _, m := range p.all() {
-		mayBegin := p.isRebootDue(m) && p.mayGiveUp() && !p.toReplace(m)
+		mayBegin := p.isRebootDue(m) && !p.Safety.Frozen && !p.toReplace(m)
 		if p.recorded.rebooting.Has(m.Name) && (mayBegin || isRebootedByHealth(m)) {
 			p.rebooting.Insert(m.Name)
 		}
@@ -36,10 +36,10 @@ func (p *plan) resumeReboots() {
 }
 
 // reboot allows reboots that are due, as long as the budget of replacements lasts: a Machine that reboots is starting. The
-// reboot begins when the decision was recorded.
+// reboot begins when the decision was recorded. It needs no class: nothing is created.
 func (p *plan) reboot() {
 	due := p.rebootsDue()
-	if len(due) == 0 || !p.mayGiveUp() || !p.mayReplace() {
+	if len(due) == 0 || p.Safety.Frozen || p.unlimited != nil || !p.limits.Allows(p.unhealthy()+p.unhealthyOf(p.dropped)) {
 		return
 	}
 	starting, above := p.starting(), p.aboveReplicas()
@@ -73,7 +73,7 @@ func (p *plan) rebootsDue() []Machine {
 func (f *fleet) composeReboot(d *Desired, m Machine) {
 	granted := m.Annotations[machinev1alpha1.AnnotationRebootGranted]
 	switch {
-	case f.isRebootDue(m) && f.recorded.rebooting.Has(m.Name) && (f.mayGiveUp() || granted == m.Status.Unhealthy.RebootID):
+	case f.isRebootDue(m) && f.recorded.rebooting.Has(m.Name) && (!f.Safety.Frozen || granted == m.Status.Unhealthy.RebootID):
 		granted = m.Status.Unhealthy.RebootID
 	case isRebootedByHealth(m):
 	default:

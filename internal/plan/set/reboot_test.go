@@ -92,6 +92,9 @@ func TestRebootsShareTheBudgetOfReplacements(t *testing.T) {
 			set: set(2, budget("1", all), rebooting("b")), machines: append(runs(1), machine("b", running, inReboot("bad"))), safety: shared.Safety{Frozen: true},
 			listed: []string{"b"}, granted: []string{"b"},
 		},
+		"AClassThatIsMissingHoldsNone": {
+			set: set(2, budget("1", all)), machines: append(runs(1), machine("d", unknown, dueReboot)), problem: &shared.Problem{Reason: "ClassNotFound"}, listed: []string{"d"},
+		},
 		"NoneOfAPreservedMachine": {
 			set: set(2, budget("1", all)), machines: append(runs(1), machine("d", unknown, dueReboot, kept)),
 		},

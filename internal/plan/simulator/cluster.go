@@ -439,6 +439,7 @@ func (c *Cluster) Boot(name string) {
 			m.Status.Phase = machinev1alpha1.MachineRunning
 			m.Status.ReadySince = ptr.To(metav1.NewTime(c.Now))
 			m.Status.NodeRef = &machinev1alpha1.NodeReference{Kind: "Node", Name: m.Name}
+			m.Status.Unhealthy = nil
 		}
 	})
 }

@@ -272,6 +272,7 @@ func (w *watcher) onDecision(c *Cluster, d decision) {
 		n.setDecided(c, d.set, d.writes)
 	}
 	w.onCounted(c, d)
+	w.onReboots(c, d)
 	if n, most := len(d.preserves), int(d.spec.AutoPreserveFailedMachineMax); n > most {
 		w.violated("%s preserves %d Machines by itself, of at most %d: %v", d.set, n, most, d.preserves)
 	}

@@ -136,7 +136,8 @@ func (c *Cluster) forgetReleased() {
 
 // checkReplacements checks that a deployment at rest lists exactly the last departures, in their order, each
 // with a reason that is true. A Machine that another client deleted may be missing if no set observed its
-// deletion, and the controller of MachineGroups crashed when it was gone or its report was that old.
+// deletion, and the controller of MachineGroups crashed when it was gone or its report was that old. The last reboot of a
+// Machine that is there is listed, too, and an earlier one may be.
 func (c *Cluster) checkReplacements() {
 	ds, listed := c.departures, c.deployment().Status.Replacements
 	var want []string
@@ -146,11 +147,28 @@ func (c *Cluster) checkReplacements() {
 			want = append(want, name)
 		}
 	}
-	slices.SortFunc(want, func(a, b string) int { return cmp.Or(ds.all[a].at.Compare(ds.all[b].at), cmp.Compare(a, b)) })
+	at := func(key string) time.Time {
+		if d, ok := ds.all[key]; ok {
+			return d.at
+		}
+		return c.ended[key].at
+	}
+	for key, r := range c.ended {
+		if c.isLastReboot(r) || slices.ContainsFunc(listed, func(e machinev1alpha1.ReplacedMachine) bool { return keyOf(e) == key }) {
+			want = append(want, key)
+		}
+	}
+	slices.SortFunc(want, func(a, b string) int { return cmp.Or(at(a).Compare(at(b)), cmp.Compare(a, b)) })
 	want = want[max(0, len(want)-machinev1alpha1.MaxReplacedMachines):]
 	var got []string
 	for _, e := range listed {
-		got = append(got, e.Machine)
+		got = append(got, keyOf(e))
+		if e.Reason.IsReboot() {
+			if r, known := c.ended[keyOf(e)]; !known || r.reason != e.Reason || e.Node == "" {
+				c.violated("reboot of %s: %+v instead of %+v", e.Machine, e, r)
+			}
+			continue
+		}
 		switch d := ds.all[e.Machine]; {
 		case !d.at.Equal(e.Time.Time) || !slices.Contains(d.reasons, e.Reason):
 			c.violated("replacement of %s, %s: %+v instead of %+v", e.Machine, e.Reason, e, d)
@@ -163,4 +181,12 @@ func (c *Cluster) checkReplacements() {
 	if !slices.Equal(want, got) {
 		c.violated("status.replacements lists %v instead of %v", got, want)
 	}
+}
+
+// keyOf an entry: the Machine and, of a reboot, its time.
+func keyOf(e machinev1alpha1.ReplacedMachine) string {
+	if e.Reason.IsReboot() {
+		return keyOfReboot(e.Machine, e.Time.Time)
+	}
+	return e.Machine
 }

@@ -57,6 +57,7 @@ type watcher struct {
 	proof *proof
 
 	replacements
+	reboots
 	departures departures
 	scaleDowns scaleDowns
 }
