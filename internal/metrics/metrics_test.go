@@ -241,6 +241,42 @@ func TestTransitions(t *testing.T) {
 	}
 }
 
+func TestReboots(t *testing.T) {
+	r := func(id, byHealth string, state v1alpha1.RebootState) *v1alpha1.Machine {
+		m := machine("a", "md", "md-1", v1alpha1.MachineRunning)
+		m.Status.Reboot = &v1alpha1.RebootStatus{ID: id, State: state, ByHealth: byHealth}
+		return m
+	}
+	none := machine("a", "md", "md-1", v1alpha1.MachineRunning)
+	const rebooting, succeeded, failed = v1alpha1.RebootRebooting, v1alpha1.RebootSucceeded, v1alpha1.RebootFailed
+	for name, tc := range map[string]struct {
+		changes [][2]*v1alpha1.Machine
+		want    map[string]float64
+	}{
+		"OneThatEndsCountsOnce": {
+			[][2]*v1alpha1.Machine{{none, r("1", "", rebooting)}, {r("1", "", rebooting), r("1", "", succeeded)}, {r("1", "", succeeded), r("1", "", succeeded)}},
+			map[string]float64{"user Succeeded": 1},
+		},
+		"HealthIsNotAUser":                        {[][2]*v1alpha1.Machine{{r("1", "bad", rebooting), r("1", "bad", failed)}}, map[string]float64{"health Failed": 1}},
+		"TheNextOneCountsAlsoIfItIsRefusedAtOnce": {[][2]*v1alpha1.Machine{{r("1", "", succeeded), r("2", "", failed)}}, map[string]float64{"user Failed": 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, _ := newCollector(t, &Deployment{ownerNamed("md", "")})
+			for _, ch := range tc.changes {
+				c.transitions.machine(ch[0], ch[1], now)
+			}
+			c.collectAll(t)
+			for _, by := range []string{byHealth, byUser} {
+				for _, result := range []v1alpha1.RebootState{succeeded, failed} {
+					if got, want := testutil.ToFloat64(c.reboot(owner{namespace: "ns", deployment: "md"}, by, result)), tc.want[by+" "+string(result)]; got != want {
+						t.Errorf("by %s, %s: %v, want %v", by, result, got, want)
+					}
+				}
+			}
+		})
+	}
+}
+
 func TestDrained(t *testing.T) {
 	m := func(stage v1alpha1.DeletionStage, options ...machineOption) *v1alpha1.Machine {
 		out := machine("m", "md", "md-1", v1alpha1.MachineTerminating, deleted(stage, 150*time.Second))
@@ -311,18 +347,18 @@ func TestDrained(t *testing.T) {
 func TestWhatOwnersHadGoesWithThem(t *testing.T) {
 	md := &Deployment{ownerNamed("md", "")}
 	c, cl := newCollector(t, md, setOf("", "lone", ""), setOf("md", "md-1", ""))
-	// Two histograms and the counters of each reason, of a deployment and a set.
-	if got, want := testutil.CollectAndCount(c), 2*(2+len(failureReasons)); got != want {
+	// Two histograms, the counters of reboots and those of each reason, of a deployment and a set.
+	if got, want := testutil.CollectAndCount(c), 2*(2+4+len(failureReasons)); got != want {
 		t.Errorf("%d series, want %d", got, want)
 	}
 	if err := cl.Delete(t.Context(), md); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := testutil.CollectAndCount(c), 2+len(failureReasons); got != want {
+	if got, want := testutil.CollectAndCount(c), 2+4+len(failureReasons); got != want {
 		t.Errorf("%d series, want %d", got, want)
 	}
 	c.transitions.machine(machine("a", "md", "md-1", v1alpha1.MachineJoining), machine("a", "md", "md-1", v1alpha1.MachineRunning, joined(time.Minute)), now)
-	if got, want := testutil.CollectAndCount(c), 2+len(failureReasons); got != want {
+	if got, want := testutil.CollectAndCount(c), 2+4+len(failureReasons); got != want {
 		t.Errorf("%d series, want %d", got, want)
 	}
 }

@@ -36,6 +36,7 @@ func ownerOf(m *v1alpha1.Machine) (owner, bool) {
 // transitions counts the transitions of Machines.
 type transitions struct {
 	replacements *prometheus.CounterVec
+	reboots      *prometheus.CounterVec
 	ready, drain *prometheus.HistogramVec
 
 	mu    sync.Mutex
@@ -50,6 +51,10 @@ func newTransitions() *transitions {
 			Name: "drover_machine_replacements_total",
 			Help: "Failed Machines that were given up, for another to take their place as long as it is wanted, by their failureReason.",
 		}, append(by[:len(by):len(by)], "reason")),
+		reboots: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "drover_machine_reboots_total",
+			Help: "Reboots of Machines that have ended, by who requested them and by their result: the Node proved the reboot, or it failed.",
+		}, append(by[:len(by):len(by)], "by", "result")),
 		ready: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "drover_machine_ready_seconds",
 			Help:    "Time from the creation of a Machine until it runs for the first time.",
@@ -64,7 +69,7 @@ func newTransitions() *transitions {
 }
 
 func (t *transitions) describe(c chan<- *prometheus.Desc) {
-	for _, v := range []prometheus.Collector{t.replacements, t.ready, t.drain} {
+	for _, v := range []prometheus.Collector{t.replacements, t.reboots, t.ready, t.drain} {
 		v.Describe(c)
 	}
 }
@@ -86,6 +91,7 @@ func (t *transitions) collect(deployments []Deployment, sets []Set, c chan<- pro
 		if !there[o] {
 			delete(t.known, o)
 			t.replacements.DeletePartialMatch(o.labels())
+			t.reboots.DeletePartialMatch(o.labels())
 			t.ready.DeletePartialMatch(o.labels())
 			t.drain.DeletePartialMatch(o.labels())
 		}
@@ -93,7 +99,7 @@ func (t *transitions) collect(deployments []Deployment, sets []Set, c chan<- pro
 	for o := range there {
 		t.know(o)
 	}
-	for _, v := range []prometheus.Collector{t.replacements, t.ready, t.drain} {
+	for _, v := range []prometheus.Collector{t.replacements, t.reboots, t.ready, t.drain} {
 		v.Collect(c)
 	}
 }
@@ -109,6 +115,26 @@ func (t *transitions) know(o owner) {
 	for _, reason := range failureReasons {
 		t.replacement(o, reason)
 	}
+	for _, by := range []string{byHealth, byUser} {
+		for _, result := range []v1alpha1.RebootState{v1alpha1.RebootSucceeded, v1alpha1.RebootFailed} {
+			t.reboot(o, by, result)
+		}
+	}
+}
+
+// Who requested a reboot.
+const byHealth, byUser = "health", "user"
+
+func (t *transitions) reboot(o owner, by string, result v1alpha1.RebootState) prometheus.Counter {
+	l := o.labels()
+	l["by"], l["result"] = by, string(result)
+	return t.reboots.With(l)
+}
+
+// hasRebooted reports whether a reboot ended in an update of a Machine.
+func hasRebooted(was, is *v1alpha1.Machine) bool {
+	before, r := was.Status.Reboot, is.Status.Reboot
+	return r.IsDone() && (!before.IsDone() || before.ID != r.ID)
 }
 
 func (t *transitions) replacement(o owner, reason v1alpha1.FailureReason) prometheus.Counter {
@@ -118,7 +144,7 @@ func (t *transitions) replacement(o owner, reason v1alpha1.FailureReason) promet
 }
 
 // machine counts the transitions in an update of a Machine: that it runs for the first time, that a Failed one
-// was deleted, and that its Node is gone.
+// was deleted, that a reboot ended, and that its Node is gone.
 func (t *transitions) machine(was, is *v1alpha1.Machine, now time.Time) {
 	o, ok := ownerOf(is)
 	if !ok {
@@ -133,6 +159,14 @@ func (t *transitions) machine(was, is *v1alpha1.Machine, now time.Time) {
 	if was.GetDeletionTimestamp() == nil && is.GetDeletionTimestamp() != nil && was.Status.Phase == v1alpha1.MachineFailed {
 		t.know(o)
 		t.replacement(o, was.Status.FailureReason).Inc()
+	}
+	if hasRebooted(was, is) {
+		by := byUser
+		if is.Status.Reboot.ByHealth != "" {
+			by = byHealth
+		}
+		t.know(o)
+		t.reboot(o, by, is.Status.Reboot.State).Inc()
 	}
 	if !hasLeftNode(was) && hasLeftNode(is) {
 		t.drained(o, is, now)

@@ -44,8 +44,8 @@ type Numbers struct {
 	// Desired and Available Machines.
 	Desired, Available int32
 	// Starting, Terminating and Waiting Machines are mentioned if there are any. Waiting Machines
-	// shall be replaced, but their replacement has not begun.
-	Starting, Terminating, Waiting int32
+	// shall be replaced, and WaitingForReboot ones rebooted, but that has not begun.
+	Starting, Terminating, Waiting, WaitingForReboot int32
 }
 
 // String is a clause such as "3 of 5 Machines are available, 1 starting, 2 terminating".
@@ -57,7 +57,7 @@ func (n Numbers) String() string {
 	for _, part := range []struct {
 		n    int32
 		what string
-	}{{n.Starting, "starting"}, {n.Terminating, "terminating"}, {n.Waiting, "waiting to be replaced"}} {
+	}{{n.Starting, "starting"}, {n.Terminating, "terminating"}, {n.Waiting, "waiting to be replaced"}, {n.WaitingForReboot, "waiting to be rebooted"}} {
 		if part.n > 0 {
 			out += fmt.Sprintf(", %d %s", part.n, part.what)
 		}

@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,8 +17,9 @@ import (
 	"github.com/drover-dev/drover/test/patience"
 )
 
-// TestAMachineIsRebooted reboots the Machine of a set, healthy and with a kubelet that stopped. It keeps its VM and its Node
-// object, and its set makes no other. provider-drover and provider-local are restarted in the middle.
+// TestAMachineIsRebooted reboots the Machine of a set, healthy and with a kubelet that stopped, and lets its health reboot it.
+// It keeps its VM and its Node object, and its set makes no other. provider-drover and provider-local are restarted in the
+// middle.
 func TestAMachineIsRebooted(t *testing.T) {
 	t.Parallel()
 	f := plane.NewFleet(t)
@@ -43,6 +45,26 @@ func TestAMachineIsRebooted(t *testing.T) {
 		awaitPhase(t, f, name, machinev1alpha1.MachineUnknown)
 		kubectlDrover(t, f, "reboot", "ma/"+name, "--id=two", "--drain=Never")
 		awaitReboot(t, f, name, "two", machinev1alpha1.RebootSucceeded)
+		f.AwaitDeployment(t, md.Name)
+	})
+
+	step(t, "ByItsHealthBecauseItsKubeletStopped", func(t *testing.T) {
+		kubectl(t, f, "patch", "md", md.Name, "--type=merge", "--patch",
+			`{"spec": {"template": {"spec": {"health": {"conditions": [{"type": "Ready", "status": "Unknown", "timeout": "1s", "action": "Reboot"}]}}}}}`)
+		strike(t, f, localcloud.FaultKubeletStops, name)
+		patience.Eventually(t, func(ctx context.Context) string {
+			d := &machinev1alpha1.MachineDeployment{}
+			if err := f.Client.Get(ctx, client.ObjectKey{Namespace: f.Namespace, Name: md.Name}, d); err != nil {
+				return err.Error()
+			}
+			isOfHealth := func(r machinev1alpha1.ReplacedMachine) bool {
+				return r.Machine == name && r.Reason == machinev1alpha1.ReplacedRebooted && r.FailureReason == machinev1alpha1.FailureNodeUnhealthy
+			}
+			if !slices.ContainsFunc(d.Status.Replacements, isOfHealth) {
+				return fmt.Sprintf("the health of the Machine did not reboot it: %+v", d.Status.Replacements)
+			}
+			return ""
+		}, f.Describe)
 		f.AwaitDeployment(t, md.Name)
 	})
 

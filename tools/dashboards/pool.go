@@ -37,6 +37,8 @@ func pool() *dashboard.DashboardBuilder {
 		WithPanel(graph("Drains", "How long Nodes take to drain that were gone within the last hour.", units.Seconds, quantiles("drover_node_drain_seconds", of)...)).
 		WithPanel(stacked("Replaced Machines an hour", "Failed Machines that were given up, for others to take their places.", units.Short,
 			query("sum by (reason) (increase(drover_machine_replacements_total"+of+"[1h]))", "{{reason}}"))).
+		WithPanel(stacked("Reboots an hour", "Reboots that have ended, by who requested them and by their result.", units.Short,
+			query("sum by (by, result) (increase(drover_machine_reboots_total"+of+"[1h]))", "{{by}} {{result}}"))).
 		WithPanel(states("Frozen", "By reason.", query("max by (set, reason) (drover_frozen"+of+")", "{{set}} {{reason}}"))).
 		WithRow(dashboard.NewRowBuilder("Conditions")).
 		WithPanel(states("Conditions that are True", "By kube-state-metrics.", query("max by (type) (drover_machinedeployment_status_condition"+selector+")", "{{type}}")).Span(24))

@@ -243,6 +243,11 @@ type MachineSetStatus struct {
 	// +optional
 	ReplaceableReplicas int32 `json:"replaceableReplicas,omitempty"`
 
+	// RebootableReplicas is the number of Machines whose reboot is due because their Nodes are
+	// unhealthy, and that still wait for room within spec.remediation.
+	// +optional
+	RebootableReplicas int32 `json:"rebootableReplicas,omitempty"`
+
 	// Replacing names the Machines that are kept until replacements are available in their
 	// place.
 	// +optional

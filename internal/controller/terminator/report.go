@@ -217,6 +217,6 @@ func (sets) apply(obj client.Object, is deletion.Decision) {
 	s.ObservedGeneration, s.DecidedGeneration, s.Conditions = set.Generation, set.Generation, is.Conditions
 	s.Replicas, s.ReadyReplicas, s.AvailableReplicas, s.TerminatingReplicas = is.Replicas, is.Ready, is.Available, is.Terminating
 	s.UpdatedReplicas, s.UpdatedAvailableReplicas = min(s.UpdatedReplicas, is.Replicas), min(s.UpdatedAvailableReplicas, is.Available)
-	s.StartingReplicas, s.UnhealthyReplicas, s.ReplaceableReplicas, s.PreservedFailedReplicas, s.MarkedReplicas = 0, 0, 0, 0, 0
+	s.StartingReplicas, s.UnhealthyReplicas, s.ReplaceableReplicas, s.RebootableReplicas, s.PreservedFailedReplicas, s.MarkedReplicas = 0, 0, 0, 0, 0, 0
 	s.Exhausted, s.Backoff = nil, nil
 }

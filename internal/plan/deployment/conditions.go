@@ -91,6 +91,8 @@ func (p *plan) numbers(s machinev1alpha1.MachineDeploymentStatus) shared.Numbers
 		Starting:    sum(p.sets, func(s *set) int32 { return s.Status.StartingReplicas }),
 		Terminating: s.TerminatingReplicas,
 		Waiting:     p.waiting(),
+
+		WaitingForReboot: p.waitingForReboot(),
 	}
 }
 
@@ -192,7 +194,7 @@ func (p *plan) stalledBy(s machinev1alpha1.MachineDeploymentStatus, valid, progr
 	because := p.updateFailed()
 	// A rollout replaces unhealthy Machines too.
 	if because == nil && p.isDone() {
-		because = remediation.Stalled(p.remediationAllowed(), p.waiting())
+		because = remediation.Stalled(p.remediationAllowed(), p.waiting()+p.waitingForReboot())
 	}
 	if left, byHand := p.untilFreezeStalls(); because == nil && byHand && left <= 0 {
 		frozen := shared.FreezeStalled(p.freezeLimit())

@@ -38,7 +38,7 @@ func (p *plan) assignBudget() {
 		p.setBudget(holder, left)
 	case holder.budget > budget:
 		p.setBudget(holder, budget)
-	case left > holder.budget && (holder.budget == 0 || holder.Status.ReplaceableReplicas > 0):
+	case left > holder.budget && (holder.budget == 0 || hasWaiting(holder)):
 		p.setBudget(holder, left)
 	}
 }
@@ -64,10 +64,15 @@ func (p *plan) budgetHolder() *set {
 	return p.newSet
 }
 
-// canReplace reports whether the set has Machines to replace, and may replace them now.
+// hasWaiting reports whether the set has Machines that wait for a part of the budget.
+func hasWaiting(s *set) bool {
+	return s.Status.ReplaceableReplicas > 0 || s.Status.RebootableReplicas > 0
+}
+
+// canReplace reports whether the set has Machines to replace or to reboot, and may do so now.
 func (f *fleet) canReplace(s *set) bool {
 	b := s.Status.Backoff
-	return s.Status.ReplaceableReplicas > 0 && (b == nil || !f.now.Before(b.Until.Time))
+	return s.Status.RebootableReplicas > 0 || s.Status.ReplaceableReplicas > 0 && (b == nil || !f.now.Before(b.Until.Time))
 }
 
 // setBudget of a set, if it has acted on its last budget.
@@ -104,6 +109,11 @@ func (p *plan) waiting() int32 {
 	return sum(p.sets, func(s *set) int32 { return s.Status.ReplaceableReplicas })
 }
 
+// waitingForReboot is the number of Machines whose reboot is due and not allowed yet.
+func (p *plan) waitingForReboot() int32 {
+	return sum(p.sets, func(s *set) int32 { return s.Status.RebootableReplicas })
+}
+
 // remediation of a set: its part of the budget, and the limits of all sets.
 func (p *plan) remediation(s *set) machinev1alpha1.Remediation {
 	inFlight, unhealthy := intstr.FromInt32(s.budget), intstr.FromString("100%")
@@ -120,5 +130,6 @@ func (p *plan) remediationAllowed() *shared.Condition {
 		Starting:  sum(sets, func(s *set) int32 { return s.Status.StartingReplicas }),
 		Unhealthy: p.unhealthy(),
 		Waiting:   p.waiting(),
+		Rebooting: p.waitingForReboot(),
 	}, p.Deployment.Status.Conditions)
 }

@@ -59,32 +59,48 @@ func (l Limits) Allows(unhealthy int32) bool { return l.Unhealthy == nil || unhe
 
 // A State counts the existing Machines.
 type State struct {
-	// Machines are all. Starting ones do not run yet, Unhealthy ones are unhealthy, and Waiting
-	// ones wait to be replaced.
-	Machines, Starting, Unhealthy, Waiting int32
+	// Machines are all. Starting ones do not run yet or are out of use for a reboot, Unhealthy ones are unhealthy,
+	// Waiting ones wait to be replaced, and Rebooting ones to be rebooted.
+	Machines, Starting, Unhealthy, Waiting, Rebooting int32
 }
 
 // Condition returns RemediationAllowed, with the reason if no Machine may be replaced. It is nil if
 // no Machine ever had to be replaced.
 func Condition(l Limits, problem *plan.Problem, s State, before []metav1.Condition) *plan.Condition {
 	c := &plan.Condition{Type: machinev1alpha1.ConditionRemediationAllowed, Status: "False"}
+	waiting, w := s.Waiting+s.Rebooting, wordsFor(s)
 	switch {
 	case problem != nil:
 		c.Reason, c.Message = problem.Reason, problem.Message
 	case !l.Allows(s.Unhealthy):
 		c.Reason = machinev1alpha1.ReasonTooManyUnhealthy
-		c.Message = fmt.Sprintf("%d of %d Machines are unhealthy: none is replaced while more than %d are", s.Unhealthy, s.Machines, *l.Unhealthy)
-	case s.Waiting > 0 && l.InFlight == 0:
-		c.Reason, c.Message = machinev1alpha1.ReasonNoBudget, fmt.Sprintf("maxInFlight is 0: %d wait to be replaced, and none is", s.Waiting)
-	case s.Waiting > 0 && s.Starting >= l.InFlight:
+		c.Message = fmt.Sprintf("%d of %d Machines are unhealthy: none is %s while more than %d are", s.Unhealthy, s.Machines, w.done, *l.Unhealthy)
+	case waiting > 0 && l.InFlight == 0:
+		c.Reason, c.Message = machinev1alpha1.ReasonNoBudget, fmt.Sprintf("maxInFlight is 0: %s, and none is", w.wait)
+	case waiting > 0 && s.Starting >= l.InFlight:
 		c.Reason = machinev1alpha1.ReasonWaitingForMachines
-		c.Message = fmt.Sprintf("%d wait to be replaced, %d are starting, and the next is replaced when fewer than %d are; to replace it sooner, delete a Machine that does not start, or raise spec.remediation.maxInFlight", s.Waiting, s.Starting, l.InFlight)
+		c.Message = fmt.Sprintf("%s, %d are starting, and the next is %s when fewer than %d are; to %s it sooner, delete a Machine that does not start, or raise spec.remediation.maxInFlight",
+			w.wait, s.Starting, w.done, l.InFlight, w.do)
 	case c.IsKnown(before):
 		c.Status, c.Reason = "True", machinev1alpha1.ReasonRemediationAllowed
 	default:
 		return nil
 	}
 	return c
+}
+
+// words for what Machines wait for.
+type words struct{ wait, do, done string }
+
+func wordsFor(s State) words {
+	w := words{fmt.Sprintf("%d wait to be replaced", s.Waiting), "replace", "replaced"}
+	switch {
+	case s.Waiting == 0 && s.Rebooting > 0:
+		w = words{fmt.Sprintf("%d wait to be rebooted", s.Rebooting), "reboot", "rebooted"}
+	case s.Rebooting > 0:
+		w.wait += fmt.Sprintf(" and %d to be rebooted", s.Rebooting)
+	}
+	return w
 }
 
 // Events report when replacements begin to be refused, and when they are allowed again. There is no

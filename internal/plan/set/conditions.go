@@ -165,6 +165,7 @@ func (p *plan) remediationAllowed() *shared.Condition {
 		Machines:  int32(len(p.kept)),
 		Starting:  int32(p.starting()),
 		Unhealthy: p.unhealthy(),
-		Waiting:   int32(len(p.waiting()) + len(p.rebootsDue())),
+		Waiting:   int32(len(p.waiting())),
+		Rebooting: int32(len(p.rebootsDue())),
 	}, p.Set.Status.Conditions)
 }

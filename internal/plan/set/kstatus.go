@@ -72,7 +72,7 @@ func (p *plan) stalled(s machinev1alpha1.MachineSetStatus, reported []shared.Con
 func (p *plan) heldBack(s machinev1alpha1.MachineSetStatus, allowed *shared.Condition) *shared.Condition {
 	// A MachineDeployment has the budget, and reports it itself.
 	if metav1.GetControllerOfNoCopy(p.Set) == nil {
-		if c := remediation.Stalled(allowed, s.ReplaceableReplicas); c != nil {
+		if c := remediation.Stalled(allowed, s.ReplaceableReplicas+s.RebootableReplicas); c != nil {
 			return c
 		}
 	}
@@ -86,7 +86,7 @@ func (p *plan) heldBack(s machinev1alpha1.MachineSetStatus, allowed *shared.Cond
 // untilFreezeStalls returns the time until a freeze by hand counts as a stall, and false if no such freeze
 // holds anything.
 func (p *plan) untilFreezeStalls() (time.Duration, bool) {
-	if p.missing() == 0 && len(p.waiting()) == 0 {
+	if p.missing() == 0 && len(p.waiting()) == 0 && len(p.rebootsDue()) == 0 {
 		return 0, false
 	}
 	return shared.UntilFreezeStalls(p.now, p.Safety, p.Set.Status.Conditions, machinev1alpha1.DefaultFreezeLimit)
@@ -96,6 +96,6 @@ func (p *plan) untilFreezeStalls() (time.Duration, bool) {
 func (p *plan) numbers(s machinev1alpha1.MachineSetStatus) shared.Numbers {
 	return shared.Numbers{
 		Desired: p.Set.Spec.Replicas, Available: s.AvailableReplicas,
-		Starting: s.StartingReplicas, Terminating: s.TerminatingReplicas, Waiting: s.ReplaceableReplicas,
+		Starting: s.StartingReplicas, Terminating: s.TerminatingReplicas, Waiting: s.ReplaceableReplicas, WaitingForReboot: s.RebootableReplicas,
 	}
 }

@@ -132,8 +132,8 @@ func TestRebootsShareTheBudgetOfReplacements(t *testing.T) {
 			if diff := cmp.Diff(tc.dropping, d.Status.Dropping); diff != "" {
 				t.Errorf("status.dropping -want +got:\n%s", diff)
 			}
-			if d.Status.ReplaceableReplicas != tc.waiting {
-				t.Errorf("%d wait, want %d", d.Status.ReplaceableReplicas, tc.waiting)
+			if n := d.Status.ReplaceableReplicas + d.Status.RebootableReplicas; n != tc.waiting {
+				t.Errorf("%d wait, want %d", n, tc.waiting)
 			}
 		})
 	}
