@@ -33,6 +33,8 @@ func TestDefaultsAreThoseOfTheSchemas(t *testing.T) {
 		{[]string{deploymentXRD, setXRD}, "spec.remediation.maxInFlight", float64(v1alpha1.DefaultMaxInFlight)},
 		{[]string{deploymentXRD, setXRD, machineCRD}, "spec.health.timeout", v1alpha1.DefaultHealthTimeout},
 		{[]string{deploymentXRD, setXRD, machineCRD}, "spec.health.conditions", conditions},
+		{[]string{deploymentXRD, setXRD, machineCRD}, "spec.health.reboot.window", v1alpha1.DefaultRebootWindow},
+		{[]string{deploymentXRD, setXRD, machineCRD}, "spec.health.reboot.timeout", v1alpha1.DefaultRebootTimeout},
 		{[]string{deploymentXRD, setXRD, machineCRD}, "spec.preserve.timeout", v1alpha1.DefaultPreserveTimeout},
 		{[]string{deploymentXRD}, "spec.strategy.inPlaceUpdate.timeout", v1alpha1.DefaultUpdateTimeout},
 		{[]string{setXRD, machineCRD}, "spec.inPlaceUpdate.timeout", v1alpha1.DefaultUpdateTimeout},

@@ -60,7 +60,7 @@ const (
 
 // HealthReboot limits the reboots that the health of Nodes causes.
 type HealthReboot struct {
-	// Limit of reboots within the window. A Machine whose Node is unhealthy again after them is Failed.
+	// Limit is the number of reboots within the window. A Machine whose Node is unhealthy again after them is Failed.
 	// +optional
 	// +kubebuilder:default=2
 	// +kubebuilder:validation:Minimum=1
