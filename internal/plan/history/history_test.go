@@ -146,3 +146,38 @@ func TestTextsAreWithinTheSchema(t *testing.T) {
 		t.Errorf("failureReason has %d bytes", len(e.FailureReason))
 	}
 }
+
+// TestRebootsAreListedBesideReplacements has a Machine that was rebooted twice and then replaced.
+func TestRebootsAreListedBesideReplacements(t *testing.T) {
+	reboot := func(minutes int, byHealth string, state machinev1alpha1.RebootState) machinev1alpha1.ReplacedMachine {
+		m := &machinev1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "m"}}
+		m.Status.NodeRef = &machinev1alpha1.NodeReference{Kind: "Node", Name: "n"}
+		m.Status.Reboot = &machinev1alpha1.RebootStatus{
+			ID: "x", State: state, StartTime: metav1.NewTime(now.Add(time.Duration(minutes) * time.Minute)), ByHealth: byHealth, Message: "no proof",
+		}
+		e, ended := OfReboot(m)
+		if !ended {
+			t.Fatalf("%s has not ended", state)
+		}
+		return e
+	}
+	first, second := reboot(-30, "Ready is Unknown", machinev1alpha1.RebootSucceeded), reboot(-20, "Ready is Unknown", machinev1alpha1.RebootFailed)
+	if first.Reason != machinev1alpha1.ReplacedRebooted || first.Message != "Ready is Unknown" || first.FailureReason != machinev1alpha1.FailureNodeUnhealthy ||
+		second.Reason != machinev1alpha1.ReplacedRebootFailed || second.Message != "Ready is Unknown: no proof" {
+		t.Errorf("%+v, %+v", first, second)
+	}
+	replaced := entry("m", -10)
+	all := Merge(now, []machinev1alpha1.ReplacedMachine{first}, []machinev1alpha1.ReplacedMachine{replaced, second, first}, []machinev1alpha1.ReplacedMachine{reboot(5, "", machinev1alpha1.RebootSucceeded)})
+	if diff := cmp.Diff([]machinev1alpha1.ReplacedMachine{first, second, replaced}, all); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	drain := []machinev1alpha1.ReleasedMachine{{Name: "m", DrainDuration: &metav1.Duration{Duration: time.Second}}}
+	if out := WithDrains(all, drain); out[0].DrainDuration != nil || out[2].DrainDuration == nil {
+		t.Errorf("the drain of the deletion is that of a reboot: %+v", out)
+	}
+	m := &machinev1alpha1.Machine{}
+	m.Status.NodeRef, m.Status.Reboot = &machinev1alpha1.NodeReference{}, &machinev1alpha1.RebootStatus{State: machinev1alpha1.RebootRebooting}
+	if _, ended := OfReboot(m); ended {
+		t.Error("a reboot in progress is listed")
+	}
+}
