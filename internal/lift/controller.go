@@ -17,6 +17,7 @@ import (
 	"github.com/crossplane/upjet/v2/pkg/metrics"
 	ujresource "github.com/crossplane/upjet/v2/pkg/resource"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -115,6 +116,7 @@ func Reconciler(mgr ctrl.Manager, o tjcontroller.Options, resourceName string, k
 		},
 		created: func(tr ujresource.Terraformed) string { return o.OperationTrackerStore.Tracker(tr).GetTfID() },
 		requeue: requeue,
+		repeats: &repeats{at: map[types.UID]time.Time{}},
 	}
 	opts := []managed.ReconcilerOption{
 		managed.WithExternalConnector(c),
