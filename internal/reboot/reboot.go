@@ -83,6 +83,15 @@ func CarryOut(ctx context.Context, vm resource.Managed, records managed.Critical
 	return nil
 }
 
+// AcceptedAt returns when the cloud accepted the last request. It is zero if there was none, or if the cloud refused it.
+func AcceptedAt(vm resource.Managed) time.Time {
+	c := vm.GetCondition(machinev1alpha1.ConditionRebooted)
+	if c.Status != corev1.ConditionTrue {
+		return time.Time{}
+	}
+	return c.LastTransitionTime.Time
+}
+
 // Fail reports that the last request, which the cloud accepted, failed after that, as when its task fails.
 func Fail(vm resource.Managed, err error) {
 	if request := vm.GetAnnotations()[machinev1alpha1.AnnotationRebooted]; request != "" {

@@ -206,3 +206,16 @@ func TestAThrottledRebootIsRequestedOnce(t *testing.T) {
 		w.wantReboots(fakecloud.Hard)
 	})
 }
+
+// TestAServerIsReadySoonAfterItsReset resets a server that has run for hours: it is "starting" when it is observed next.
+func TestAServerIsReadySoonAfterItsReset(t *testing.T) {
+	inWorld(t, fakecloud.Options{Step: 5 * time.Second}, func(t *testing.T, w *world) {
+		vm := w.running("a")
+		time.Sleep(3*time.Hour + 7*time.Second)
+		w.RequestReboot(vm, "Hard/one")
+		w.UntilCondition(soon, vm, xpv2.TypeReady, xpv2.ReasonCreating)
+		if took := w.Until(soon, "it is Ready", func() bool { w.Get(vm); return vm.GetCondition(xpv2.TypeReady).Reason == xpv2.ReasonAvailable }); took > 10*time.Second {
+			t.Errorf("Ready %s after the server was starting, which took it 5s", took)
+		}
+	})
+}

@@ -234,3 +234,17 @@ func TestAServerIsShownWithAStatusThatCanBeRead(t *testing.T) {
 		})
 	}
 }
+
+// TestAStoppedServerIsReadySoonAfterItsReboot reboots a server that is SHUTOFF when it is observed next.
+func TestAStoppedServerIsReadySoonAfterItsReboot(t *testing.T) {
+	inWorld(t, fakecloud.Options{Step: 5 * time.Second}, func(t *testing.T, w *world) {
+		vm := w.running("a")
+		time.Sleep(3*time.Hour + 7*time.Second)
+		w.cloud.PowerOff(meta.GetExternalName(vm))
+		w.UntilCondition(soon, vm, xpv2.TypeReady, xpv2.ReasonUnavailable)
+		w.RequestReboot(vm, "Hard/one")
+		if took := w.Until(soon, "it is Ready", func() bool { w.Get(vm); return vm.GetCondition(xpv2.TypeReady).Reason == xpv2.ReasonAvailable }); took > 10*time.Second {
+			t.Errorf("Ready %s after the request, and the server started within 5s", took)
+		}
+	})
+}
