@@ -36,10 +36,10 @@ func (c *call) view(s *server) map[string]any {
 	out["security_groups"] = groups
 	switch s.status(c.now) {
 	case "BUILD":
-	default:
-		out["addresses"] = c.addresses(s)
 	case "ERROR":
 		out["fault"] = map[string]any{"code": 500, "message": s.fault, "created": s.made.UTC().Format(time.RFC3339)}
+	default:
+		out["addresses"] = c.addresses(s)
 	}
 	return out
 }
