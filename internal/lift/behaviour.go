@@ -46,7 +46,8 @@ type Behaviour struct {
 
 	// Reboot requests a reboot of the VM with the external name, and does not wait for its end. RebootSoft asks the operating
 	// system to restart, RebootHard resets the VM. It is called once for each request. nil: the resource is no VM, or
-	// its provider cannot reboot it.
+	// its provider cannot reboot it. A request that the cloud certainly refused for a cause that passes ends with an error of
+	// [reboot.Busy] and is repeated; any other error ends the request.
 	Reboot func(ctx context.Context, mg resource.ModernManaged, name string, mode machinev1alpha1.RebootMode) error
 
 	// CreationGrace is how long the cloud may report a resource that it has created as not found. Default 0:

@@ -17,6 +17,7 @@ import (
 	"github.com/crossplane/upjet/v2/pkg/metrics"
 	ujresource "github.com/crossplane/upjet/v2/pkg/resource"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -26,6 +27,7 @@ import (
 	"github.com/drover-dev/drover/internal/controller/mr"
 	"github.com/drover-dev/drover/internal/creation"
 	"github.com/drover-dev/drover/internal/operator"
+	"github.com/drover-dev/drover/internal/reboot"
 )
 
 // A conflict, which is usual right after a creation, does not deserve the second with which
@@ -115,6 +117,7 @@ func Reconciler(mgr ctrl.Manager, o tjcontroller.Options, resourceName string, k
 		},
 		created: func(tr ujresource.Terraformed) string { return o.OperationTrackerStore.Tracker(tr).GetTfID() },
 		requeue: requeue,
+		repeats: &repeats{at: map[types.UID]time.Time{}},
 	}
 	opts := []managed.ReconcilerOption{
 		managed.WithExternalConnector(c),
@@ -154,13 +157,22 @@ func newConnector(c client.Client, o tjcontroller.Options, resourceName string, 
 		tjcontroller.WithTerraformPluginFrameworkManagementPolicies(true))
 }
 
-// pollInterval is short for a resource that is becoming Ready, and interval for any other.
+// pollInterval is short for a resource that is becoming Ready, after its creation or a reboot, and interval for any other.
 func pollInterval(now time.Time, mg resource.Managed, interval time.Duration) time.Duration {
-	if mg.GetCondition(xpv2.TypeReady).Reason != xpv2.ReasonCreating {
-		if wantsConsole(mg) {
-			return min(interval, consolePoll)
+	reason, rebooted := mg.GetCondition(xpv2.TypeReady).Reason, reboot.AcceptedAt(mg)
+	switch {
+	case reason == xpv2.ReasonCreating:
+		since := meta.GetExternalCreateSucceeded(mg)
+		if rebooted.After(since) {
+			since = rebooted
 		}
-		return interval
+		return pollWhileChanging(now, since, interval)
+	case reason == xpv2.ReasonUnavailable && !rebooted.IsZero():
+		// Some clouds report a VM as stopped while it starts.
+		interval = pollWhileChanging(now, rebooted, interval)
 	}
-	return pollWhileChanging(now, meta.GetExternalCreateSucceeded(mg), interval)
+	if wantsConsole(mg) {
+		return min(interval, consolePoll)
+	}
+	return interval
 }

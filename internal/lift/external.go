@@ -38,6 +38,8 @@ type connector struct {
 	created func(ujresource.Terraformed) string
 	// requeue requests a reconcile of mg after a delay.
 	requeue func(mg resource.Managed, after time.Duration)
+	// repeats delays requests for reboots that were refused.
+	repeats *repeats
 }
 
 // Connect fails if a resource that may be created refers to a missing Secret: upjet reads the Secrets here, and
@@ -122,7 +124,7 @@ func (e *external) Observe(ctx context.Context, mg resource.Managed) (managed.Ex
 	if err != nil {
 		return o, fmt.Errorf("cannot read status.atProvider: %w", err)
 	}
-	if requested, err := e.reboot(ctx, mg.(resource.ModernManaged)); requested || err != nil {
+	if requested, err := e.reboot(ctx, mg.(resource.ModernManaged), state); requested || err != nil {
 		o.ResourceUpToDate = true
 		return o, ofConfig(mg, err)
 	}

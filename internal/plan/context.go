@@ -149,8 +149,10 @@ type RebootReport struct {
 	// Begun is the last request that the provider began to carry out, "" if none: see
 	// [machinev1alpha1.RebootRequest].
 	Begun string `json:"begun,omitempty"`
-	// Refused is the request that the provider could not carry out, "" if it could, and Message its error.
+	// Refused is the request that the provider could not carry out, and Delayed the one that it repeats because the cloud
+	// cannot carry it out now. Both are "" if it was carried out. Message is the error.
 	Refused string `json:"refused,omitempty"`
+	Delayed string `json:"delayed,omitempty"`
 	Message string `json:"message,omitempty"`
 }
 

@@ -9,6 +9,7 @@ package reboot
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -36,9 +37,24 @@ func Requested(vm resource.Managed) (mode machinev1alpha1.RebootMode, ok bool) {
 	return mode, ok && request != vm.GetAnnotations()[machinev1alpha1.AnnotationRebooted] && !meta.WasDeleted(vm)
 }
 
+// Busy returns err as a refusal without effect that passes by itself, such as that of a VM with another task. The
+// request is repeated until the Machine withdraws it.
+func Busy(err error) error { return &busyError{err} }
+
+// IsBusy reports whether an error is one of Busy.
+func IsBusy(err error) bool {
+	var b *busyError
+	return errors.As(err, &b)
+}
+
+type busyError struct{ error }
+
+func (e *busyError) Unwrap() error { return e.error }
+
 // CarryOut records the request of a VM resource and calls the cloud. The result of the call is the condition Rebooted of
 // the VM resource. An error means that nothing was requested, so that the request is to be repeated: it could not be
-// recorded, or isUnsent reports that the call had no effect and may have one later, as when the cloud throttles.
+// recorded, or isUnsent reports that the call had no effect and may have one later, as when the cloud throttles. The
+// condition is Unknown in the second case.
 //
 // The record replaces the object by that of the API server, with its status.
 func CarryOut(ctx context.Context, vm resource.Managed, records managed.CriticalAnnotationUpdater, call Call, isUnsent func(error) bool) error {
@@ -57,11 +73,23 @@ func CarryOut(ctx context.Context, vm resource.Managed, records managed.Critical
 	if err != nil && isUnsent(err) {
 		meta.AddAnnotations(vm, map[string]string{machinev1alpha1.AnnotationRebooted: before})
 		if undo := records.UpdateCriticalAnnotations(ctx, vm); undo == nil {
+			c := condition(request, err)
+			c.Status, c.Reason = corev1.ConditionUnknown, machinev1alpha1.ReasonRebootDelayed
+			vm.SetConditions(c)
 			return fmt.Errorf("cannot reboot the VM: %w", err)
 		}
 	}
 	vm.SetConditions(condition(request, err))
 	return nil
+}
+
+// AcceptedAt returns when the cloud accepted the last request. It is zero if there was none, or if the cloud refused it.
+func AcceptedAt(vm resource.Managed) time.Time {
+	c := vm.GetCondition(machinev1alpha1.ConditionRebooted)
+	if c.Status != corev1.ConditionTrue {
+		return time.Time{}
+	}
+	return c.LastTransitionTime.Time
 }
 
 // Fail reports that the last request, which the cloud accepted, failed after that, as when its task fails.

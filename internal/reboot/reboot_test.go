@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -129,5 +130,23 @@ func TestARequest(t *testing.T) {
 				t.Errorf("%q, want %q", w.done, tc.want)
 			}
 		})
+	}
+}
+
+// TestARefusalThatPassesIsADelay has the condition of a request that is repeated.
+func TestARefusalThatPassesIsADelay(t *testing.T) {
+	w := &world{cloud: Busy(errors.New("locked by a backup"))}
+	w.request("Soft/one")
+	vm := &v1alpha1.VirtualMachine{ObjectMeta: metav1.ObjectMeta{Annotations: maps.Clone(w.annotations)}}
+	err := CarryOut(t.Context(), vm, w, func(context.Context, machinev1alpha1.RebootMode) error { return w.cloud }, IsBusy)
+	if !IsBusy(err) || IsBusy(errors.New("locked by a backup")) {
+		t.Error(err)
+	}
+	c := vm.GetCondition(machinev1alpha1.ConditionRebooted)
+	if c.Status != corev1.ConditionUnknown || c.Reason != machinev1alpha1.ReasonRebootDelayed || c.Message != "Soft/one: locked by a backup" {
+		t.Errorf("%+v", c)
+	}
+	if _, ok := Requested(vm); !ok {
+		t.Error("the request is not repeated")
 	}
 }

@@ -39,7 +39,7 @@ func (*alibabaCloud) Cannot() map[string]string {
 
 func (a *alibabaCloud) Install(ctx context.Context, p *kit.Plane) error {
 	a.host = newHost(p)
-	a.cloud = alibaba.New(alibaba.Options{Step: 500 * time.Millisecond, ListedAfter: 200 * time.Millisecond, Boot: a.boot, Stop: a.stop})
+	a.cloud = alibaba.New(alibaba.Options{Step: 500 * time.Millisecond, ListedAfter: 200 * time.Millisecond, Boot: a.boot, Stop: a.stop, Reboot: a.reboot})
 	a.server = httptest.NewServer(a.cloud)
 	return installLifted(ctx, p, "alibaba")
 }
@@ -57,6 +57,8 @@ func (a *alibabaCloud) boot(b alibaba.Booted) string {
 }
 
 func (a *alibabaCloud) stop(b alibaba.Booted) { a.end("alibaba/" + b.ID) }
+
+func (a *alibabaCloud) reboot(b alibaba.Booted) { a.restart("alibaba/" + b.ID) }
 
 // ecsMetadata is the metadata service of an instance with httpTokens required, as the class of the example requests
 // it.
@@ -100,6 +102,7 @@ var (
 	_ OrphanAccount  = &alibabaAccount{}
 	_ ConsoleAccount = &alibabaAccount{}
 	_ SpotAccount    = &alibabaAccount{}
+	_ RebootAccount  = &alibabaAccount{}
 )
 
 // Class returns the class of the example, for spot VMs with a public address and an IPv6 address.
@@ -198,3 +201,12 @@ func (*alibabaAccount) CanInterrupt() bool { return true }
 
 // Interrupt locks a spot instance, as ECS does it before it removes the instance.
 func (a *alibabaAccount) Interrupt(_ *testing.T, id string) { a.cloud.Lock(id, "Recycling") }
+
+func (a *alibabaAccount) Reboots(_ context.Context, id string) ([]machinev1alpha1.RebootMode, error) {
+	for _, i := range a.cloud.Instances() {
+		if i.ID == id {
+			return modesOf(i.Reboots), nil
+		}
+	}
+	return nil, fmt.Errorf("there is no instance %s", id)
+}

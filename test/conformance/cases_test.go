@@ -24,6 +24,7 @@ const (
 	CaseSecrecy     = "Secrecy"
 	CaseProviderID  = "ProviderID"
 	CaseAddresses   = "Addresses"
+	CaseReboot      = "Reboot"
 	CaseDrained     = "Drained"
 	CaseLost        = "Lost"
 	CaseCredentials = "Credentials"
@@ -47,6 +48,7 @@ var cases = []Case{
 	{CaseProviderID, "The providerID of the Machine is that of its Node, byte for byte, and the Machine runs", providerID, true},
 	{CaseAddresses, "The addresses of the VM have their types, and the Node gets its serving certificate by them", addresses, true},
 	{CaseDualStack, "A VM has more than one IPv4 address and an IPv6 address: the Node gets a serving certificate for all of them, regardless of the component that writes the addresses of the Node, and none for an address that the VM does not have", dualStack, true},
+	{CaseReboot, "A user requests a reboot of a Machine: its Node is cordoned and drained, its VM is rebooted once, and the Node reports another boot ID and is uncordoned. The Machine keeps its VM and its Node, and is not replaced", reboot, true},
 	{CaseDrained, "A Machine that is deleted keeps its VM until its Node is drained, and no longer", drained, true},
 	{CaseLost, "A user deletes a VM at the cloud: the loss is noticed, and the Machine is replaced", lost, false},
 	refusal(fn.ErrorCapacityExhausted, "The cloud has no room"),

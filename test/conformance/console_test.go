@@ -47,6 +47,9 @@ func cannot(c Cloud) map[string]string {
 	if err == nil && !bytes.Contains(b, []byte("path: spec.managementPolicies\n")) {
 		out[CasePoliciesOff] = "The provider has management policies unless an argument disables them, so that the Composition does not ask for them"
 	}
+	if err == nil && !bytes.Contains(b, []byte("\n          reboot: true\n")) {
+		out[CaseReboot] = "The Composition has no `virtualMachine.reboot`: the provider cannot reboot VMs, so that a request fails, and health replaces a Machine at once"
+	}
 	if s, ok := c.(*simulated); (!ok || s.VM().Interrupted == nil) && !showsInterruption(c) {
 		out[CaseSpot] = "The cloud has no spot VMs, or deletes one that it takes back: then the case `Lost` has it"
 	}
@@ -84,6 +87,9 @@ func notes(c Cloud) map[string]string {
 		if c.Cannot()[CaseOrphan] != "" && c.Backing() == played {
 			out[CaseRestart] = "One VM is left at the cloud, because the provider forgets the name that the cloud gave it (crossplane/upjet#561). It takes no pods. Nothing reports it: " + c.Cannot()[CaseOrphan]
 		}
+	}
+	if lacksSoftReboot(c) {
+		out[CaseReboot] = "The cloud has no soft reboot: it is refused, and the VM is reset at once"
 	}
 	if _, ok := c.(*terraformOpenStack); ok {
 		out[CaseAllocation] = "The Terraform provider keeps Nova's reason to itself: the Machine is Failed at once, with an error of the class `Transient`, and its VM is deleted with it"
@@ -161,17 +167,23 @@ func console(t *testing.T, c Cloud, _ *life) {
 // shownConsole returns the console in the status of a Machine's VM resource.
 func (w *world) shownConsole(t *testing.T, m *machinev1alpha1.Machine) string {
 	t.Helper()
+	s, _, err := unstructured.NestedString(w.vmResource(t, m).Object, "status", "atProvider", "console")
+	must(t, err)
+	return s
+}
+
+// vmResource returns the VM resource of a Machine.
+func (w *world) vmResource(t *testing.T, m *machinev1alpha1.Machine) *unstructured.Unstructured {
+	t.Helper()
 	l := &unstructured.UnstructuredList{}
 	kind := w.account.VMKind()
 	l.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 	must(t, w.Client.List(t.Context(), l, client.InNamespace(m.Namespace)))
 	for _, o := range l.Items {
 		if metav1.IsControlledBy(&o, m) {
-			s, _, err := unstructured.NestedString(o.Object, "status", "atProvider", "console")
-			must(t, err)
-			return s
+			return &o
 		}
 	}
 	t.Fatalf("Machine %s has no %s", m.Name, kind.Kind)
-	return ""
+	return nil
 }

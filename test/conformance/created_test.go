@@ -27,6 +27,8 @@ type life struct {
 	world   *world
 	md      *machinev1alpha1.MachineDeployment
 	machine *machinev1alpha1.Machine
+	// rebooted is the account if the case Reboot ran.
+	rebooted RebootAccount
 }
 
 func newLife(t *testing.T, c Cloud) *life {

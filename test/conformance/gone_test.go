@@ -51,6 +51,9 @@ func drained(t *testing.T, _ Cloud, l *life) {
 		if err != nil || len(vms) != 1 || vms[0].ID != vm.ID {
 			return fmt.Sprintf("VM %s shall stay, there are %+v, %v", vm.ID, vms, err)
 		}
+		if s := l.wasRebootedOnce(ctx); s != "" {
+			return s
+		}
 		if err := w.Cluster.Client.Get(ctx, client.ObjectKeyFromObject(pod), pod); err != nil || pod.DeletionTimestamp != nil {
 			return fmt.Sprintf("the pod goes: %v", err)
 		}

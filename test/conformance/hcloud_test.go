@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -41,7 +42,7 @@ func (h *hetzner) Install(ctx context.Context, p *kit.Plane) error {
 // serve starts the fake of the API.
 func (h *hetzner) serve(p *kit.Plane) {
 	h.host = newHost(p)
-	h.cloud = hcloud.New(hcloud.Options{Step: 500 * time.Millisecond, Boot: h.boot, Stop: h.stop})
+	h.cloud = hcloud.New(hcloud.Options{Step: 500 * time.Millisecond, Boot: h.boot, Stop: h.stop, Reboot: h.reboot})
 	h.server = httptest.NewServer(h.cloud)
 }
 
@@ -62,6 +63,8 @@ func (h *hetzner) boot(b hcloud.Booted) {
 
 func (h *hetzner) stop(b hcloud.Booted) { h.end("hcloud/" + fmt.Sprint(b.ID)) }
 
+func (h *hetzner) reboot(b hcloud.Booted) { h.restart("hcloud/" + fmt.Sprint(b.ID)) }
+
 // Account returns an account in a project with the name of the fleet.
 func (h *hetzner) Account(t *testing.T, f kit.Fleet) Account {
 	t.Helper()
@@ -77,7 +80,10 @@ type hetznerAccount struct {
 	*liftedAccount
 }
 
-var _ OrphanAccount = &hetznerAccount{}
+var (
+	_ OrphanAccount = &hetznerAccount{}
+	_ RebootAccount = &hetznerAccount{}
+)
 
 func (a *hetznerAccount) Class(t *testing.T) *machinev1alpha1.MachineClass {
 	t.Helper()
@@ -148,4 +154,9 @@ func (a *hetznerAccount) Throttle(*testing.T, string) (calls func() int, end fun
 	n := &atomic.Int64{}
 	end = a.cloud.Break(a.throttled(refusals[fn.ErrorThrottled], n))
 	return func() int { return int(n.Load()) }, end
+}
+
+func (a *hetznerAccount) Reboots(_ context.Context, id string) ([]machinev1alpha1.RebootMode, error) {
+	n, err := strconv.ParseInt(id, 10, 64)
+	return modesOf(a.cloud.Reboots(n)), err
 }

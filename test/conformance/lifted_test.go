@@ -92,6 +92,15 @@ func (g *guests) end(id string) {
 	}
 }
 
+// restart reboots a guest, which keeps its disk.
+func (g *guests) restart(id string) {
+	if booted := g.guest(id); booted != nil {
+		if err := booted.Reboot(context.Background()); err != nil {
+			g.host.Failed(err)
+		}
+	}
+}
+
 // deleteNode deletes the Node of a server, as the cloud-controller-manager does when the server is
 // gone.
 func (g *guests) deleteNode(t *testing.T, id string) {

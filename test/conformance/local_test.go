@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -28,6 +30,9 @@ func (local) Provider() string                          { return "local" }
 func (local) Backing() Backing                          { return realCloud }
 func (local) Install(context.Context, *kit.Plane) error { return nil }
 func (local) Close()                                    {}
+
+// LacksSoftReboot returns true: the local cloud only cuts the power of a VM.
+func (local) LacksSoftReboot() bool { return true }
 
 func (local) Cannot() map[string]string {
 	return map[string]string{CaseDualStack: "A VM of the local cloud has one address"}
@@ -61,6 +66,7 @@ type localAccount struct {
 var (
 	_ OrphanAccount  = &localAccount{}
 	_ ConsoleAccount = &localAccount{}
+	_ RebootAccount  = &localAccount{}
 )
 
 // Write does nothing: the VMs of the local cloud write to their consoles themselves.
@@ -211,4 +217,10 @@ func (a *localAccount) Throttle(t *testing.T, machine string) (calls func() int,
 		return throttles
 	}
 	return calls, func() { a.Accept(t, machine) }
+}
+
+// Reboots returns those in the console of a VM.
+func (a *localAccount) Reboots(ctx context.Context, id string) ([]machinev1alpha1.RebootMode, error) {
+	text, err := a.fleet.Cloud.Console(ctx, id)
+	return slices.Repeat([]machinev1alpha1.RebootMode{machinev1alpha1.RebootHard}, strings.Count(text, " rebooted\n")), err
 }

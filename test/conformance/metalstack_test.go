@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/pem"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -38,7 +40,7 @@ func (*metalStack) Cannot() map[string]string {
 
 func (m *metalStack) Install(ctx context.Context, p *kit.Plane) error {
 	m.host = newHost(p)
-	m.api = metalstack.New(metalstack.Options{InstallTakes: 1500 * time.Millisecond, WipeTakes: 2 * time.Second, Boot: m.boot, Stop: m.stop})
+	m.api = metalstack.New(metalstack.Options{InstallTakes: 1500 * time.Millisecond, WipeTakes: 2 * time.Second, Boot: m.boot, Stop: m.stop, Reboot: m.reboot})
 	m.server = httptest.NewTLSServer(m.api)
 	return installLifted(ctx, p, "metalstack")
 }
@@ -55,6 +57,11 @@ func (m *metalStack) boot(b metalstack.Booted) string {
 }
 
 func (m *metalStack) stop(b metalstack.Booted) { m.end(idOfGuest(b)) }
+
+func (m *metalStack) reboot(b metalstack.Booted) { m.restart(idOfGuest(b)) }
+
+// LacksSoftReboot returns true: a metal-api only powers machines on and off.
+func (*metalStack) LacksSoftReboot() bool { return true }
 
 func idOfGuest(b metalstack.Booted) string { return "metalstack/" + b.ID + "/" + b.Allocation }
 
@@ -79,7 +86,10 @@ type metalStackAccount struct {
 	project, network string
 }
 
-var _ OrphanAccount = &metalStackAccount{}
+var (
+	_ OrphanAccount = &metalStackAccount{}
+	_ RebootAccount = &metalStackAccount{}
+)
 
 // Class returns the class of the example, with the private network of the account.
 func (a *metalStackAccount) Class(t *testing.T) *machinev1alpha1.MachineClass {
@@ -163,4 +173,13 @@ func (a *metalStackAccount) Throttle(*testing.T, string) (calls func() int, end 
 	n := &atomic.Int64{}
 	end = a.api.Break(a.throttled(metalStackRefusals[fn.ErrorThrottled], n))
 	return func() int { return int(n.Load()) }, end
+}
+
+func (a *metalStackAccount) Reboots(_ context.Context, id string) ([]machinev1alpha1.RebootMode, error) {
+	for _, m := range a.api.Machines() {
+		if m.ID+"/"+m.Allocation == id {
+			return slices.Repeat([]machinev1alpha1.RebootMode{machinev1alpha1.RebootHard}, m.Resets), nil
+		}
+	}
+	return nil, fmt.Errorf("there is no machine %s", id)
 }

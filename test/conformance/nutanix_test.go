@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/pem"
+	"fmt"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -47,7 +48,7 @@ func (n *nutanixAHV) Install(ctx context.Context, p *kit.Plane) error {
 	n.host, n.failing = newHost(p), map[string]nutanix.Message{}
 	n.prism = nutanix.New(nutanix.Options{
 		QueuedFor: 100 * time.Millisecond, Step: 200 * time.Millisecond, CreateTakes: time.Second, ReadableAfter: 300 * time.Millisecond, ListedAfter: 500 * time.Millisecond,
-		Boot: n.boot, Stop: n.stop,
+		Boot: n.boot, Stop: n.stop, Reboot: n.reboot,
 	})
 	n.prism.FailTasks(n.failureOf)
 	n.server = httptest.NewTLSServer(n.prism)
@@ -66,6 +67,8 @@ func (n *nutanixAHV) boot(b nutanix.Booted) string {
 }
 
 func (n *nutanixAHV) stop(b nutanix.Booted) { n.end("nutanix/" + b.UUID) }
+
+func (n *nutanixAHV) reboot(b nutanix.Booted) { n.restart("nutanix/" + b.UUID) }
 
 func (n *nutanixAHV) failureOf(operation, project, vm string) *nutanix.Message {
 	n.tasks.Lock()
@@ -100,6 +103,7 @@ type nutanixAccount struct {
 var (
 	_ OrphanAccount     = &nutanixAccount{}
 	_ AllocationAccount = &nutanixAccount{}
+	_ RebootAccount     = &nutanixAccount{}
 )
 
 // Class returns the class of the example, with the project of the account.
@@ -221,4 +225,13 @@ func (a *nutanixAccount) Throttle(*testing.T, string) (calls func() int, end fun
 	n := &atomic.Int64{}
 	end = a.prism.Break(a.throttled(nutanixRefusals[fn.ErrorThrottled].fault, n))
 	return func() int { return int(n.Load()) }, end
+}
+
+func (a *nutanixAccount) Reboots(_ context.Context, id string) ([]machinev1alpha1.RebootMode, error) {
+	for _, vm := range a.prism.VMs() {
+		if externalNameOf(vm.Description) == id {
+			return modesOf(a.prism.Reboots(vm.UUID)), nil
+		}
+	}
+	return nil, fmt.Errorf("there is no VM %s", id)
 }

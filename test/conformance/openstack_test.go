@@ -40,7 +40,7 @@ func (o *openStack) serve(p *kit.Plane) {
 	o.host = newHost(p)
 	o.server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { o.cloud.ServeHTTP(w, r) }))
 	o.cloud = openstack.New(openstack.Options{
-		URL: "http://" + o.server.Listener.Addr().String(), Step: 500 * time.Millisecond, Boot: o.boot, Stop: o.stop,
+		URL: "http://" + o.server.Listener.Addr().String(), Step: 500 * time.Millisecond, Boot: o.boot, Stop: o.stop, Reboot: o.reboot,
 	})
 	o.server.Start()
 }
@@ -62,6 +62,8 @@ func (o *openStack) boot(b openstack.Booted) {
 
 func (o *openStack) stop(b openstack.Booted) { o.end("openstack/" + b.ID) }
 
+func (o *openStack) reboot(b openstack.Booted) { o.restart("openstack/" + b.ID) }
+
 // Account returns an account in a project whose application credential has the name of the fleet.
 func (o *openStack) Account(t *testing.T, f kit.Fleet) Account {
 	t.Helper()
@@ -81,6 +83,7 @@ var (
 	_ OrphanAccount    = &openStackAccount{}
 	_ ConsoleAccount   = &openStackAccount{}
 	_ CompanionAccount = &openStackAccount{}
+	_ RebootAccount    = &openStackAccount{}
 )
 
 func (a *openStackAccount) Write(id, line string) { a.cloud.SetConsole(id, line+"\n") }
@@ -185,3 +188,16 @@ func (a *openStackAccount) FailAllocation(_ *testing.T, machine string) {
 }
 
 func (a *openStackAccount) ShowsFailure() bool { return true }
+
+func (a *openStackAccount) Reboots(_ context.Context, id string) ([]machinev1alpha1.RebootMode, error) {
+	modes := map[string]machinev1alpha1.RebootMode{"SOFT": machinev1alpha1.RebootSoft, "HARD": machinev1alpha1.RebootHard}
+	var out []machinev1alpha1.RebootMode
+	for _, s := range a.cloud.Servers(a.fleet.Namespace) {
+		for _, kind := range s.Reboots {
+			if s.ID == id {
+				out = append(out, modes[kind])
+			}
+		}
+	}
+	return out, nil
+}

@@ -47,7 +47,7 @@ func (*proxmoxVE) Cannot() map[string]string {
 
 func (v *proxmoxVE) Install(ctx context.Context, p *kit.Plane) error {
 	v.host, v.failing = newHost(p), map[string]string{}
-	v.cluster = proxmox.New(proxmox.Options{Step: 200 * time.Millisecond, CloneTakes: time.Second, Boot: v.boot, Stop: v.stop})
+	v.cluster = proxmox.New(proxmox.Options{Step: 200 * time.Millisecond, CloneTakes: time.Second, Boot: v.boot, Stop: v.stop, Reboot: v.reboot})
 	v.cluster.FailTasks(v.exitStatus)
 	v.server = httptest.NewTLSServer(v.cluster)
 	if err := installLifted(ctx, p, "proxmox"); err != nil {
@@ -68,6 +68,8 @@ func (v *proxmoxVE) boot(b proxmox.Booted) string {
 }
 
 func (v *proxmoxVE) stop(b proxmox.Booted) { v.end("proxmox/" + b.UUID) }
+
+func (v *proxmoxVE) reboot(b proxmox.Booted) { v.restart("proxmox/" + b.UUID) }
 
 func (v *proxmoxVE) exitStatus(kind, pool, vm string) string {
 	v.tasks.Lock()
@@ -100,7 +102,10 @@ type proxmoxAccount struct {
 	*liftedAccount
 }
 
-var _ OrphanAccount = &proxmoxAccount{}
+var (
+	_ OrphanAccount = &proxmoxAccount{}
+	_ RebootAccount = &proxmoxAccount{}
+)
 
 // Class returns the class of the example, with the pool of the account.
 func (a *proxmoxAccount) Class(t *testing.T) *machinev1alpha1.MachineClass {
@@ -211,4 +216,13 @@ func (a *proxmoxAccount) Throttle(*testing.T, string) (calls func() int, end fun
 	n := &atomic.Int64{}
 	end = a.cluster.Break(a.throttled(proxmoxRefusals[fn.ErrorThrottled].fault, n))
 	return func() int { return int(n.Load()) }, end
+}
+
+func (a *proxmoxAccount) Reboots(_ context.Context, id string) ([]machinev1alpha1.RebootMode, error) {
+	for _, vm := range a.cluster.VMs() {
+		if vm.UUID == id {
+			return modesOf(a.cluster.Reboots(vm.VMID)), nil
+		}
+	}
+	return nil, fmt.Errorf("there is no VM %s", id)
 }

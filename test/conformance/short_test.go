@@ -22,9 +22,12 @@ var (
 	// onlyLife is the cloud of which the short form runs only the cases in the life of a Machine. Its provider has that
 	// unit test, too.
 	onlyLife = map[string]bool{"proxmox": true}
+	// rebootsAt are the clouds at which the short form reboots a VM: one whose provider is lifted, and one on the frame of
+	// the package native.
+	rebootsAt = map[string]bool{"hcloud": true, "proxmox": true}
 )
 
 // isOnlyInLong reports whether the short form leaves out a case of a cloud.
 func isOnlyInLong(c Cloud, tc Case) bool {
-	return onlyAtSome[tc.Name] && !standsFor[c.Provider()] || onlyLife[c.Provider()] && !tc.inLife
+	return onlyAtSome[tc.Name] && !standsFor[c.Provider()] || onlyLife[c.Provider()] && !tc.inLife || tc.Name == CaseReboot && !rebootsAt[c.Provider()]
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/pem"
 	"encoding/xml"
+	"fmt"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -43,7 +44,7 @@ func (d *cloudDirector) Install(ctx context.Context, p *kit.Plane) error {
 	d.host, d.failing = newHost(p), map[string]vcd.Message{}
 	d.director = vcd.New(vcd.Options{
 		QueuedFor: 50 * time.Millisecond, Step: 150 * time.Millisecond, CreateTakes: time.Second, ListedAfter: 500 * time.Millisecond, SessionLasts: time.Minute,
-		Boot: d.boot, Stop: d.stop,
+		Boot: d.boot, Stop: d.stop, Reboot: d.reboot,
 	})
 	d.director.FailTasks(d.failureOf)
 	d.server = httptest.NewTLSServer(d.director)
@@ -82,6 +83,8 @@ func ovfEnvironment(properties map[string]string) string {
 
 func (d *cloudDirector) stop(b vcd.Booted) { d.end("vcd/" + b.ID) }
 
+func (d *cloudDirector) reboot(b vcd.Booted) { d.restart("vcd/" + b.ID) }
+
 func (d *cloudDirector) failureOf(operation, org, vm string) *vcd.Message {
 	d.tasks.Lock()
 	defer d.tasks.Unlock()
@@ -115,6 +118,7 @@ type cloudDirectorAccount struct {
 var (
 	_ OrphanAccount     = &cloudDirectorAccount{}
 	_ AllocationAccount = &cloudDirectorAccount{}
+	_ RebootAccount     = &cloudDirectorAccount{}
 )
 
 // Class returns the class of the example with another network, in which Cloud Director assigns IPv4 and IPv6 addresses.
@@ -237,4 +241,13 @@ func (a *cloudDirectorAccount) Throttle(*testing.T, string) (calls func() int, e
 	n := &atomic.Int64{}
 	end = a.director.Break(a.throttled(vcd.Fault{Status: http.StatusTooManyRequests, Message: "Too Many Requests"}, n))
 	return func() int { return int(n.Load()) }, end
+}
+
+func (a *cloudDirectorAccount) Reboots(_ context.Context, id string) ([]machinev1alpha1.RebootMode, error) {
+	for _, vm := range a.director.VMs() {
+		if externalNameIn(vm.Description) == id {
+			return modesOf(vm.Reboots), nil
+		}
+	}
+	return nil, fmt.Errorf("there is no VM %s", id)
 }

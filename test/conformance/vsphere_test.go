@@ -36,7 +36,7 @@ func (*vSphere) Cannot() map[string]string {
 func (v *vSphere) Install(ctx context.Context, p *kit.Plane) error {
 	v.host = newHost(p)
 	var err error
-	if v.vcenter, err = vcenter.New(ctx, vcenter.Options{Boot: v.boot, Stop: v.stop, Failed: v.host.Failed}); err != nil {
+	if v.vcenter, err = vcenter.New(ctx, vcenter.Options{Boot: v.boot, Stop: v.stop, Reboot: v.reboot, Failed: v.host.Failed}); err != nil {
 		return err
 	}
 	if err := installLifted(ctx, p, "vsphere"); err != nil {
@@ -60,6 +60,8 @@ func (v *vSphere) boot(b vcenter.Booted) string {
 
 func (v *vSphere) stop(b vcenter.Booted) { v.end("vsphere/" + b.ID) }
 
+func (v *vSphere) reboot(b vcenter.Booted) { v.restart("vsphere/" + b.ID) }
+
 // Account returns the account of a user with a folder for its VMs. Both have the name of the fleet.
 func (v *vSphere) Account(t *testing.T, f kit.Fleet) Account {
 	t.Helper()
@@ -80,7 +82,10 @@ type vSphereAccount struct {
 	folder string
 }
 
-var _ OrphanAccount = &vSphereAccount{}
+var (
+	_ OrphanAccount = &vSphereAccount{}
+	_ RebootAccount = &vSphereAccount{}
+)
 
 // Class returns the class of the example, with the folder of the account, a data disk and an
 // anti-affinity group.
@@ -157,3 +162,7 @@ func (a *vSphereAccount) DieAtCreation(*testing.T) {
 
 // Leaks returns 0: the provider chooses the instance UUID of a clone, and finds the clone by it.
 func (*vSphere) Leaks() int { return 0 }
+
+func (a *vSphereAccount) Reboots(_ context.Context, id string) ([]machinev1alpha1.RebootMode, error) {
+	return modesOf(a.vcenter.Reboots(id)), nil
+}

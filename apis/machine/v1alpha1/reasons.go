@@ -366,6 +366,11 @@ const (
 	//   - Of: Rebooted=False
 	//   - Do: Read the message. The Machine requests a hard reboot after a soft one that was refused.
 	ReasonRebootRefused = "RebootRefused"
+	// ReasonRebootDelayed means that the cloud cannot carry out now the request that the message names, for a cause that
+	// passes, such as another task of the VM. The provider repeats the request.
+	//   - Kinds: VirtualMachine
+	//   - Of: Rebooted=Unknown
+	ReasonRebootDelayed = "RebootDelayed"
 )
 
 // Reasons of Preserved and AnnotationsValid.

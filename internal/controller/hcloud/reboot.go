@@ -9,7 +9,7 @@ import (
 	"github.com/hetznercloud/hcloud-go/v2/hcloud"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
-	"github.com/drover-dev/drover/internal/ratelimit"
+	"github.com/drover-dev/drover/internal/reboot"
 )
 
 // reboot requests a reboot of a server, or starts one that is off: Hetzner Cloud sends the request of a soft reboot by ACPI,
@@ -39,20 +39,18 @@ func (p *projects) reboot(ctx context.Context, mg resource.ModernManaged, name s
 	case mode == machinev1alpha1.RebootHard:
 		request = servers.Reset
 	}
-	var action *hcloud.Action
-	for attempt := 0; ; attempt++ {
-		action, _, err = request(ctx, s)
-		// Another action of the server, such as a snapshot or the last reboot, ends soon.
-		isBusy := hcloud.IsError(err, hcloud.ErrorCodeConflict, hcloud.ErrorCodeLocked)
-		if !isBusy || attempt == retries || ratelimit.Sleep(ctx, latestLook) != nil {
-			break
-		}
-	}
+	action, _, err := request(ctx, s)
+	// Another action locks the server, such as a backup or the last reboot.
+	isBusy := hcloud.IsError(err, hcloud.ErrorCodeConflict, hcloud.ErrorCodeLocked)
 	if err == nil {
 		err = action.Error()
 	}
-	if err != nil {
-		return fmt.Errorf("cannot reboot the server: %w", hcloud.StabilizeError(err))
+	if err == nil {
+		return nil
 	}
-	return nil
+	err = fmt.Errorf("cannot reboot the server: %w", hcloud.StabilizeError(err))
+	if isBusy {
+		return reboot.Busy(err)
+	}
+	return err
 }

@@ -83,6 +83,55 @@ func TestAServerThatIsLockedIsRebootedWhenItsActionEnds(t *testing.T) {
 	})
 }
 
+// TestARebootOfAServerThatIsLockedIsRepeatedUntilTheLockEnds has the refusals during an action of the server.
+func TestARebootOfAServerThatIsLockedIsRepeatedUntilTheLockEnds(t *testing.T) {
+	for name, f := range map[string]fakecloud.Fault{
+		"Locked":   {Status: 423, Code: "locked", Message: "server is locked"},
+		"Conflict": {Status: 409, Code: "conflict", Message: "the resource was changed during the request"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, fakecloud.Options{Step: time.Second}, func(t *testing.T, w *world) {
+				vm := w.running("a")
+				f.Call = acpi
+				w.cloud.Break(f)
+				w.RequestReboot(vm, "Soft/one")
+				w.UntilRebooted(soon, vm, "Soft/one", corev1.ConditionUnknown, f.Message)
+				time.Sleep(4 * time.Minute)
+				w.Restart() // As a process that is killed between two requests.
+				w.UntilRebooted(soon, vm, "Soft/one", corev1.ConditionUnknown, f.Message)
+				w.WantSound(vm)
+				w.wantReboots()
+				if calls, _ := w.cloud.Calls(); calls[acpi] > 30 {
+					t.Errorf("%d requests in 4 minutes", calls[acpi])
+				}
+				w.cloud.Mend()
+				w.UntilRebooted(15*time.Second, vm, "Soft/one", corev1.ConditionTrue, "accepted")
+				time.Sleep(time.Hour)
+				w.wantReboots(fakecloud.Soft)
+				if warnings := w.Warnings(); len(warnings) > 0 {
+					t.Errorf("warnings %q", warnings)
+				}
+			})
+		})
+	}
+}
+
+// TestARequestThatIsWithdrawnIsNotRepeated withdraws the request while the server is locked, as a Machine does when its
+// reboot failed.
+func TestARequestThatIsWithdrawnIsNotRepeated(t *testing.T) {
+	inWorld(t, fakecloud.Options{Step: time.Second}, func(t *testing.T, w *world) {
+		vm := w.running("a")
+		w.cloud.Break(fakecloud.Fault{Call: acpi, Status: 423, Code: "locked", Message: "server is locked"})
+		w.RequestReboot(vm, "Soft/one")
+		w.UntilRebooted(soon, vm, "Soft/one", corev1.ConditionUnknown, "server is locked")
+		w.RequestReboot(vm, "")
+		w.cloud.Mend()
+		time.Sleep(time.Hour)
+		w.wantReboots()
+		w.WantSound(vm)
+	})
+}
+
 const (
 	acpi  = "POST /servers/{id}/actions/reboot"
 	reset = "POST /servers/{id}/actions/reset"
@@ -90,11 +139,10 @@ const (
 
 func TestARefusalOfASoftRebootIsReportedOnce(t *testing.T) {
 	for name, f := range map[string]fakecloud.Fault{
-		"TheServerStaysLocked": {Status: 423, Code: "locked", Message: "server is locked"},
-		"TheTokenMayOnlyRead":  {Status: 403, Code: "token_readonly", Message: "token is only allowed to perform GET requests"},
-		"TheBackendFails":      {Status: 503, Code: "service_error", Message: "unavailable"},
-		"TheGatewayGivesUp":    {Status: 504, Code: "timeout", Message: "the request could not be answered in time"},
-		"TheConnectionIsCut":   {Refused: true, Message: "EOF"},
+		"TheTokenMayOnlyRead": {Status: 403, Code: "token_readonly", Message: "token is only allowed to perform GET requests"},
+		"TheBackendFails":     {Status: 503, Code: "service_error", Message: "unavailable"},
+		"TheGatewayGivesUp":   {Status: 504, Code: "timeout", Message: "the request could not be answered in time"},
+		"TheConnectionIsCut":  {Refused: true, Message: "EOF"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, fakecloud.Options{Step: time.Second}, func(t *testing.T, w *world) {
@@ -156,5 +204,18 @@ func TestAThrottledRebootIsRequestedOnce(t *testing.T) {
 		w.untilRebooted(vm, "Hard/one", corev1.ConditionTrue, "accepted")
 		time.Sleep(time.Hour)
 		w.wantReboots(fakecloud.Hard)
+	})
+}
+
+// TestAServerIsReadySoonAfterItsReset resets a server that has run for hours: it is "starting" when it is observed next.
+func TestAServerIsReadySoonAfterItsReset(t *testing.T) {
+	inWorld(t, fakecloud.Options{Step: 5 * time.Second}, func(t *testing.T, w *world) {
+		vm := w.running("a")
+		time.Sleep(3*time.Hour + 7*time.Second)
+		w.RequestReboot(vm, "Hard/one")
+		w.UntilCondition(soon, vm, xpv2.TypeReady, xpv2.ReasonCreating)
+		if took := w.Until(soon, "it is Ready", func() bool { w.Get(vm); return vm.GetCondition(xpv2.TypeReady).Reason == xpv2.ReasonAvailable }); took > 10*time.Second {
+			t.Errorf("Ready %s after the server was starting, which took it 5s", took)
+		}
 	})
 }

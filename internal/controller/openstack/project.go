@@ -177,7 +177,7 @@ func (w watch) RoundTrip(req *http.Request) (*http.Response, error) {
 		w.project.hasShown.Store(true)
 		err = w.faults.note(id[1], resp)
 		if err == nil {
-			err = showRebooting(resp)
+			err = showReadable(resp)
 		}
 	}
 	if oneBeside.MatchString(req.URL.Path) {
@@ -199,8 +199,8 @@ func unknown(resp *http.Response, err error) (*http.Response, error) {
 	return resp, err
 }
 
-// faults has the fault messages of servers by their IDs. The Terraform provider only reports that a
-// server failed.
+// faults has the fault messages of servers by their IDs, or the statuses that the Terraform provider cannot read. It only
+// reports that a server failed.
 type faults struct{ texts sync.Map }
 
 // note records the fault in the response about a server.
@@ -219,11 +219,15 @@ func (f *faults) note(id string, resp *http.Response) error {
 			} `json:"fault"`
 		} `json:"server"`
 	}
-	if json.Unmarshal(b, &s) == nil && s.Server.Status == "ERROR" {
+	_ = json.Unmarshal(b, &s)
+	switch status := s.Server.Status; {
+	case status == "ERROR":
 		f.texts.Store(id, s.Server.Fault.Message)
-		return nil
+	case shownAs[status] != "":
+		f.texts.Store(id, "Nova reports "+status)
+	default:
+		f.texts.Delete(id)
 	}
-	f.texts.Delete(id)
 	return nil
 }
 

@@ -8,11 +8,14 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/servers"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/reboot"
 )
 
 // reboot requests a reboot of a server. Nova refuses a soft reboot of a server that is not ACTIVE. A hard reboot also starts
@@ -30,22 +33,44 @@ func (p *projects) reboot(ctx context.Context, mg resource.ModernManaged, id str
 	if mode == machinev1alpha1.RebootHard {
 		method = servers.HardReboot
 	}
-	if err := servers.Reboot(ctx, c, id, servers.RebootOpts{Type: method}).ExtractErr(); err != nil {
-		return fmt.Errorf("cannot reboot the instance: %w", err)
+	err = servers.Reboot(ctx, c, id, servers.RebootOpts{Type: method}).ExtractErr()
+	if err == nil {
+		return nil
 	}
-	return nil
+	refused := fmt.Errorf("cannot reboot the instance: %w", err)
+	if gophercloud.ResponseCodeIs(err, http.StatusConflict) && strings.Contains(err.Error(), inTask) {
+		return reboot.Busy(refused)
+	}
+	return refused
 }
 
-// showRebooting gives a server that is being rebooted the status ACTIVE. Nova reports REBOOT or HARD_REBOOT while an active
-// server is rebooted. The Terraform provider fails for both, so that the instance could not be observed until the reboot
-// ends, and no hard reboot could be requested meanwhile.
-func showRebooting(resp *http.Response) error {
+// inTask is a part of Nova's refusal while something is done with the instance, such as a snapshot. It differs from that of an
+// instance in another state, which ends with an action of a user only ("while it is in vm_state stopped").
+const inTask = "while it is in task_state"
+
+// shownAs are the statuses of a server, in the notation of Nova, for which the Terraform provider fails, and what it is shown
+// instead. Otherwise the instance could be neither observed, nor rebooted, nor deleted while it has the status. An instance
+// that is not ACTIVE is not Ready, and the message of the condition has its real status: see faults.
+//
+// The statuses DELETED, SOFT_DELETED and UNKNOWN are not here: nothing is known about whether the instance runs.
+var shownAs = map[string]string{
+	// The instance runs, or is about to: its password is reset, or it was resized and waits for a confirmation.
+	"REBOOT": active, "HARD_REBOOT": active, "PASSWORD": active, "VERIFY_RESIZE": active,
+	// The instance does not run its own disk, or does not run at all.
+	"SUSPENDED": shutoff, "RESCUE": shutoff, "REBUILD": shutoff, "RESIZE": shutoff, "REVERT_RESIZE": shutoff,
+}
+
+// Statuses that the Terraform provider can read, also while it waits for the end of a deletion.
+const active, shutoff = "ACTIVE", "SHUTOFF"
+
+// showReadable gives a server a status that the Terraform provider can read.
+func showReadable(resp *http.Response) error {
 	b, err := io.ReadAll(resp.Body)
 	_ = resp.Body.Close()
 	if err != nil {
 		return err
 	}
-	b = asActive(b)
+	b = asReadable(b)
 	resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(b)), int64(len(b))
 	if resp.Header.Get("Content-Length") != "" {
 		resp.Header.Set("Content-Length", strconv.Itoa(len(b)))
@@ -53,18 +78,17 @@ func showRebooting(resp *http.Response) error {
 	return nil
 }
 
-// asActive returns the response about a server, with the status ACTIVE if the server is being rebooted.
-func asActive(body []byte) []byte {
+// asReadable returns the response about a server, with a status of shownAs.
+func asReadable(body []byte) []byte {
 	var answer, server map[string]json.RawMessage
 	if json.Unmarshal(body, &answer) != nil || json.Unmarshal(answer["server"], &server) != nil {
 		return body
 	}
-	switch string(server["status"]) {
-	case `"REBOOT"`, `"HARD_REBOOT"`:
-	default:
+	shown, ok := shownAs[strings.Trim(string(server["status"]), `"`)]
+	if !ok {
 		return body
 	}
-	server["status"] = json.RawMessage(`"ACTIVE"`)
+	server["status"] = json.RawMessage(strconv.Quote(shown))
 	var err error
 	if answer["server"], err = json.Marshal(server); err != nil {
 		return body

@@ -115,6 +115,7 @@ var reasons = map[key]Advice{
 	{"Machine", "Rebooted"}:                                 {Meaning: "The Node proved the last reboot: it reported another boot ID, and was healthy.", Do: ""},
 	{"VirtualMachine", "RebootAccepted"}:                    {Meaning: "The cloud accepted the request that the message names. It proves no reboot.", Do: ""},
 	{"VirtualMachine", "RebootRefused"}:                     {Meaning: "The cloud refused the request that the message names, or that it is unknown whether it accepted it. The request is not repeated.", Do: "Read the message. The Machine requests a hard reboot after a soft one that was refused."},
+	{"VirtualMachine", "RebootDelayed"}:                     {Meaning: "The cloud cannot carry out now the request that the message names, for a cause that passes, such as another task of the VM. The provider repeats the request.", Do: ""},
 	{"Machine", "Preserved"}:                                {Meaning: "The Machine is preserved.", Do: ""},
 	{"Machine", "NotPreserved"}:                             {Meaning: "The annotation that preserved the Machine was removed, or that it recovered.", Do: ""},
 	{"Machine", "PreservationExpired"}:                      {Meaning: "The Machine was preserved for as long as it may be.", Do: ""},

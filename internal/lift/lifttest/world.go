@@ -7,6 +7,7 @@ import (
 	"context"
 	"io"
 	"log"
+	"maps"
 	"reflect"
 	"strings"
 	"sync"
@@ -30,6 +31,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
@@ -85,7 +87,22 @@ func New(t *testing.T, add func(*runtime.Scheme) error, start func(client.Client
 			b = b.WithStatusSubresource(o)
 		}
 	}
-	w := &World{t: t, Kube: b.Build(), start: start, wake: map[types.NamespacedName]chan struct{}{}, busy: make(chan struct{}, workers)}
+	w := &World{t: t, start: start, wake: map[types.NamespacedName]chan struct{}{}, busy: make(chan struct{}, workers)}
+	// A controller reconciles a resource whose annotations it changed itself.
+	b = b.WithInterceptorFuncs(interceptor.Funcs{Update: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.UpdateOption) error {
+		before := o.DeepCopyObject().(client.Object)
+		if err := c.Get(ctx, client.ObjectKeyFromObject(o), before); err != nil {
+			return err
+		}
+		if err := c.Update(ctx, o, opts...); err != nil {
+			return err
+		}
+		if !maps.Equal(before.GetAnnotations(), o.GetAnnotations()) {
+			w.Wake(client.ObjectKeyFromObject(o))
+		}
+		return nil
+	}})
+	w.Kube = b.Build()
 	w.Restart()
 	return w
 }
@@ -249,13 +266,14 @@ func (w *World) RequestReboot(vm client.Object, request string) {
 	w.Change(vm, func() { meta.AddAnnotations(vm, map[string]string{machinev1alpha1.AnnotationReboot: request}) })
 }
 
-// UntilRebooted waits until the condition Rebooted is about the request, and fails unless it has the status and the text. It
-// returns the message of the condition.
+// UntilRebooted waits until the condition Rebooted has the result of the request, and fails unless it has the status and the
+// text. It returns the message of the condition.
 func (w *World) UntilRebooted(limit time.Duration, vm resource.Managed, request string, status corev1.ConditionStatus, text string) string {
 	w.t.Helper()
 	w.Until(limit, "Rebooted is about "+request, func() bool {
 		w.Get(vm)
-		return strings.HasPrefix(vm.GetCondition(machinev1alpha1.ConditionRebooted).Message, request+": ")
+		c := vm.GetCondition(machinev1alpha1.ConditionRebooted)
+		return strings.HasPrefix(c.Message, request+": ") && (c.Status != corev1.ConditionUnknown || status == corev1.ConditionUnknown)
 	})
 	c := vm.GetCondition(machinev1alpha1.ConditionRebooted)
 	if c.Status != status || !strings.Contains(c.Message, text) {

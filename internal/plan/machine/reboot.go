@@ -160,9 +160,14 @@ func (r *rebooting) judge() {
 	booted := r.node.BootID != "" && r.node.BootID != r.s.BootID
 	took, isSoft := r.now.Sub(r.s.Since.Time), r.s.Mode == machinev1alpha1.RebootSoft
 	softFor, rebootFor := rebootTimeouts(r.facts)
-	refusal := ""
-	if said := r.VM.Reboot; said != nil && said.Refused == machinev1alpha1.RebootRequest(r.s.Mode, r.s.ID) {
-		refusal = cmp.Or(said.Message, "the provider gave no reason")
+	refusal, delay := "", ""
+	if said, request := r.VM.Reboot, machinev1alpha1.RebootRequest(r.s.Mode, r.s.ID); said != nil {
+		switch request {
+		case said.Refused:
+			refusal = cmp.Or(said.Message, "the provider gave no reason")
+		case said.Delayed:
+			delay = said.Message
+		}
 	}
 	switch {
 	case booted && r.node.healthy:
@@ -173,18 +178,22 @@ func (r *rebooting) judge() {
 		r.s.Message = "the VM was rebooted: " + cmp.Or(r.node.message, "its Node is not healthy yet")
 	case isSoft && (refusal != "" || took >= softFor):
 		r.s.Mode = machinev1alpha1.RebootHard
-		r.s.Message = "the soft reboot " + refused(refusal, softFor)
+		r.s.Message = "the soft reboot " + refused(refusal, delay, softFor)
 	case refusal != "":
-		r.fail("the reboot " + refused(refusal, rebootFor))
+		r.fail("the reboot " + refused(refusal, "", rebootFor))
 	case !isSoft && took >= rebootFor:
-		r.fail("the reboot " + refused("", rebootFor))
+		r.fail("the reboot " + refused("", delay, rebootFor))
 	}
 }
 
-// refused describes a request that failed, by the error of the provider or else by the time that the Node had.
-func refused(refusal string, within time.Duration) string {
-	if refusal != "" {
+// refused describes a request that failed, by the error of the provider, by the cause for which it repeated the request, or
+// else by the time that the Node had.
+func refused(refusal, delay string, within time.Duration) string {
+	switch {
+	case refusal != "":
 		return "was refused: " + refusal
+	case delay != "":
+		return fmt.Sprintf("was refused for %s: %s", within, delay)
 	}
 	return fmt.Sprintf("was not proven: the Node reported no other boot ID within %s", within)
 }

@@ -169,6 +169,21 @@ func TestAReboot(t *testing.T) {
 			w.want(machinev1alpha1.RebootRebooting, rebooting, "the soft reboot was refused: no guest tools")
 			w.wantRequests("Soft/one", "Hard/one")
 		},
+		"IsWaitedForWhileItsProviderRepeatsTheRequest": func(w *rebootWorld) {
+			w.request("one")
+			w.drained()
+			w.vm.Reboot = &plan.RebootReport{Delayed: "Soft/one", Message: "server is locked"}
+			w.after(softRebootFor - time.Second)
+			w.wantRequests("Soft/one")
+			w.after(time.Second)
+			w.want(machinev1alpha1.RebootRebooting, rebooting, "the soft reboot was refused for 5m0s: server is locked")
+			w.vm.Reboot = &plan.RebootReport{Delayed: "Hard/one", Message: "server is locked"}
+			w.after(machinev1alpha1.DefaultRebootTimeout - time.Second)
+			w.wantRequests("Soft/one", "Hard/one")
+			w.after(time.Second)
+			w.want(machinev1alpha1.RebootFailed, running, "the reboot was refused for 15m0s: server is locked")
+			w.wantRequests("Soft/one", "Hard/one")
+		},
 		"FailsWhenTheHardOneIsRefused": func(w *rebootWorld) {
 			w.request("one")
 			w.drained()

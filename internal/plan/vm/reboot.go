@@ -13,8 +13,13 @@ import (
 func readReboot(vm plan.Object, c conditions) *plan.RebootReport {
 	out := &plan.RebootReport{Begun: vm.GetAnnotations()[machinev1alpha1.AnnotationRebooted]}
 	said := c.Get(machinev1alpha1.ConditionRebooted)
-	if request, message, ok := strings.Cut(said.Message, ": "); ok && said.Status == corev1.ConditionFalse {
+	request, message, ok := strings.Cut(said.Message, ": ")
+	switch {
+	case !ok:
+	case said.Status == corev1.ConditionFalse:
 		out.Refused, out.Message = request, truncate(message)
+	case said.Status == corev1.ConditionUnknown && string(said.Reason) == machinev1alpha1.ReasonRebootDelayed:
+		out.Delayed, out.Message = request, truncate(message)
 	}
 	return out
 }

@@ -37,10 +37,11 @@ type Options struct {
 	// limit.
 	RateLimit int
 	Refill    time.Duration
-	// Boot is called when a VM is powered on, and returns the address of its guest. Stop is called when a VM stops.
-	// Both are called without the lock.
-	Boot func(Booted) (address string)
-	Stop func(Booted)
+	// Boot is called when a VM is powered on, and returns the address of its guest. Stop is called when a VM stops, and
+	// Reboot when it restarts. All are called without the lock. Without Reboot, a VM that restarts is stopped and booted.
+	Boot   func(Booted) (address string)
+	Stop   func(Booted)
+	Reboot func(Booted)
 }
 
 // A User is a user of Prism Central.
@@ -359,6 +360,19 @@ func (p *Prism) boot(m *machine) {
 		defer p.mu.Unlock()
 		m.address = address
 	})
+}
+
+// restart a VM that is powered on.
+func (p *Prism) restart(m *machine) {
+	if !m.booted || p.opts.Reboot == nil {
+		p.halt(m)
+		p.boot(m)
+		return
+	}
+	m.power = "ON"
+	m.version++
+	b := Booted{Name: m.name(), UUID: m.uuid}
+	p.after = append(p.after, func() { p.opts.Reboot(b) })
 }
 
 // halt powers off a VM.

@@ -211,8 +211,7 @@ func (c *call) reboot(m *machine, action string) string {
 			m.hangs = false
 		}
 		if !m.hangs {
-			c.halt(m)
-			c.boot(m)
+			c.restart(m)
 		}
 		return nil
 	})

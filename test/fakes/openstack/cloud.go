@@ -101,6 +101,8 @@ type server struct {
 	builtAt, goneAt                    time.Time
 	off, booted                        bool
 	reboots                            []string
+	// set is the status that SetStatus set.
+	set string
 	// rebooting is the status until rebootedAt.
 	rebooting  string
 	rebootedAt time.Time
@@ -205,6 +207,15 @@ func (c *Cloud) PowerOff(id string) {
 	}
 }
 
+// SetStatus gives a server a status that ends with an action of a user, such as SUSPENDED. "" ends it.
+func (c *Cloud) SetStatus(id, status string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s := c.find(id); s != nil {
+		s.set = status
+	}
+}
+
 // Hang makes the reboot of a server in progress take forever, as that of a guest that does not react.
 func (c *Cloud) Hang(id string) {
 	c.mu.Lock()
@@ -295,6 +306,8 @@ func (s *server) status(now time.Time) string {
 		return "ERROR"
 	case now.Before(s.rebootedAt):
 		return s.rebooting
+	case s.set != "":
+		return s.set
 	case s.off:
 		return "SHUTOFF"
 	}

@@ -35,10 +35,11 @@ func (c *call) view(s *server) map[string]any {
 	}
 	out["security_groups"] = groups
 	switch s.status(c.now) {
-	case "ACTIVE", "SHUTOFF", "REBOOT", "HARD_REBOOT":
-		out["addresses"] = c.addresses(s)
+	case "BUILD":
 	case "ERROR":
 		out["fault"] = map[string]any{"code": 500, "message": s.fault, "created": s.made.UTC().Format(time.RFC3339)}
+	default:
+		out["addresses"] = c.addresses(s)
 	}
 	return out
 }
@@ -283,8 +284,11 @@ func (c *call) act() (int, any, *failure) {
 	return http.StatusOK, map[string]any{"output": strings.Join(lines, "")}, nil
 }
 
+// statesOf are the vm_states of statuses that a user causes.
+var statesOf = map[string]string{"SUSPENDED": "suspended", "RESCUE": "rescued", "VERIFY_RESIZE": "resized"}
+
 // reboot a server. The states in which it is allowed are those of nova.compute.api: a soft reboot needs an active server
-// without a task, and a hard reboot is also allowed for a stopped server and during a soft reboot.
+// without a task, and a hard reboot is also allowed for a stopped or suspended server and during a soft reboot.
 func (c *call) reboot(s *server, kind string) (int, any, *failure) {
 	refused := func(state string) (int, any, *failure) {
 		return 0, nil, fail(http.StatusConflict, "conflictingRequest", "Cannot 'reboot' instance %s while it is in %s", s.id, state)
@@ -297,6 +301,12 @@ func (c *call) reboot(s *server, kind string) (int, any, *failure) {
 		return refused("vm_state building")
 	case status == "ERROR":
 		return refused("vm_state error")
+	case status == "PASSWORD":
+		return refused("task_state updating_password")
+	case statesOf[status] != "" && (kind == "SOFT" || status != "SUSPENDED"):
+		return refused("vm_state " + statesOf[status])
+	case status == "SUSPENDED":
+		s.rebooting, s.set = "HARD_REBOOT", ""
 	case kind == "SOFT" && c.now.Before(s.rebootedAt):
 		return refused("task_state reboot_started")
 	case kind == "SOFT" && status == "SHUTOFF":

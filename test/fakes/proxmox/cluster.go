@@ -38,9 +38,11 @@ type Options struct {
 	RateLimit int
 	Refill    time.Duration
 	// Boot is called when a VM starts, and returns the address of its guest. Stop is called when a VM
-	// stops. Both are called without the lock of the cluster.
-	Boot func(Booted) (address string)
-	Stop func(Booted)
+	// stops, and Reboot when it starts again after a reboot. All are called without the lock of the cluster. Without
+	// Reboot, a VM that is rebooted is stopped and booted.
+	Boot   func(Booted) (address string)
+	Stop   func(Booted)
+	Reboot func(Booted)
 }
 
 // A Token is an API token.
@@ -117,7 +119,9 @@ type machine struct {
 	reportedAt time.Time
 	address    string
 	booted     bool
-	memory     int64
+	// restarts means that the VM stopped for a reboot.
+	restarts bool
+	memory   int64
 	// hangs means that the guest does not shut down when it is asked to.
 	hangs bool
 	// reboots are "Soft" for each time that the guest was asked to shut down and start again, and "Hard" for each reset and
@@ -418,11 +422,16 @@ func (c *Cluster) boot(m *machine, now time.Time) {
 		c.addrs++
 		m.address = fmt.Sprintf("10.20.%d.%d", c.addrs/250, c.addrs%250+1)
 	}
+	b := c.booted(m)
+	if m.restarts {
+		m.restarts = false
+		c.after = append(c.after, func() { c.opts.Reboot(b) })
+		return
+	}
 	if c.opts.Boot == nil {
 		return
 	}
 	m.booted = true
-	b := c.booted(m)
 	c.after = append(c.after, func() {
 		if address := c.opts.Boot(b); address != "" {
 			c.mu.Lock()
@@ -432,9 +441,18 @@ func (c *Cluster) boot(m *machine, now time.Time) {
 	})
 }
 
+// restart stops a VM whose guest keeps its disks and starts again.
+func (c *Cluster) restart(m *machine) {
+	if !m.booted || c.opts.Reboot == nil {
+		c.halt(m)
+		return
+	}
+	m.running, m.restarts = false, true
+}
+
 // halt stops a VM.
 func (c *Cluster) halt(m *machine) {
-	m.running = false
+	m.running, m.restarts = false, false
 	if !m.booted || c.opts.Stop == nil {
 		return
 	}

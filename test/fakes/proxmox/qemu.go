@@ -433,6 +433,7 @@ func (c *call) destroy(m *machine) (any, *failure) {
 		case m.running:
 			return fmt.Sprintf("VM %d is running - destroy failed", m.id)
 		}
+		c.halt(m) // It may have stopped for a reboot.
 		delete(c.vms, m.id)
 		return ""
 	}), nil

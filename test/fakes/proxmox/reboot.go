@@ -42,7 +42,7 @@ func (c *call) reboot(m *machine) (any, *failure) {
 		case m.hangs:
 			return "VM quit/powerdown failed - got timeout"
 		}
-		c.halt(m)
+		c.restart(m)
 		c.beginStart(now, m, qmeventd)
 		return ""
 	}), nil
@@ -61,7 +61,7 @@ func (c *call) reset(m *machine) (any, *failure) {
 			return fmt.Sprintf("VM %d not running", m.id)
 		}
 		m.reboots = append(m.reboots, "Hard")
-		c.halt(m)
+		c.restart(m)
 		c.boot(m, now)
 		return ""
 	}), nil

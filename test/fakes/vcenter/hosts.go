@@ -11,9 +11,9 @@ import (
 
 // running is a VM that its host runs.
 type running struct {
-	// off is closed when the VM shall stop, and ended once it has stopped.
-	off, ended chan struct{}
-	// reboots is the number of reboots before it ran.
+	// off is closed when the VM shall stop, and ended once it has stopped. restarts gets a value when the VM is rebooted.
+	off, ended, restarts chan struct{}
+	// reboots is the number of reboots before it ran, or for which Reboot was called.
 	reboots int
 }
 
@@ -43,12 +43,20 @@ func (v *VCenter) look(ctx context.Context) {
 		}
 		on[vm.ID] = true
 		if v.running[vm.ID] == nil {
-			r := &running{off: make(chan struct{}), ended: make(chan struct{}), reboots: len(v.reboots[vm.ID])}
+			r := &running{off: make(chan struct{}), ended: make(chan struct{}), restarts: make(chan struct{}, 1), reboots: len(v.reboots[vm.ID])}
 			v.running[vm.ID], v.ran[vm.ID] = r, true
 			v.hosts.Go(func() { v.run(ctx, vm.Booted, r) })
 		}
 	}
 	for id, r := range v.running {
+		if n := len(v.reboots[id]); on[id] && n > r.reboots && v.opts.Reboot != nil && !closed(r.off) {
+			select {
+			case r.restarts <- struct{}{}:
+				r.reboots = n
+			default: // The guest has not restarted yet.
+			}
+			continue
+		}
 		if (!on[id] || len(v.reboots[id]) > r.reboots) && !closed(r.off) {
 			close(r.off)
 		}
@@ -71,15 +79,22 @@ func closed(c chan struct{}) bool {
 // run a VM until it is off.
 func (v *VCenter) run(ctx context.Context, vm Booted, r *running) {
 	defer close(r.ended)
-	if ip := v.opts.Boot(vm); ip != "" {
-		if err := v.report(ctx, vm, ip); err != nil && ctx.Err() == nil {
-			v.failed(err)
+	ip := v.opts.Boot(vm)
+	for {
+		if ip != "" {
+			if err := v.report(ctx, vm, ip); err != nil && ctx.Err() == nil {
+				v.failed(err)
+			}
 		}
-	}
-	select {
-	case <-r.off:
-		v.opts.Stop(vm)
-	case <-ctx.Done():
+		select {
+		case <-r.restarts:
+			v.opts.Reboot(vm)
+			continue
+		case <-r.off:
+			v.opts.Stop(vm)
+		case <-ctx.Done():
+		}
+		return
 	}
 }
 

@@ -31,10 +31,11 @@ type Booted struct {
 // Options of a vCenter.
 type Options struct {
 	// Boot is called when a VM starts to run, and returns its address, empty for none. When the VM
-	// no longer runs and Boot has returned, Stop is called. A VM that is rebooted is stopped and booted
-	// again. The hooks may run at the same time, for different VMs.
-	Boot func(Booted) (ip string)
-	Stop func(Booted)
+	// no longer runs and Boot has returned, Stop is called. Reboot is called for a VM that is rebooted; without it,
+	// the VM is stopped and booted again. The hooks may run at the same time, for different VMs.
+	Boot   func(Booted) (ip string)
+	Stop   func(Booted)
+	Reboot func(Booted)
 	// Failed gets the errors that no caller waits for. Optional.
 	Failed func(error)
 }

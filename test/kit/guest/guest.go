@@ -145,6 +145,9 @@ func (g *Guest) Stop(ctx context.Context) error {
 	return nil
 }
 
+// Reboot the guest. It keeps its disk, and its Node reports another boot ID.
+func (g *Guest) Reboot(ctx context.Context) error { return g.host.Cloud.RebootVM(ctx, g.VM.ID) }
+
 // DeleteNode deletes the Node as a cloud-controller-manager does after the VM is deleted at its
 // cloud.
 func (g *Guest) DeleteNode(ctx context.Context) error {
