@@ -77,12 +77,13 @@ const (
 	//   - False: The preservation has ended.
 	//   - Do: To end a preservation, remove its annotation.
 	ConditionPreserved = "Preserved"
-	// ConditionAnnotationsValid reports whether the annotations of Drover have values that it
-	// understands. Machines that never had a wrong value do not have it.
-	//   - Kinds: Machine
+	// ConditionAnnotationsValid reports whether the annotations of Drover and crossplane.io/paused have
+	// values that are understood, and are on an object of a kind that they have an effect on. Objects
+	// that never had a wrong one do not have it.
+	//   - Kinds: Machine, MachineSet, MachineDeployment, NodePool
 	//   - Polarity: True is good
 	//   - True: All annotations are understood.
-	//   - False: The values that the message names are ignored.
+	//   - False: The annotations that the message names are ignored.
 	//   - Do: Correct the annotations that the message names.
 	ConditionAnnotationsValid = "AnnotationsValid"
 	// ConditionUserDataComplete reports whether user data of the class's own has a placeholder for

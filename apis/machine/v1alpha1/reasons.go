@@ -377,10 +377,11 @@ const (
 	//   - Kinds: Machine
 	//   - Of: Preserved=False
 	ReasonPreservationExpired = "PreservationExpired"
-	// ReasonAnnotationInvalid means that an annotation has a value that Drover ignores.
-	//   - Kinds: Machine
+	// ReasonAnnotationInvalid means that an annotation has a value that Drover or Crossplane ignores, or is
+	// on an object of a kind that it has no effect on.
+	//   - Kinds: Machine, MachineSet, MachineDeployment, NodePool
 	//   - Of: AnnotationsValid=False
-	//   - Do: Correct the annotation that the message names.
+	//   - Do: Correct the annotation that the message names, or move it to the object that it is meant for.
 	ReasonAnnotationInvalid = "AnnotationInvalid"
 )
 
@@ -518,11 +519,11 @@ const (
 	//   - Kinds: MachineDeployment
 	//   - Of: Progressing=True
 	ReasonMachineSetUpdated = "MachineSetUpdated"
-	// ReasonMachineDeploymentPaused means that spec.paused is true. An event with the reason
-	// reports the begin.
+	// ReasonMachineDeploymentPaused means that spec.paused is true, or that the annotation
+	// cluster.x-k8s.io/paused is set. An event with the reason reports the begin.
 	//   - Kinds: MachineDeployment
 	//   - Of: Progressing=Unknown
-	//   - Do: To let the rollout proceed, set spec.paused to false.
+	//   - Do: To let the rollout proceed, set spec.paused to false, or remove the annotation if the message names it.
 	ReasonMachineDeploymentPaused = "MachineDeploymentPaused"
 	// ReasonProgressDeadlineExceeded means that the rollout made no progress for
 	// spec.progressDeadlineSeconds. It continues nevertheless. A warning with the reason reports

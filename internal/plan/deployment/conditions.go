@@ -27,7 +27,7 @@ func (p *plan) conditions(s machinev1alpha1.MachineDeploymentStatus) []shared.Co
 		valid, p.available(s), progressing, failure,
 		p.reconciling(s, progressing, stalled), stalled,
 	}
-	for _, c := range []*shared.Condition{p.exhaustedCondition(s), p.remediationAllowed()} {
+	for _, c := range []*shared.Condition{p.exhaustedCondition(s), p.remediationAllowed(), p.annotationsValid()} {
 		if c != nil {
 			out = append(out, *c)
 		}
@@ -90,6 +90,10 @@ func (p *plan) numbers(s machinev1alpha1.MachineDeploymentStatus) shared.Numbers
 		Desired: p.bounds.replicas, Available: s.AvailableReplicas,
 		Starting:    sum(p.sets, func(s *set) int32 { return s.Status.StartingReplicas }),
 		Terminating: s.TerminatingReplicas,
+func (p *plan) annotationsValid() *shared.Condition {
+	return shared.AnnotationsValid(shared.InvalidSwitchesOfSet("MachineDeployment", p.Deployment), p.Deployment.Status.Conditions)
+}
+
 		Waiting:     p.waiting(),
 	}
 }
@@ -105,7 +109,7 @@ func (p *plan) progressing(s machinev1alpha1.MachineDeploymentStatus) shared.Con
 	case p.problem != nil:
 		c.Status, c.Reason, c.Message = isFalse, p.problem.Reason, p.problem.Message
 	case p.isPaused():
-		c.Status, c.Reason, c.Message = isUnknown, machinev1alpha1.ReasonMachineDeploymentPaused, "spec.paused is true: no Machine is replaced or updated until it is false"
+		c.Status, c.Reason, c.Message = isUnknown, machinev1alpha1.ReasonMachineDeploymentPaused, p.pauseMessage()
 	case p.untilDeadline(s) <= 0:
 		c.Status, c.Reason = isFalse, machinev1alpha1.ReasonProgressDeadlineExceeded
 		c.Message = fmt.Sprintf("The rollout of revision %d, MachineSet %s, made no progress for %d seconds; it goes on all the same",
@@ -126,6 +130,14 @@ func (p *plan) replicaFailure() shared.Condition {
 	for _, s := range slices.Backward(p.sets) {
 		if c := p.failureOf(s); c != nil && (s == p.newSet || p.nextDesired[s] > 0) {
 			return shared.Condition{Type: machinev1alpha1.ConditionReplicaFailure, Status: isTrue, Reason: c.Reason,
+// pauseMessage names what pauses the rollout, and what ends that.
+func (p *plan) pauseMessage() string {
+	if p.Deployment.Spec.Paused {
+		return "spec.paused is true: no Machine is replaced or updated until it is false"
+	}
+	return "the annotation " + machinev1alpha1.AnnotationPaused + " is set: no Machine is replaced or updated until it is removed, whatever its value is"
+}
+
 				Message: fmt.Sprintf("MachineSet %s: %s", s.Name, c.Message)}
 		}
 	}

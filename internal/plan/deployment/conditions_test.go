@@ -223,6 +223,14 @@ func TestConditions(t *testing.T) {
 			d: deployment(3, deadline(600), progressed(700*time.Second, 2, 1, 4, 3), was("Progressing", "MachineDeploymentPaused")), sets: middle(available(0)),
 			want:  want{"Progressing": "True MachineSetUpdated"},
 			event: "MachineDeploymentResumed",
+		"AnAnnotationThatMeansNothing": {
+			d: deployment(3, completed(1), recorded("v2", 3), annotated("crossplane.io/paused", "True")), sets: []Set{machineSet("v2", 1, 3)},
+			want: want{"AnnotationsValid": "False AnnotationInvalid", "Stalled": "False NotStalled"},
+		},
+		"NoAnnotationOfItIsWrong": {
+			d: deployment(3, completed(1), recorded("v2", 3)), sets: []Set{machineSet("v2", 1, 3)},
+			want: want{"AnnotationsValid": ""},
+		},
 		},
 		"AFailureOfASetIsTheDeployments": {
 			d: deployment(3), sets: middle(available(0), failing),
@@ -483,5 +491,28 @@ func TestAProblemThatIsNotOfTheClassSendsNobodyToTheClass(t *testing.T) {
 		if got := classUnusable(&shared.Problem{Reason: reason, Message: "forProvider.a: no"}); got.Reason != reason || got.Message != want {
 			t.Errorf("%s: %+v, want %q", reason, got, want)
 		}
+	}
+}
+
+func annotated(key, value string) deploymentOption {
+	return func(d *machinev1alpha1.MachineDeployment) { d.Annotations = map[string]string{key: value} }
+}
+
+func TestAPauseNamesWhatEndsIt(t *testing.T) {
+	for name, tc := range map[string]struct {
+		pause deploymentOption
+		want  string
+	}{
+		"OfTheSpec":       {paused, "spec.paused is true: no Machine is replaced or updated until it is false"},
+		"OfTheAnnotation": {annotated("cluster.x-k8s.io/paused", "false"), "the annotation cluster.x-k8s.io/paused is set: no Machine is replaced or updated until it is removed, whatever its value is"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := Plan(now, Observed{Deployment: deployment(3, tc.pause), Sets: []Set{machineSet("v1", 1, 3), machineSet("v2", 2, 1)}, ClassFound: true})
+			for _, c := range d.Conditions {
+				if c.Type == "Progressing" && c.Message != tc.want {
+					t.Errorf("%q, want %q", c.Message, tc.want)
+				}
+			}
+		})
 	}
 }

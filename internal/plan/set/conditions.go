@@ -22,7 +22,7 @@ const (
 
 func (p *plan) conditions(allowed *shared.Condition) []shared.Condition {
 	out := []shared.Condition{p.valid(), p.replicaFailure()}
-	for _, c := range []*shared.Condition{p.exhaustedCondition(), p.updatedCondition(), p.exclusive(), allowed} {
+	for _, c := range []*shared.Condition{p.exhaustedCondition(), p.updatedCondition(), p.exclusive(), p.annotationsValid(), allowed} {
 		if c != nil {
 			out = append(out, *c)
 		}
@@ -168,3 +168,7 @@ func (p *plan) remediationAllowed() *shared.Condition {
 		Waiting:   int32(len(p.waiting())),
 	}, p.Set.Status.Conditions)
 }
+func (f *fleet) annotationsValid() *shared.Condition {
+	return shared.AnnotationsValid(shared.InvalidSwitchesOfSet("MachineSet", f.Set), f.Set.Status.Conditions)
+}
+
