@@ -100,7 +100,8 @@ const (
 	//   - Kinds: MachineSet, MachineDeployment, NodePool
 	//   - Polarity: True is bad
 	//   - True: The creation of Machines fails. The reason is the code of the provider's error, the
-	//     reason of the failure, or that of Valid=False of a Machine.
+	//     reason of the failure, or that of Valid=False of a Machine. It is ReconcileError,
+	//     ProviderIDEmpty or UserDataRefused if that keeps a Machine from running.
 	//   - False: No creation fails.
 	//   - Do: Read the message. If Stalled is True too, a user must act. Otherwise the creation is
 	//     repeated, and may succeed.

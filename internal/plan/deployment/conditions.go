@@ -68,6 +68,12 @@ func (p *plan) valid() shared.Condition {
 	if p.problem != nil {
 		return shared.Condition{Type: machinev1alpha1.ConditionValid, Status: isFalse, Reason: p.problem.Reason, Message: p.problem.Message}
 	}
+	// Old sets do not count: the rollout replaces their template.
+	if p.newSet != nil {
+		if c := meta.FindStatusCondition(p.newSet.Status.Conditions, machinev1alpha1.ConditionValid); c != nil && c.Status == metav1.ConditionFalse {
+			return shared.Condition{Type: machinev1alpha1.ConditionValid, Status: isFalse, Reason: c.Reason, Message: fmt.Sprintf("MachineSet %s: %s", p.newSet.Name, c.Message)}
+		}
+	}
 	return shared.Condition{Type: machinev1alpha1.ConditionValid, Status: isTrue, Reason: machinev1alpha1.ReasonValid}
 }
 
@@ -84,16 +90,16 @@ func (p *plan) available(s machinev1alpha1.MachineDeploymentStatus) shared.Condi
 	return c
 }
 
+func (p *plan) annotationsValid() *shared.Condition {
+	return shared.AnnotationsValid(shared.InvalidSwitchesOfSet("MachineDeployment", p.Deployment), p.Deployment.Status.Conditions)
+}
+
 // numbers of the Machines of all sets.
 func (p *plan) numbers(s machinev1alpha1.MachineDeploymentStatus) shared.Numbers {
 	return shared.Numbers{
 		Desired: p.bounds.replicas, Available: s.AvailableReplicas,
 		Starting:    sum(p.sets, func(s *set) int32 { return s.Status.StartingReplicas }),
 		Terminating: s.TerminatingReplicas,
-func (p *plan) annotationsValid() *shared.Condition {
-	return shared.AnnotationsValid(shared.InvalidSwitchesOfSet("MachineDeployment", p.Deployment), p.Deployment.Status.Conditions)
-}
-
 		Waiting:     p.waiting(),
 	}
 }
@@ -124,12 +130,6 @@ func (p *plan) progressing(s machinev1alpha1.MachineDeploymentStatus) shared.Con
 	return c
 }
 
-// replicaFailure returns the failure of the newest set that has one. A set that is about to be
-// deleted creates no Machine any more: its failure is over.
-func (p *plan) replicaFailure() shared.Condition {
-	for _, s := range slices.Backward(p.sets) {
-		if c := p.failureOf(s); c != nil && (s == p.newSet || p.nextDesired[s] > 0) {
-			return shared.Condition{Type: machinev1alpha1.ConditionReplicaFailure, Status: isTrue, Reason: c.Reason,
 // pauseMessage names what pauses the rollout, and what ends that.
 func (p *plan) pauseMessage() string {
 	if p.Deployment.Spec.Paused {
@@ -138,6 +138,12 @@ func (p *plan) pauseMessage() string {
 	return "the annotation " + machinev1alpha1.AnnotationPaused + " is set: no Machine is replaced or updated until it is removed, whatever its value is"
 }
 
+// replicaFailure returns the failure of the newest set that has one. A set that is about to be
+// deleted creates no Machine any more: its failure is over.
+func (p *plan) replicaFailure() shared.Condition {
+	for _, s := range slices.Backward(p.sets) {
+		if c := p.failureOf(s); c != nil && (s == p.newSet || p.nextDesired[s] > 0) {
+			return shared.Condition{Type: machinev1alpha1.ConditionReplicaFailure, Status: isTrue, Reason: c.Reason,
 				Message: fmt.Sprintf("MachineSet %s: %s", s.Name, c.Message)}
 		}
 	}
