@@ -59,6 +59,10 @@ func ofDeletion(m *machinev1alpha1.Machine, ref view.Ref, now time.Time) []Findi
 		f.Cause, f.Until = podsOf(d.Pods), drainEnd(m)
 		f.Do = fmt.Sprintf("Correct the PodDisruptionBudget or move the pods. To delete the pods without regard to budgets, set the annotation %s=true on the Machine.", machinev1alpha1.AnnotationForceDrain)
 		f.NeedsUser = isMisconfigured(f.Cause)
+		if isRefusedByAdmission(f.Cause) {
+			f.NeedsUser = true
+			f.Do = fmt.Sprintf("Correct the admission webhook or policy of the target cluster that the message names, or move the pods. To delete the pods without evictions, set the annotation %s=true on the Machine.", machinev1alpha1.AnnotationForceDrain)
+		}
 		f.Commands = []string{fmt.Sprintf("kubectl drover drain %s -n %s --force", ref, ref.Namespace)}
 	default:
 		prefix := machinev1alpha1.HookPreDrain
@@ -74,6 +78,13 @@ func ofDeletion(m *machinev1alpha1.Machine, ref view.Ref, now time.Time) []Findi
 		}
 	}
 	return []Finding{f}
+}
+
+// isRefusedByAdmission reports whether a webhook or a policy of the target cluster refuses the eviction of a pod, or cannot be
+// called. No budget is the cause then.
+func isRefusedByAdmission(cause string) bool {
+	return strings.Contains(cause, "cannot be evicted: ") &&
+		(strings.Contains(cause, "admission webhook ") || strings.Contains(cause, "failed calling webhook ") || strings.Contains(cause, "ValidatingAdmissionPolicy "))
 }
 
 // detaching returns the finding of volumes that are not detached yet. It ends by itself.
