@@ -121,19 +121,13 @@ func TestARefusedEvictionNamesWhatRefusesIt(t *testing.T) {
 		state      diagnosis.State
 	}{
 		"AWebhookThatCannotBeCalled": {
-			`cannot be evicted: Internal error occurred: failed calling webhook "evictions.example.org": connection refused`,
-			"Correct the admission webhook or policy of the target cluster", diagnosis.NeedsUser,
+			`cannot be evicted: HTTP 500 (InternalError) to POST /api/v1/namespaces/web/pods/p/eviction: the admission webhook "evictions.example.org" cannot be called`, "Correct what refuses the evictions in the target cluster", diagnosis.NeedsUser,
 		},
-		"AWebhookThatDenies": {
-			`cannot be evicted: admission webhook "evictions.example.org" denied the request: not today`,
-			"Correct the admission webhook or policy of the target cluster", diagnosis.NeedsUser,
-		},
-		"APolicyThatDenies": {
-			`cannot be evicted: pods "p" is forbidden: ValidatingAdmissionPolicy 'evictions' with binding 'evictions' denied request: not today`,
-			"Correct the admission webhook or policy of the target cluster", diagnosis.NeedsUser,
-		},
-		"ABudget":           {"its PodDisruptionBudget does not allow its eviction", "Correct the PodDisruptionBudget", diagnosis.InProgress},
-		"AnErrorThatPasses": {"cannot be evicted: Internal error occurred: timeout", "Correct the PodDisruptionBudget", diagnosis.InProgress},
+		"AWebhookThatDenies": {`cannot be evicted: HTTP 403 (Forbidden) to POST /x: the admission webhook "evictions.example.org" refuses it`, "Correct what refuses the evictions in the target cluster", diagnosis.NeedsUser},
+		"APolicyThatDenies":  {`cannot be evicted: HTTP 422 (Invalid) to POST /x: the ValidatingAdmissionPolicy "evictions" refuses it`, "Correct what refuses the evictions in the target cluster", diagnosis.NeedsUser},
+		"AMissingRight":      {"cannot be evicted: HTTP 403 (Forbidden) to POST /x", "Correct what refuses the evictions in the target cluster", diagnosis.NeedsUser},
+		"ABudget":            {"its PodDisruptionBudget does not allow its eviction", "Correct the PodDisruptionBudget", diagnosis.InProgress},
+		"AnErrorThatPasses":  {"cannot be evicted: HTTP 500 (InternalError) to POST /x", "Correct what refuses the evictions in the target cluster", diagnosis.InProgress},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := machinev1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "m", DeletionTimestamp: &metav1.Time{Time: now.Add(-time.Hour)}}}
