@@ -54,7 +54,7 @@ func (k *Keeper) readOwn(ctx context.Context, m *machinev1alpha1.Machine, r Requ
 	err := k.Live.Get(ctx, types.NamespacedName{Namespace: namespace, Name: o.SecretName}, s)
 	switch {
 	case kerrors.IsNotFound(err):
-		return nil, problem(machinev1alpha1.ReasonUserDataNotFound, ": not found in the namespace %s", namespace)
+		return nil, problem(machinev1alpha1.ReasonUserDataNotFound, ": not found in the namespace %s: create it", namespace)
 	case err != nil:
 		return nil, fmt.Errorf("cannot read Secret %q: %w", o.SecretName, err)
 	case s.GetLabels()[machinev1alpha1.LabelUserData] != label:

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"slices"
 	"strconv"
 
@@ -120,7 +121,31 @@ func statusOf(code int, request string, said metav1.Status) metav1.Status {
 		}
 	}
 	out.Message = fmt.Sprintf("HTTP %d (%s) to %s", code, cmp.Or(string(out.Reason), "unknown"), request)
+	if by := admissionIn(said.Message); by != "" {
+		out.Message += ": " + by
+	}
 	return out
+}
+
+// admissionWords are the sentences in which an API server names what refuses a request, and how they are reported. Only the
+// name is taken over, and only one that an object of Kubernetes may have.
+var admissionWords = []struct {
+	said   *regexp.Regexp
+	report string
+}{
+	{regexp.MustCompile(`failed calling webhook "([a-z0-9.-]{1,253})"`), "the admission webhook %q cannot be called"},
+	{regexp.MustCompile(`admission webhook "([a-z0-9.-]{1,253})" denied the request`), "the admission webhook %q refuses it"},
+	{regexp.MustCompile(`ValidatingAdmissionPolicy '([a-z0-9.-]{1,253})' with binding`), "the ValidatingAdmissionPolicy %q refuses it"},
+}
+
+// admissionIn returns which webhook or policy refuses a request, empty if the text names none.
+func admissionIn(text string) string {
+	for _, w := range admissionWords {
+		if m := w.said.FindStringSubmatch(text); m != nil {
+			return fmt.Sprintf(w.report, m[1])
+		}
+	}
+	return ""
 }
 
 // rephrase replaces the text of an error that a watch received within its stream, since the cluster wrote it.

@@ -189,3 +189,21 @@ func probe(t *testing.T, p *Pool, ref Ref) (string, error) {
 	}
 	return conn.Probe(t.Context())
 }
+
+func TestARefusalNamesTheWebhookOrPolicy(t *testing.T) {
+	for name, tc := range map[string]struct{ said, want string }{
+		"AWebhookThatCannotBeCalled": {`Internal error occurred: failed calling webhook "evictions.example.org": Post "https://` + inner + `/": refused`, `: the admission webhook "evictions.example.org" cannot be called`},
+		"AWebhookThatDenies":         {`admission webhook "evictions.example.org" denied the request: ` + inner, `: the admission webhook "evictions.example.org" refuses it`},
+		"APolicyThatDenies":          {`pods "p" is forbidden: ValidatingAdmissionPolicy 'evictions' with binding 'all' denied request: ` + inner, `: the ValidatingAdmissionPolicy "evictions" refuses it`},
+		"AnyOtherText":               {inner, ""},
+		"ANameThatIsNone":            {`failed calling webhook "` + inner + ` <b>": refused`, ""},
+		"ANameThatIsTooLong":         {`failed calling webhook "` + strings.Repeat("a", 254) + `": refused`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := statusOf(http.StatusInternalServerError, "POST /x", metav1.Status{Message: tc.said}).Message
+			if want := "HTTP 500 (InternalError) to POST /x" + tc.want; got != want {
+				t.Errorf("%q, want %q", got, want)
+			}
+		})
+	}
+}

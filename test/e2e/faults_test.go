@@ -9,6 +9,7 @@ import (
 	"time"
 
 	xpmeta "github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	certutil "k8s.io/client-go/util/cert"
 	"k8s.io/client-go/util/retry"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -56,15 +58,27 @@ var faultsOfConfigurations = map[string]diagnosis{
 			class.Spec.UserData = &machinev1alpha1.UserData{SecretRef: machinev1alpha1.UserDataSecretReference{Name: "own"}}
 			f.Create(t, class)
 			f.Create(t, md)
-			awaitMachine(t, f, machinev1alpha1.ConditionValid, machinev1alpha1.ReasonUserDataNotFound)
+			awaitReason(t, f, md, "Valid", "UserDataNotFound")
+			awaitReason(t, f, md, "Stalled", "UserDataNotFound")
 			return "ma/" + onlyMachine(t, f).Name
 		},
 		texts: []string{"UserDataNotFound", `Secret "own"`}, exit: 3,
 	},
-	"NoFunction": ofComposition(2, func(t *testing.T, c *unstructured.Unstructured) {
+	"VersionSkewed": {
+		recorded: true,
+		change:   func(_ kit.Fleet, md *machinev1alpha1.MachineDeployment) { md.Spec.Template.Spec.Version = "v1.99.0" },
+		cause: func(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment) string {
+			f.Create(t, md)
+			awaitReason(t, f, md, "Valid", "VersionSkew")
+			awaitReason(t, f, md, "Stalled", "VersionSkew")
+			return "ma/" + onlyMachine(t, f).Name
+		},
+		texts: []string{"VersionSkew", "the kubelet is newer than the API server", "Change spec.version, or upgrade the API server"}, exit: 3,
+	},
+	"NoFunction": ofComposition(3, func(t *testing.T, c *unstructured.Unstructured) {
 		insertStep(t, c, "infrastructure", map[string]any{"step": "tag", "functionRef": map[string]any{"name": "absent-function"}})
-	}, func(t *testing.T, f kit.Fleet, _ *machinev1alpha1.MachineDeployment) {
-		awaitMachine(t, f, "Synced", "ReconcileError")
+	}, func(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment) {
+		awaitReason(t, f, md, "Stalled", "ReconcileError")
 	}, "absent-function", "install the Function"),
 	"WrongExpression": ofComposition(3, func(t *testing.T, c *unstructured.Unstructured) {
 		changeStep(t, c, "infrastructure", func(step map[string]any) {
@@ -97,6 +111,28 @@ var faultsOfNodes = map[string]diagnosis{
 		m.delete(t)
 		awaitOperation(t, m, "crossplane.io/paused")
 	}, "DeletionPaused", "its annotation crossplane.io/paused keeps its provider from deleting it", "Remove the annotation crossplane.io/paused of the resource"),
+	"EvictionRefused": ofRunning(3, func(t *testing.T, f kit.Fleet, _ *machinev1alpha1.MachineDeployment, m *member) {
+		m.pod(t, "held", nil)
+		refuseEvictions(t, f)
+		m.delete(t)
+		m.awaitBlocked(t, "cannot be evicted")
+	}, "DrainBlocked", "cannot be evicted", "evictions.example.org", "Correct what refuses the evictions in the target cluster", "drover.dev/force-drain"),
+	"VMFailed": {
+		recorded: true,
+		change:   func(_ kit.Fleet, md *machinev1alpha1.MachineDeployment) { md.Spec.AutoPreserveFailedMachineMax = 1 },
+		cause: func(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment) string {
+			_, err := f.Cloud.CreateFault(t.Context(), localcloud.Fault{
+				Kind: localcloud.FaultCreateFails, Code: localcloud.CodeInternal, Message: "the host of the VM died", Count: 1000,
+				Delay: localcloud.Duration(5 * time.Second), Match: localcloud.FaultMatch{Tags: map[string]string{machinev1alpha1.TagNamespace: f.Namespace}},
+			})
+			must(t, err)
+			f.Create(t, md)
+			m := awaitOnlyMachine(t, f)
+			awaitPreserved(t, f, m.Name, machinev1alpha1.FailureVMFailed)
+			return "ma/" + m.Name
+		},
+		texts: []string{"VMFailed", "the host of the VM died", "Read the message and the console of the VM"}, exit: 3,
+	},
 	"HookStays": ofRunning(2, func(t *testing.T, _ kit.Fleet, _ *machinev1alpha1.MachineDeployment, m *member) {
 		m.annotate(t, machinev1alpha1.HookPreDrain+"backup")
 		m.delete(t)
@@ -111,6 +147,10 @@ var faultsOfNodes = map[string]diagnosis{
 		f.Patch(t, m.machine(t), `{"metadata":{"annotations":{"crossplane.io/paused":"True","drover.dev/skip-drain":"yes"}}}`)
 		awaitMachine(t, f, machinev1alpha1.ConditionAnnotationsValid, machinev1alpha1.ReasonAnnotationInvalid)
 	}, "AnnotationInvalid", `crossplane.io/paused: "True" of the Machine must be true or false`, `drover.dev/skip-drain: "yes"`),
+	"PauseMisspelt": ofDeployment(ofRunning(3, func(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment, _ *member) {
+		f.Patch(t, md, `{"metadata":{"annotations":{"crossplane.io/paused":"True","drover.dev/force-drain":"true"}}}`)
+		awaitReason(t, f, md, machinev1alpha1.ConditionAnnotationsValid, machinev1alpha1.ReasonAnnotationInvalid)
+	}, "AnnotationInvalid", `crossplane.io/paused: "True" of the MachineDeployment must be true or false`, "drover.dev/force-drain of the MachineDeployment has no effect")),
 	"VolumeStays": ofRunning(2, func(t *testing.T, f kit.Fleet, _ *machinev1alpha1.MachineDeployment, m *member) {
 		m.attach(t, f.Namespace+"-data", m.node)
 		m.delete(t)
@@ -245,6 +285,25 @@ func awaitOperation(t *testing.T, m *member, text string) {
 
 // undo has what ends the fault of a namespace before its objects are deleted.
 var undo sync.Map
+
+// refuseEvictions adds a webhook to the target cluster that refuses the evictions in the namespace of a fleet, as it cannot be
+// called.
+func refuseEvictions(t *testing.T, f kit.Fleet) {
+	t.Helper()
+	none := admissionv1.SideEffectClassNone
+	w := &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: f.Namespace}}
+	w.Webhooks = []admissionv1.ValidatingWebhook{{
+		Name: "evictions.example.org", SideEffects: &none, AdmissionReviewVersions: []string{"v1"},
+		ClientConfig:      admissionv1.WebhookClientConfig{URL: ptr.To("https://127.0.0.1:1/")},
+		NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: f.Namespace}},
+		Rules: []admissionv1.RuleWithOperations{{
+			Operations: []admissionv1.OperationType{admissionv1.Create},
+			Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods/eviction"}},
+		}},
+	}}
+	must(t, f.Cluster.Client.Create(t.Context(), w))
+	t.Cleanup(func() { _ = f.Cluster.Client.Delete(context.Background(), w) })
+}
 
 // atTheEnd changes the VM resource of a Machine before the objects of the fault are deleted.
 func atTheEnd(t *testing.T, f kit.Fleet, m *member, change func(vm *unstructured.Unstructured)) {

@@ -77,12 +77,13 @@ const (
 	//   - False: The preservation has ended.
 	//   - Do: To end a preservation, remove its annotation.
 	ConditionPreserved = "Preserved"
-	// ConditionAnnotationsValid reports whether the annotations of Drover have values that it
-	// understands. Machines that never had a wrong value do not have it.
-	//   - Kinds: Machine
+	// ConditionAnnotationsValid reports whether the annotations of Drover and crossplane.io/paused have
+	// values that are understood, and are on an object of a kind that they have an effect on. Objects
+	// that never had a wrong one do not have it.
+	//   - Kinds: Machine, MachineSet, MachineDeployment, NodePool
 	//   - Polarity: True is good
 	//   - True: All annotations are understood.
-	//   - False: The values that the message names are ignored.
+	//   - False: The annotations that the message names are ignored.
 	//   - Do: Correct the annotations that the message names.
 	ConditionAnnotationsValid = "AnnotationsValid"
 	// ConditionUserDataComplete reports whether user data of the class's own has a placeholder for
@@ -99,7 +100,8 @@ const (
 	//   - Kinds: MachineSet, MachineDeployment, NodePool
 	//   - Polarity: True is bad
 	//   - True: The creation of Machines fails. The reason is the code of the provider's error, the
-	//     reason of the failure, or that of Valid=False of a Machine.
+	//     reason of the failure, or that of Valid=False of a Machine. It is ReconcileError,
+	//     ProviderIDEmpty or UserDataRefused if that keeps a Machine from running.
 	//   - False: No creation fails.
 	//   - Do: Read the message. If Stalled is True too, a user must act. Otherwise the creation is
 	//     repeated, and may succeed.

@@ -54,30 +54,30 @@ const (
 	// ReasonInstallationUnknown means that Drover's own CompositeResourceDefinitions are missing,
 	// whose UID marks its VMs.
 	//   - Kinds: Machine, MachineSet, MachineDeployment, OrphanCollector
-	//   - Of: Valid=False (Machine), ReplicaFailure=True, Stalled=True, OrphansFound=Unknown
+	//   - Of: Valid=False, ReplicaFailure=True, Stalled=True, OrphansFound=Unknown
 	//   - Do: Install the Configuration drover.
 	ReasonInstallationUnknown = "InstallationUnknown"
 	// ReasonRestoredWithoutVM means that the Machine has a spec.providerID, but neither a status nor
 	// a VM resource: it was restored from a backup. No other VM is created for it.
 	//   - Kinds: Machine, MachineSet, MachineDeployment
-	//   - Of: Valid=False (Machine), ReplicaFailure=True, Progressing=False, Stalled=True
+	//   - Of: Valid=False, ReplicaFailure=True, Progressing=False, Stalled=True
 	//   - Do: Restore the VM resource, or delete the Machine.
 	ReasonRestoredWithoutVM = "RestoredWithoutVM"
 	// ReasonVMOfAnotherInstallation means that a VM resource that waits for the Machine belongs to
 	// another installation of Drover, which may still run the VM.
 	//   - Kinds: Machine, MachineSet, MachineDeployment
-	//   - Of: Valid=False (Machine), ReplicaFailure=True, Progressing=False, Stalled=True
+	//   - Of: Valid=False, ReplicaFailure=True, Progressing=False, Stalled=True
 	//   - Do: If the other control cluster is gone, run the command in the message. It marks the installation as Lost.
 	ReasonVMOfAnotherInstallation = "VMOfAnotherInstallation"
 	// ReasonVMNotIdentified means that a VM resource that waits for the Machine lacks an annotation
 	// that identifies its VM or Node, or that another Machine has that VM.
 	//   - Kinds: Machine, MachineSet, MachineDeployment
-	//   - Of: Valid=False (Machine), ReplicaFailure=True, Progressing=False, Stalled=True
+	//   - Of: Valid=False, ReplicaFailure=True, Progressing=False, Stalled=True
 	//   - Do: Correct the annotations of the VM resource that the message names, or delete the resource.
 	ReasonVMNotIdentified = "VMNotIdentified"
 	// ReasonProviderMismatch means that the class is of another provider than the pipeline.
 	//   - Kinds: Machine, MachineSet, MachineDeployment
-	//   - Of: Valid=False (Machine), ReplicaFailure=True, Stalled=True
+	//   - Of: Valid=False, ReplicaFailure=True, Stalled=True
 	//   - Do: Select the Composition of the provider of the class.
 	ReasonProviderMismatch = "ProviderMismatch"
 	// ReasonBindingInvalid means that an expression of the Composition fails.
@@ -99,7 +99,7 @@ const (
 	// ReasonManagementPoliciesDisabled means that the provider of the VM resource runs without
 	// management policies, by which Drover keeps it from changing a VM.
 	//   - Kinds: Machine, MachineSet, MachineDeployment
-	//   - Of: Valid=False (Machine), ReplicaFailure=True, Stalled=True
+	//   - Of: Valid=False, ReplicaFailure=True, Stalled=True
 	//   - Do: Start the provider with --enable-management-policies, by a DeploymentRuntimeConfig.
 	ReasonManagementPoliciesDisabled = "ManagementPoliciesDisabled"
 	// ReasonUserDataInvalid means that no user data can be made from the class and the Secret that
@@ -112,13 +112,13 @@ const (
 	// ReasonUserDataNotFound means that the Secret that spec.userData of the class names does not
 	// exist, or lacks the key.
 	//   - Kinds: Machine, MachineSet, MachineDeployment
-	//   - Of: Valid=False (Machine), ReplicaFailure=True, Stalled=True
+	//   - Of: Valid=False, ReplicaFailure=True, Stalled=True
 	//   - Do: Create the Secret, or add the key. Drover looks again within 15 seconds.
 	ReasonUserDataNotFound = "UserDataNotFound"
 	// ReasonUserDataNotAllowed means that the Secret that spec.userData of the class names lacks
 	// the label machine.drover.dev/user-data, or has another value than the kind of the class needs.
 	//   - Kinds: Machine, MachineSet, MachineDeployment
-	//   - Of: Valid=False (Machine), ReplicaFailure=True, Stalled=True
+	//   - Of: Valid=False, ReplicaFailure=True, Stalled=True
 	//   - Do: If the Secret is meant to be brought onto VMs, label it. Drover looks again within
 	//     15 seconds.
 	ReasonUserDataNotAllowed = "UserDataNotAllowed"
@@ -136,7 +136,7 @@ const (
 	// version: the kubelet is newer, or more than three minor versions older. The message has both
 	// versions.
 	//   - Kinds: Machine, MachineSet, MachineDeployment
-	//   - Of: Valid=False (Machine), ReplicaFailure=True, Stalled=True
+	//   - Of: Valid=False, ReplicaFailure=True, Stalled=True
 	//   - Do: Change spec.version, or upgrade the API server.
 	ReasonVersionSkew = "VersionSkew"
 	// ReasonNotOffered means that the platform does not offer a value that the pool requests.
@@ -156,6 +156,17 @@ const (
 	ReasonRevisionNotFound = "RevisionNotFound"
 )
 
+// Reasons of ReplicaFailure that come from other conditions of a Machine than Valid.
+const (
+	// ReasonReconcileError means that the object cannot be reconciled or, as the reason of ReplicaFailure and Stalled, that an
+	// error has kept a Machine from being reconciled for a minute, before its Node has joined. The message has the error.
+	//   - Kinds: MachineSet, MachineDeployment
+	//   - Of: ReplicaFailure=True, Stalled=True
+	//   - Do: Correct what the message names: install the Function, grant the right, or correct the Composition in
+	//     spec.crossplane, the credentials, or the class of new Machines.
+	ReasonReconcileError = "ReconcileError"
+)
+
 // Reasons of InfrastructureReady. VMFailed, VMLost and CreateResultUnknown are failures of
 // Machines (FailureReason), and the codes of the provider's errors are reasons too (ErrorCode).
 const (
@@ -170,8 +181,8 @@ const (
 	ReasonVMCreating = "VMCreating"
 	// ReasonProviderIDEmpty means that the VM resource is Ready, and the expression status.providerID of the step
 	// infrastructure yields nothing. A path behind ".?" that the resource does not have yields nothing, too.
-	//   - Kinds: Machine
-	//   - Of: InfrastructureReady=False
+	//   - Kinds: Machine, MachineSet, MachineDeployment
+	//   - Of: InfrastructureReady=False (Machine), ReplicaFailure=True, Stalled=True
 	//   - Do: If it lasts, compare the expression in the Machine's Composition with the status of the VM resource, and
 	//     correct it.
 	ReasonProviderIDEmpty = "ProviderIDEmpty"
@@ -203,8 +214,8 @@ const (
 	// ReasonUserDataRefused means that cloud-init or Ignition reports on the VM's console that it
 	// cannot read or apply the user data. The message has its report. An event with the reason
 	// reports the first time.
-	//   - Kinds: Machine
-	//   - Of: NodeReady=False
+	//   - Kinds: Machine, MachineSet, MachineDeployment
+	//   - Of: NodeReady=False (Machine), ReplicaFailure=True, Stalled=True
 	//   - Do: Create a class with the correct user data, or with an image that reads its format, and name it: a class is
 	//     immutable.
 	ReasonUserDataRefused = "UserDataRefused"
@@ -388,10 +399,11 @@ const (
 	//   - Kinds: Machine
 	//   - Of: Preserved=False
 	ReasonPreservationExpired = "PreservationExpired"
-	// ReasonAnnotationInvalid means that an annotation has a value that Drover ignores.
-	//   - Kinds: Machine
+	// ReasonAnnotationInvalid means that an annotation has a value that Drover or Crossplane ignores, or is
+	// on an object of a kind that it has no effect on.
+	//   - Kinds: Machine, MachineSet, MachineDeployment, NodePool
 	//   - Of: AnnotationsValid=False
-	//   - Do: Correct the annotation that the message names.
+	//   - Do: Correct the annotation that the message names, or move it to the object that it is meant for.
 	ReasonAnnotationInvalid = "AnnotationInvalid"
 )
 
@@ -529,11 +541,11 @@ const (
 	//   - Kinds: MachineDeployment
 	//   - Of: Progressing=True
 	ReasonMachineSetUpdated = "MachineSetUpdated"
-	// ReasonMachineDeploymentPaused means that spec.paused is true. An event with the reason
-	// reports the begin.
+	// ReasonMachineDeploymentPaused means that spec.paused is true, or that the annotation
+	// cluster.x-k8s.io/paused is set. An event with the reason reports the begin.
 	//   - Kinds: MachineDeployment
 	//   - Of: Progressing=Unknown
-	//   - Do: To let the rollout proceed, set spec.paused to false.
+	//   - Do: To let the rollout proceed, set spec.paused to false, or remove the annotation if the message names it.
 	ReasonMachineDeploymentPaused = "MachineDeploymentPaused"
 	// ReasonProgressDeadlineExceeded means that the rollout made no progress for
 	// spec.progressDeadlineSeconds. It continues nevertheless. A warning with the reason reports

@@ -200,7 +200,8 @@ func (r *Reconciler) read(ctx context.Context, gvk schema.GroupVersionKind, key 
 		return nil, nil
 	case kerrors.IsNotFound(err):
 		obj = nil
-	case errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, context.DeadlineExceeded), kerrors.IsTimeout(err):
+		// The cache that was not filled in time has an error of its own.
 		return nil, fmt.Errorf("cannot read %s %q: may provider-drover list and watch %s?", gvk.Kind, key.Name, gvk.GroupKind())
 	case err != nil:
 		return nil, fmt.Errorf("cannot read %s %q: %w", gvk.Kind, key.Name, err)

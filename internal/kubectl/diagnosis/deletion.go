@@ -59,6 +59,10 @@ func ofDeletion(m *machinev1alpha1.Machine, ref view.Ref, now time.Time) []Findi
 		f.Cause, f.Until = podsOf(d.Pods), drainEnd(m)
 		f.Do = fmt.Sprintf("Correct the PodDisruptionBudget or move the pods. To delete the pods without regard to budgets, set the annotation %s=true on the Machine.", machinev1alpha1.AnnotationForceDrain)
 		f.NeedsUser = isMisconfigured(f.Cause)
+		if strings.Contains(f.Cause, "cannot be evicted: ") {
+			f.NeedsUser = f.NeedsUser || isRefusedByAdmission(f.Cause)
+			f.Do = fmt.Sprintf("Correct what refuses the evictions in the target cluster: the admission webhook or policy that the message names, or Drover's right to create pods/eviction. To delete the pods without evictions, set the annotation %s=true on the Machine.", machinev1alpha1.AnnotationForceDrain)
+		}
 		f.Commands = []string{fmt.Sprintf("kubectl drover drain %s -n %s --force", ref, ref.Namespace)}
 	default:
 		prefix := machinev1alpha1.HookPreDrain
@@ -74,6 +78,12 @@ func ofDeletion(m *machinev1alpha1.Machine, ref view.Ref, now time.Time) []Findi
 		}
 	}
 	return []Finding{f}
+}
+
+// isRefusedByAdmission reports whether a webhook or a policy of the target cluster refuses the eviction of a pod, or cannot be
+// called, or Drover lacks the right. No budget is the cause then, and time does not help.
+func isRefusedByAdmission(cause string) bool {
+	return strings.Contains(cause, "the admission webhook ") || strings.Contains(cause, "the ValidatingAdmissionPolicy ") || strings.Contains(cause, "(Forbidden)")
 }
 
 // detaching returns the finding of volumes that are not detached yet. It ends by itself.

@@ -113,3 +113,34 @@ func TestEachWaitOfADeletionIsAFinding(t *testing.T) {
 		})
 	}
 }
+
+func TestARefusedEvictionNamesWhatRefusesIt(t *testing.T) {
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	for name, tc := range map[string]struct {
+		reason, do string
+		state      diagnosis.State
+	}{
+		"AWebhookThatCannotBeCalled": {
+			`cannot be evicted: HTTP 500 (InternalError) to POST /api/v1/namespaces/web/pods/p/eviction: the admission webhook "evictions.example.org" cannot be called`, "Correct what refuses the evictions in the target cluster", diagnosis.NeedsUser,
+		},
+		"AWebhookThatDenies": {`cannot be evicted: HTTP 403 (Forbidden) to POST /x: the admission webhook "evictions.example.org" refuses it`, "Correct what refuses the evictions in the target cluster", diagnosis.NeedsUser},
+		"APolicyThatDenies":  {`cannot be evicted: HTTP 422 (Invalid) to POST /x: the ValidatingAdmissionPolicy "evictions" refuses it`, "Correct what refuses the evictions in the target cluster", diagnosis.NeedsUser},
+		"AMissingRight":      {"cannot be evicted: HTTP 403 (Forbidden) to POST /x", "Correct what refuses the evictions in the target cluster", diagnosis.NeedsUser},
+		"ABudget":            {"its PodDisruptionBudget does not allow its eviction", "Correct the PodDisruptionBudget", diagnosis.InProgress},
+		"AnErrorThatPasses":  {"cannot be evicted: HTTP 500 (InternalError) to POST /x", "Correct what refuses the evictions in the target cluster", diagnosis.InProgress},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := machinev1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "m", DeletionTimestamp: &metav1.Time{Time: now.Add(-time.Hour)}}}
+			m.Status.Deletion = &machinev1alpha1.DeletionStatus{
+				Stage: machinev1alpha1.DeletionDraining, Since: metav1.NewTime(now), Pods: []machinev1alpha1.DrainedPod{{Namespace: "web", Name: "p", Reason: tc.reason}},
+			}
+			a, err := diagnosis.Why(&view.View{Machines: []machinev1alpha1.Machine{m}}, view.Ref{Kind: view.Machine, Namespace: "ns", Name: "m"}, now)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if a.State != tc.state || len(a.Findings) != 1 || !strings.HasPrefix(a.Findings[0].Do, tc.do) || !strings.Contains(a.Findings[0].Cause, tc.reason) {
+				t.Errorf("state %s, findings %+v, want %s and %q", a.State, a.Findings, tc.state, tc.do)
+			}
+		})
+	}
+}

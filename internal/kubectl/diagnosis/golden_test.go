@@ -35,6 +35,9 @@ func read(t *testing.T, file string) *view.View {
 	return v
 }
 
+// ofDeployment are the faults whose oldest Machine is sound: only new ones need the class, and annotations are of one object.
+var ofDeployment = map[string]bool{"ClassDeleted": true, "PauseMisspelt": true}
+
 // TestEachFaultIsNamedWithItsCure renders status, tree and why of each recorded fault.
 func TestEachFaultIsNamedWithItsCure(t *testing.T) {
 	cases := map[string]struct {
@@ -59,7 +62,7 @@ func TestEachFaultIsNamedWithItsCure(t *testing.T) {
 		"FailedBehindAnother":   {"a Failed Machine waits until another one has started", []string{"WaitingForMachines", "The replacement waits: WaitingForMachines", "kubectl delete ma/", "raise maxInFlight"}, diagnosis.InProgress},
 		"AnswerLost":            {"the answer to the creation of a VM is lost", []string{"CreateResultUnknown", "it is unknown whether the VM exists", "An OrphanCollector reports a VM that was left"}, diagnosis.InProgress},
 		"Outage":                {"the API of the cloud is not available", []string{"Transient", "maintenance"}, diagnosis.InProgress},
-		"NoFunction":            {"the Composition has a step of a Function that is not installed", []string{`the Function "absent-function" is not installed`, "install the Function"}, diagnosis.InProgress},
+		"NoFunction":            {"the Composition has a step of a Function that is not installed", []string{`the Function "absent-function" is not installed`, "install the Function"}, diagnosis.NeedsUser},
 		"OtherCA":               {"the kubeconfig has the CA of another cluster", []string{"CertificateNotTrusted", "Correct certificate-authority-data and the server in the kubeconfig"}, diagnosis.NeedsUser},
 		"SwitchMisspelt":        {"annotations have True and yes instead of true", []string{"AnnotationInvalid", `crossplane.io/paused: "True" of the Machine must be true or false`}, diagnosis.NeedsUser},
 		"UserDataMissing":       {"the Secret with the user data of the class does not exist", []string{"UserDataNotFound", `Secret "own": not found`, "Create the Secret, or add the key"}, diagnosis.NeedsUser},
@@ -76,6 +79,9 @@ func TestEachFaultIsNamedWithItsCure(t *testing.T) {
 		"FinalizerOfAnother":    {"a finalizer of another controller holds the VM resource", []string{"WaitingForFinalizers", "example.org/audit", "Let the controller that owns the finalizer remove it"}, diagnosis.NeedsUser},
 		"HookStays":             {"a hook holds a deletion", []string{"WaitingForHooks", "hooks: backup", "pre-drain.hook.machine.drover.dev/backup-"}, diagnosis.InProgress},
 		"DeletionPaused":        {"a Machine is paused and deleted", []string{"DeletionPaused", "crossplane.io/paused-"}, diagnosis.NeedsUser},
+		"PauseMisspelt":         {"annotations of the MachineDeployment mean nothing", []string{"AnnotationInvalid", `crossplane.io/paused: "True" of the MachineDeployment must be true or false`, "drover.dev/force-drain of the MachineDeployment has no effect"}, diagnosis.NeedsUser},
+		"VMFailed":              {"the cloud accepted the creation of the VM, which failed", []string{"VMFailed", "the host of the VM died", "Read the message and the console of the VM"}, diagnosis.NeedsUser},
+		"VersionSkewed":         {"the kubelet is newer than the API server", []string{"VersionSkew", "the kubelet is newer than the API server", "Change spec.version, or upgrade the API server"}, diagnosis.NeedsUser},
 		"VolumeStays":           {"a volume is not detached from the Node", []string{"DetachingVolumes", "-data (Detaching)", "look at its VolumeAttachment"}, diagnosis.InProgress},
 		"TargetDown":            {"the target cluster does not answer", []string{"Unreachable", "Check the network and the API server"}, diagnosis.NeedsUser},
 	}
@@ -117,8 +123,7 @@ func TestEachFaultIsNamedWithItsCure(t *testing.T) {
 					t.Fatal(err)
 				}
 				why := screen.Why(a)
-				// A Machine whose class was deleted is sound: only new ones need the class.
-				if name != "ClassDeleted" || ref.Kind != view.Machine {
+				if !ofDeployment[name] || ref.Kind != view.Machine {
 					names(t, tc.reason, "why "+ref.String(), why, tc.texts)
 				}
 				out += "\n$ kubectl drover why " + ref.String() + "\n" + why

@@ -39,6 +39,7 @@ var setRules = []rule{
 	{condition: machinev1alpha1.ConditionReplicaFailure, status: metav1.ConditionTrue, but: []string{machinev1alpha1.ReasonMachineDeploymentFailing}},
 	{condition: machinev1alpha1.ConditionCapacityExhausted, status: metav1.ConditionTrue},
 	{condition: machinev1alpha1.ConditionSelectorExclusive, status: metav1.ConditionFalse, needsUser: []string{"*"}},
+	{condition: machinev1alpha1.ConditionAnnotationsValid, status: metav1.ConditionFalse, needsUser: []string{"*"}},
 	{condition: machinev1alpha1.ConditionReconciling, status: metav1.ConditionTrue,
 		only: []string{machinev1alpha1.ReasonDrainBlocked, machinev1alpha1.ReasonWaitingForHooks}},
 	{condition: machinev1alpha1.ConditionReconciling, status: metav1.ConditionFalse, only: []string{machinev1alpha1.ReasonNodePoolPaused}, needsUser: []string{"*"}},

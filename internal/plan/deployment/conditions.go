@@ -27,7 +27,7 @@ func (p *plan) conditions(s machinev1alpha1.MachineDeploymentStatus) []shared.Co
 		valid, p.available(s), progressing, failure,
 		p.reconciling(s, progressing, stalled), stalled,
 	}
-	for _, c := range []*shared.Condition{p.exhaustedCondition(s), p.remediationAllowed()} {
+	for _, c := range []*shared.Condition{p.exhaustedCondition(s), p.remediationAllowed(), p.annotationsValid()} {
 		if c != nil {
 			out = append(out, *c)
 		}
@@ -68,6 +68,12 @@ func (p *plan) valid() shared.Condition {
 	if p.problem != nil {
 		return shared.Condition{Type: machinev1alpha1.ConditionValid, Status: isFalse, Reason: p.problem.Reason, Message: p.problem.Message}
 	}
+	// Old sets do not count: the rollout replaces their template.
+	if p.newSet != nil {
+		if c := meta.FindStatusCondition(p.newSet.Status.Conditions, machinev1alpha1.ConditionValid); c != nil && c.Status == metav1.ConditionFalse {
+			return shared.Condition{Type: machinev1alpha1.ConditionValid, Status: isFalse, Reason: c.Reason, Message: fmt.Sprintf("MachineSet %s: %s", p.newSet.Name, c.Message)}
+		}
+	}
 	return shared.Condition{Type: machinev1alpha1.ConditionValid, Status: isTrue, Reason: machinev1alpha1.ReasonValid}
 }
 
@@ -82,6 +88,10 @@ func (p *plan) available(s machinev1alpha1.MachineDeploymentStatus) shared.Condi
 		c.Status, c.Reason = isFalse, machinev1alpha1.ReasonMinimumReplicasUnavailable
 	}
 	return c
+}
+
+func (p *plan) annotationsValid() *shared.Condition {
+	return shared.AnnotationsValid(shared.InvalidSwitchesOfSet("MachineDeployment", p.Deployment), p.Deployment.Status.Conditions)
 }
 
 // numbers of the Machines of all sets.
@@ -107,7 +117,7 @@ func (p *plan) progressing(s machinev1alpha1.MachineDeploymentStatus) shared.Con
 	case p.problem != nil:
 		c.Status, c.Reason, c.Message = isFalse, p.problem.Reason, p.problem.Message
 	case p.isPaused():
-		c.Status, c.Reason, c.Message = isUnknown, machinev1alpha1.ReasonMachineDeploymentPaused, "spec.paused is true: no Machine is replaced or updated until it is false"
+		c.Status, c.Reason, c.Message = isUnknown, machinev1alpha1.ReasonMachineDeploymentPaused, p.pauseMessage()
 	case p.untilDeadline(s) <= 0:
 		c.Status, c.Reason = isFalse, machinev1alpha1.ReasonProgressDeadlineExceeded
 		c.Message = fmt.Sprintf("The rollout of revision %d, MachineSet %s, made no progress for %d seconds; it goes on all the same",
@@ -120,6 +130,14 @@ func (p *plan) progressing(s machinev1alpha1.MachineDeploymentStatus) shared.Con
 		c.Message = fmt.Sprintf("Rolling out revision %d, MachineSet %s", p.revision, p.current.Name)
 	}
 	return c
+}
+
+// pauseMessage names what pauses the rollout, and what ends that.
+func (p *plan) pauseMessage() string {
+	if p.Deployment.Spec.Paused {
+		return "spec.paused is true: no Machine is replaced or updated until it is false"
+	}
+	return "the annotation " + machinev1alpha1.AnnotationPaused + " is set: no Machine is replaced or updated until it is removed, whatever its value is"
 }
 
 // replicaFailure returns the failure of the newest set that has one. A set that is about to be

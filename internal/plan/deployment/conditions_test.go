@@ -57,6 +57,15 @@ func refusing(code string) setOption {
 	}
 }
 
+// invalid makes a set one whose Machines get no VM.
+func invalid(reason string) setOption {
+	return func(s *Set) {
+		s.Status.Conditions = []metav1.Condition{
+			{Type: "Valid", Status: "False", Reason: reason, Message: "no"}, {Type: "ReplicaFailure", Status: "True", Reason: reason, Message: "no"},
+		}
+	}
+}
+
 // exhaustedIn makes a failure domain exhausted for the given time, or while Machines wait there.
 func exhaustedIn(domain string, until time.Duration) setOption {
 	return func(s *Set) {
@@ -214,6 +223,14 @@ func TestConditions(t *testing.T) {
 			d: deployment(3, deadline(600), progressed(700*time.Second, 1, 1, 4, 3)), sets: middle(available(0)),
 			want: want{"Progressing": "True MachineSetUpdated"},
 		},
+		"AnAnnotationThatMeansNothing": {
+			d: deployment(3, completed(1), recorded("v2", 3), annotated("crossplane.io/paused", "True")), sets: []Set{machineSet("v2", 1, 3)},
+			want: want{"AnnotationsValid": "False AnnotationInvalid", "Stalled": "False NotStalled"},
+		},
+		"NoAnnotationOfItIsWrong": {
+			d: deployment(3, completed(1), recorded("v2", 3)), sets: []Set{machineSet("v2", 1, 3)},
+			want: want{"AnnotationsValid": ""},
+		},
 		"PausedIsNeitherReconcilingNorStalled": {
 			d: deployment(3, deadline(600), paused, progressed(700*time.Second, 2, 1, 4, 3)), sets: middle(available(0)),
 			want:  want{"Progressing": "Unknown MachineDeploymentPaused", "Reconciling": "False MachineDeploymentPaused", "Stalled": "False NotStalled"},
@@ -264,6 +281,18 @@ func TestConditions(t *testing.T) {
 		"ASecretWithUserDataThatIsMissingIsStalled": {
 			d: deployment(3), sets: middle(available(0), refusing("UserDataNotFound")),
 			want: want{"ReplicaFailure": "True UserDataNotFound", "Stalled": "True UserDataNotFound"},
+		},
+		"AnInvalidMachineOfTheNewSetIsTheDeployments": {
+			d: deployment(3), sets: middle(available(0), invalid("UserDataNotFound")),
+			want: want{"Valid": "False UserDataNotFound", "Stalled": "True UserDataNotFound"}, event: "UserDataNotFound",
+		},
+		"AnInvalidMachineOfAnOldSetIsNot": {
+			d: deployment(3), sets: []Set{machineSet("v1", 1, 3, invalid("UserDataNotFound")), machineSet("v2", 2, 1, available(0))},
+			want: want{"Valid": "True Valid", "Stalled": "False NotStalled"},
+		},
+		"AFunctionThatIsNotInstalledIsStalled": {
+			d: deployment(3), sets: middle(available(0), refusing("ReconcileError")),
+			want: want{"Valid": "True Valid", "ReplicaFailure": "True ReconcileError", "Stalled": "True ReconcileError"},
 		},
 		"ASecretWithUserDataThatIsNotAllowedIsStalled": {
 			d: deployment(3), sets: middle(available(0), refusing("UserDataNotAllowed")),
@@ -483,5 +512,28 @@ func TestAProblemThatIsNotOfTheClassSendsNobodyToTheClass(t *testing.T) {
 		if got := classUnusable(&shared.Problem{Reason: reason, Message: "forProvider.a: no"}); got.Reason != reason || got.Message != want {
 			t.Errorf("%s: %+v, want %q", reason, got, want)
 		}
+	}
+}
+
+func annotated(key, value string) deploymentOption {
+	return func(d *machinev1alpha1.MachineDeployment) { d.Annotations = map[string]string{key: value} }
+}
+
+func TestAPauseNamesWhatEndsIt(t *testing.T) {
+	for name, tc := range map[string]struct {
+		pause deploymentOption
+		want  string
+	}{
+		"OfTheSpec":       {paused, "spec.paused is true: no Machine is replaced or updated until it is false"},
+		"OfTheAnnotation": {annotated("cluster.x-k8s.io/paused", "false"), "the annotation cluster.x-k8s.io/paused is set: no Machine is replaced or updated until it is removed, whatever its value is"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := Plan(now, Observed{Deployment: deployment(3, tc.pause), Sets: []Set{machineSet("v1", 1, 3), machineSet("v2", 2, 1)}, ClassFound: true})
+			for _, c := range d.Conditions {
+				if c.Type == "Progressing" && c.Message != tc.want {
+					t.Errorf("%q, want %q", c.Message, tc.want)
+				}
+			}
+		})
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/plan"
 )
 
 // NotifyEvery is the shortest interval at which the digest of a group changes when many Machines
@@ -55,13 +56,17 @@ func Facts(m *v1alpha1.Machine) *v1alpha1.Machine {
 	return f
 }
 
-// problem returns Valid=False of a Machine without the message, which may change.
+// problem returns Valid=False of a Machine, and the condition that it is stuck by, without the messages, which may
+// change.
 func problem(m *v1alpha1.Machine) []metav1.Condition {
-	c := meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionValid)
-	if c == nil || c.Status != metav1.ConditionFalse {
-		return nil
+	var out []metav1.Condition
+	if c := meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionValid); c != nil && c.Status == metav1.ConditionFalse {
+		out = append(out, metav1.Condition{Type: c.Type, Status: c.Status, Reason: c.Reason})
 	}
-	return []metav1.Condition{{Type: c.Type, Status: c.Status, Reason: c.Reason}}
+	if s := plan.StuckBy(m); s != nil {
+		out = append(out, metav1.Condition{Type: s.Type, Status: s.Status, Reason: s.Reason, LastTransitionTime: s.Since})
+	}
+	return out
 }
 
 // Digest hashes the view that the MachineSet of the UID has of Machines, in any order. It covers

@@ -261,6 +261,9 @@ func TestDigest(t *testing.T) {
 		"AConditionIsNoNews": func(m *v1alpha1.Machine) {
 			m.Status.Conditions = []metav1.Condition{{Type: "NodeReady", Status: "True"}, {Type: "Valid", Status: "True", Reason: "Valid"}}
 		},
+		"AConditionThatPassesIsNoNews": func(m *v1alpha1.Machine) {
+			m.Status.Conditions = []metav1.Condition{{Type: "Synced", Status: "False", Reason: "ReconcileSuccess"}, {Type: "InfrastructureReady", Status: "False", Reason: "VMCreating"}}
+		},
 		"WhatIsWrittenForPeopleIsNoNews": func(m *v1alpha1.Machine) {
 			m.Status.LastOperation = &v1alpha1.LastOperation{Description: "Waiting"}
 			m.Status.Addresses = []v1alpha1.Address{{Type: "InternalIP", Address: "10.0.0.1"}}
@@ -287,6 +290,9 @@ func TestDigest(t *testing.T) {
 		"APhaseIsNews": func(m *v1alpha1.Machine) { m.Status.Phase = v1alpha1.MachineRunning },
 		"AProblemIsNews": func(m *v1alpha1.Machine) {
 			m.Status.Conditions = []metav1.Condition{{Type: "Valid", Status: "False", Reason: "VersionSkew"}}
+		},
+		"AnErrorOfAMachineThatStartsIsNews": func(m *v1alpha1.Machine) {
+			m.Status.Conditions = []metav1.Condition{{Type: "Synced", Status: "False", Reason: "ReconcileError"}}
 		},
 		"AnErrorIsNews":      func(m *v1alpha1.Machine) { m.Status.LastOperation = &v1alpha1.LastOperation{ErrorCode: "Quota"} },
 		"AnAnnotationIsNews": func(m *v1alpha1.Machine) { m.Annotations[v1alpha1.AnnotationDeleteMachine] = "now" },

@@ -3,9 +3,6 @@ package machine
 import (
 	"fmt"
 	"strconv"
-	"strings"
-
-	"k8s.io/apimachinery/pkg/api/meta"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/plan"
@@ -35,11 +32,5 @@ func annotationsValid(f facts) *plan.Condition {
 	if v, ok := f.Machine.Annotations[machinev1alpha1.AnnotationRebootDrain]; ok && v != machinev1alpha1.RebootDrainNever {
 		wrong = append(wrong, fmt.Sprintf("%s: %q of the Machine must be %s, and is passed over", machinev1alpha1.AnnotationRebootDrain, plan.ShownValue(v), machinev1alpha1.RebootDrainNever))
 	}
-	switch {
-	case len(wrong) > 0:
-		return &plan.Condition{Type: machinev1alpha1.ConditionAnnotationsValid, Status: isFalse, Reason: machinev1alpha1.ReasonAnnotationInvalid, Message: strings.Join(wrong, "; ")}
-	case meta.FindStatusCondition(f.before.Conditions, machinev1alpha1.ConditionAnnotationsValid) != nil:
-		return &plan.Condition{Type: machinev1alpha1.ConditionAnnotationsValid, Status: isTrue, Reason: machinev1alpha1.ReasonValid}
-	}
-	return nil
+	return plan.AnnotationsValid(wrong, f.before.Conditions)
 }

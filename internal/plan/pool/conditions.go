@@ -20,8 +20,10 @@ const (
 func (p *plan) conditions(s machinev1alpha1.NodePoolStatus) []shared.Condition {
 	stalled := shared.Stalled(p.stalledBy())
 	out := []shared.Condition{p.valid(), p.available(s), p.failure(), p.reconciling(s, stalled), stalled}
-	if c := p.exhausted(); c != nil {
-		out = append(out, *c)
+	for _, c := range []*shared.Condition{p.exhausted(), p.annotationsValid()} {
+		if c != nil {
+			out = append(out, *c)
+		}
 	}
 	return out
 }
@@ -31,6 +33,10 @@ func (p *plan) valid() shared.Condition {
 		return shared.Condition{Type: machinev1alpha1.ConditionValid, Status: isFalse, Reason: p.problem.Reason, Message: p.problem.Message}
 	}
 	return shared.Condition{Type: machinev1alpha1.ConditionValid, Status: isTrue, Reason: machinev1alpha1.ReasonValid}
+}
+
+func (p *plan) annotationsValid() *shared.Condition {
+	return shared.AnnotationsValid(shared.InvalidSwitchesOfSet("NodePool", p.Pool), p.Pool.Status.Conditions)
 }
 
 func (p *plan) available(s machinev1alpha1.NodePoolStatus) shared.Condition {

@@ -358,6 +358,13 @@ func invalid(reason string) func(*Machine) {
 	}
 }
 
+// failsToReconcile gives the Machine an error that has lasted for a time.
+func failsToReconcile(d time.Duration) machineOption {
+	return func(m *Machine) {
+		m.Status.Conditions = append(m.Status.Conditions, metav1.Condition{Type: "Synced", Status: "False", Reason: "ReconcileError", Message: "the Function is not installed", LastTransitionTime: metav1.NewTime(now.Add(-d))})
+	}
+}
+
 // withVMBefore makes the Machine one that was restored without its status.
 func withVMBefore(m *Machine) { m.Spec.ProviderID = ptr.To("local:///zone-a/vm") }
 

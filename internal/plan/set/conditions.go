@@ -22,7 +22,7 @@ const (
 
 func (p *plan) conditions(allowed *shared.Condition) []shared.Condition {
 	out := []shared.Condition{p.valid(), p.replicaFailure()}
-	for _, c := range []*shared.Condition{p.exhaustedCondition(), p.updatedCondition(), p.exclusive(), allowed} {
+	for _, c := range []*shared.Condition{p.exhaustedCondition(), p.updatedCondition(), p.exclusive(), p.annotationsValid(), allowed} {
 		if c != nil {
 			out = append(out, *c)
 		}
@@ -39,6 +39,10 @@ func (p *plan) valid() shared.Condition {
 			Message: p.Problem.Message + "; no Machines are created until that is mended",
 		}
 	}
+	// What keeps each new Machine from its VM is a fault of the template, or of an object that it names.
+	if c := p.invalidMachine(); c != nil {
+		return shared.Condition{Type: machinev1alpha1.ConditionValid, Status: "False", Reason: c.Reason, Message: c.Message}
+	}
 	return shared.Condition{Type: machinev1alpha1.ConditionValid, Status: "True", Reason: machinev1alpha1.ReasonValid}
 }
 
@@ -54,8 +58,10 @@ func (p *plan) replicaFailure() shared.Condition {
 	}
 	failing := slices.DeleteFunc(slices.Clone(p.all()), func(m Machine) bool { return !isInFlight(m) || !inError(m) })
 	if len(failing) == 0 {
-		if invalid := p.invalidMachine(); invalid != nil {
-			return *invalid
+		for _, c := range []*shared.Condition{p.invalidMachine(), p.stuckMachine()} {
+			if c != nil {
+				return *c
+			}
 		}
 		return shared.Condition{Type: machinev1alpha1.ConditionReplicaFailure, Status: "False", Reason: machinev1alpha1.ReasonNoFailure}
 	}
@@ -82,6 +88,37 @@ func (p *plan) invalidMachine() *shared.Condition {
 		Type: machinev1alpha1.ConditionReplicaFailure, Status: "True", Reason: valid.Reason, Message: "Machine " + first.Name + ": " + valid.Message,
 	})
 	return &c
+}
+
+// stuckMachine reports the oldest Machine that a condition keeps from running until a user acts, such as a step of the
+// Composition whose Function is not installed. It returns nil if there is none.
+func (p *plan) stuckMachine() *shared.Condition {
+	var first *shared.Condition
+	var oldest Machine
+	for _, m := range p.all() {
+		s := shared.StuckBy(m.Machine)
+		if s == nil || s.Left(p.now) > 0 || first != nil && !m.CreationTimestamp.Before(&oldest.CreationTimestamp) {
+			continue
+		}
+		oldest = m
+		first = &shared.Condition{Type: machinev1alpha1.ConditionReplicaFailure, Status: "True", Reason: s.Reason, Message: "Machine " + m.Name + ": " + s.Message}
+	}
+	if first == nil {
+		return nil
+	}
+	c := p.inWordsOfBefore(*first)
+	return &c
+}
+
+// untilStuck returns the time until the set reports the next Machine that is stuck, AtRest if there is none.
+func (p *plan) untilStuck() time.Duration {
+	next := shared.AtRest
+	for _, m := range p.all() {
+		if s := shared.StuckBy(m.Machine); s != nil && s.Left(p.now) > 0 {
+			next = min(next, s.Left(p.now))
+		}
+	}
+	return next
 }
 
 // inWordsOfBefore keeps the message of a condition whose reason has not changed: the same error in other
@@ -158,6 +195,10 @@ func (f *fleet) exclusive() *shared.Condition {
 		return nil
 	}
 	return &c
+}
+
+func (f *fleet) annotationsValid() *shared.Condition {
+	return shared.AnnotationsValid(shared.InvalidSwitchesOfSet("MachineSet", f.Set), f.Set.Status.Conditions)
 }
 
 func (p *plan) remediationAllowed() *shared.Condition {

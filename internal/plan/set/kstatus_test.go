@@ -67,7 +67,11 @@ func TestAStandaloneSetSaysHowItComesOn(t *testing.T) {
 		"AMachineIsInvalid":      {Observed{Set: set(1), Machines: []Machine{machine("a", pending, invalid("VersionSkew"))}}, "False VersionSkew", "True VersionSkew"},
 		"ASecretWithUserDataIsMissing": {Observed{Set: set(1), Machines: []Machine{machine("a", pending, invalid("UserDataNotFound"))}},
 			"False UserDataNotFound", "True UserDataNotFound"},
-		"AnUpdateInPlaceFailed": {Observed{Set: set(1, inPlace(1), updating("a")), Machines: []Machine{machine("a", running, updateFailed)}}, "False UpdateFailed", "True UpdateFailed"},
+		"AFunctionIsNotInstalled": {Observed{Set: set(1), Machines: []Machine{machine("a", pending, failsToReconcile(time.Minute))}},
+			"False ReconcileError", "True ReconcileError"},
+		"AnErrorMayPass":            {Observed{Set: set(1), Machines: []Machine{machine("a", pending, failsToReconcile(59*time.Second))}}, comes, no},
+		"AnErrorOfAMachineThatRuns": {Observed{Set: set(1), Machines: []Machine{machine("a", running, failsToReconcile(time.Hour))}}, settled, no},
+		"AnUpdateInPlaceFailed":     {Observed{Set: set(1, inPlace(1), updating("a")), Machines: []Machine{machine("a", running, updateFailed)}}, "False UpdateFailed", "True UpdateFailed"},
 		"AFailedMachineWithoutBudgetStalls": {Observed{Set: set(1, noBudget), Machines: []Machine{machine("a", failed, func(m *Machine) { m.Status.NodeRef = &machinev1alpha1.NodeReference{Name: "n"} })}},
 			"False NoBudget", "True NoBudget"},
 		"ALongFreezeByHandStalls": {Observed{Set: set(2, frozenSince(31*time.Minute)), Safety: byHand, Machines: []Machine{machine("a", running)}},
@@ -125,5 +129,45 @@ func TestStalledSaysInNumbersWhatIsMissingAndWhatMendsIt(t *testing.T) {
 				t.Errorf("%s %q, want %q", c.Status, c.Message, tc.want)
 			}
 		})
+	}
+}
+
+func TestASetReportsItsOldestMachineThatIsStuck(t *testing.T) {
+	older := func(m *Machine) { m.CreationTimestamp = metav1.NewTime(now.Add(-2 * time.Hour)) }
+	const (
+		none  = "False NoFailure: "
+		stuck = "True ReconcileError: Machine a: the Function is not installed"
+	)
+	for name, tc := range map[string]struct {
+		machines      []Machine
+		failure, want string
+	}{
+		"OfTwoTheOlder":            {[]Machine{machine("b", pending, failsToReconcile(time.Hour)), machine("a", pending, older, failsToReconcile(2*time.Minute))}, stuck, "True : "},
+		"NotOneThatMayRecover":     {[]Machine{machine("a", pending, failsToReconcile(time.Minute)), machine("b", pending, older, failsToReconcile(time.Second))}, stuck, "True : "},
+		"OneWithoutAVMComesFirst":  {[]Machine{machine("b", pending, invalid("UserDataNotFound")), machine("a", pending, older, failsToReconcile(time.Hour))}, "True UserDataNotFound: Machine b: spec.version: no", "False UserDataNotFound: Machine b: spec.version: no"},
+		"NoneThatIsReady":          {[]Machine{machine("a", running, failsToReconcile(time.Hour)), machine("b", running)}, none, "True : "},
+		"AnErrorOfTheCloudIsFirst": {[]Machine{machine("a", pending, failsToReconcile(time.Hour)), machine("b", pending, inErrorOf("Throttled", "later"))}, "True Throttled: Machine b: later", "True : "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := Plan(now, Observed{Set: set(2), Machines: tc.machines})
+			if c := condition(d, "ReplicaFailure"); c.Status+" "+c.Reason+": "+c.Message != tc.failure {
+				t.Errorf("ReplicaFailure is %s %s: %s, want %s", c.Status, c.Reason, c.Message, tc.failure)
+			}
+			if c := condition(d, "Valid"); c.Status+" "+c.Reason+": "+c.Message != tc.want && (tc.want != "True : " || c.Status != "True") {
+				t.Errorf("Valid is %s %s: %s, want %s", c.Status, c.Reason, c.Message, tc.want)
+			}
+		})
+	}
+}
+
+func TestASetReportsAnnotationsThatItPassesOver(t *testing.T) {
+	s := set(1)
+	s.Annotations = map[string]string{"crossplane.io/paused": "True"}
+	c := condition(Plan(now, Observed{Set: s, Machines: []Machine{machine("a", running)}}), "AnnotationsValid")
+	if c.Status != "False" || c.Message != `crossplane.io/paused: "True" of the MachineSet must be true or false, and is passed over` {
+		t.Errorf("%+v", c)
+	}
+	if c = condition(Plan(now, Observed{Set: set(1), Machines: []Machine{machine("a", running)}}), "AnnotationsValid"); c.Type != "" {
+		t.Errorf("a set without one has %+v", c)
 	}
 }

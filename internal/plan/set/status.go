@@ -99,6 +99,7 @@ func (p *plan) callAgain(s machinev1alpha1.MachineSetStatus, ready bool) time.Du
 	if !ready && p.moves() || len(p.terminating)+len(p.dropping) > 0 {
 		again = min(again, shared.InFlight)
 	}
+	again = min(again, p.untilStuck())
 	if p.backingOff() {
 		again = min(again, p.backoff.Until.Sub(p.now))
 	}

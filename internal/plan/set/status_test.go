@@ -39,6 +39,8 @@ func TestWhenASetIsPlannedAgain(t *testing.T) {
 		"NotForOneThatIsNotOnTrial":               {set: set(9), machines: several(1, joining, age(20*time.Second)), want: shared.InFlight},
 		"WhenTheBackoffEnds":                      {set: set(2, backingOffFor(10*time.Minute)), machines: several(1, running), want: 10 * time.Minute},
 		"WhenAFreezeByHandIsTooLong":              {set: set(2, frozenSince(29*time.Minute+30*time.Second)), machines: several(1, running), safety: byHand, want: 30 * time.Second},
+		"WhenAnErrorHasLastedLongEnough":          {set: set(1), machines: several(1, pending, failsToReconcile(50*time.Second)), want: 10 * time.Second},
+		"NotForAnErrorThatIsReported":             {set: set(1), machines: several(1, pending, failsToReconcile(time.Minute)), want: shared.InFlight},
 		"NotForAFreezeThatIsTooLong":              {set: set(2, frozenSince(30*time.Minute)), machines: several(1, running), safety: byHand, want: shared.InFlight},
 		"NorForOneThatHasBeenForLong":             {set: set(2, frozenSince(31*time.Minute)), machines: several(1, running), safety: byHand, want: shared.InFlight},
 		"NorForAFreezeThatHoldsNothing":           {set: set(1, frozenSince(29*time.Minute+30*time.Second)), machines: several(1, running), safety: byHand, want: shared.AtRest},
