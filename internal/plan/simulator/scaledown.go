@@ -113,11 +113,12 @@ func (c *Cluster) visiblyMarked() []string {
 	return out
 }
 
-// A count of a set is the Machines that were not available when the set recorded a status.
+// A count of a set is the Machines that were not available when the set recorded a status, and those of them
+// that never had a Node.
 type count struct {
 	// writes is the number of writes of sets at that time.
-	writes      int
-	unavailable []string
+	writes                int
+	unavailable, starting []string
 }
 
 // onCounted is called when a set recorded a decision, with the Machines in its view.
@@ -127,19 +128,22 @@ func (w *watcher) onCounted(c *Cluster, d decision) {
 		if !c.Available(ch.object) {
 			n.unavailable = append(n.unavailable, ch.object.Name)
 		}
+		if ch.object.Status.NodeRef == nil {
+			n.starting = append(n.starting, ch.object.Name)
+		}
 	}
 	w.counts[d.set] = append(w.counts[d.set], n)
 }
 
 // countAsOf is the last count of a set that a view with the given number of writes of sets has.
-func (w *watcher) countAsOf(set string, writes int) []string {
+func (w *watcher) countAsOf(set string, writes int) count {
 	all := w.counts[set]
 	i, _ := slices.BinarySearchFunc(all, writes+1, func(n count, writes int) int { return n.writes - writes })
 	if i == 0 {
-		return nil
+		return count{}
 	}
 	w.counts[set] = all[i-1:]
-	return all[i-1].unavailable
+	return all[i-1]
 }
 
 // onReduced is called with the numbers that the deployment recorded, before they are stored.
@@ -152,8 +156,12 @@ func (w *watcher) onReduced(c *Cluster, recorded []machinev1alpha1.MachineSetRep
 			return now.Name == before.Name && now.Replicas < before.Replicas
 		})
 		if reduced {
-			for _, name := range w.countAsOf(before.Name, c.sawSets) {
+			counted := w.countAsOf(before.Name, c.sawSets)
+			for _, name := range counted.unavailable {
 				w.unavailable[name] = true
+			}
+			for _, name := range counted.starting {
+				w.starting[name] = true
 			}
 		}
 		for name, e := range c.machines.last {
