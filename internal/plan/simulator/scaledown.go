@@ -79,18 +79,22 @@ func (w *watcher) onScaledDown(c *Cluster) {
 	w.scaleDowns.pending = pending
 }
 
-// kept counts the replicas whose deletion no set has recorded, and the Machines that are requested.
+// kept counts the replicas whose deletion no set has recorded, and the Machines that are requested. With the order
+// CreateFirst, a replacement is one more than the replicas until its Machine is deleted.
 func (c *Cluster) kept() int {
 	n := 0
+	above := func(s *machinev1alpha1.MachineSet, name string) bool {
+		return slices.ContainsFunc(s.Status.Replacing, func(r machinev1alpha1.Replacement) bool { return r.By == name })
+	}
 	for name, e := range c.machines.last {
 		s, there := c.sets.last[e.object.OwnerReferences[0].Name]
-		if c.isReplica(e.object) && !(there && slices.Contains(s.object.Status.Dropping, name)) {
+		if c.isReplica(e.object) && !(there && (slices.Contains(s.object.Status.Dropping, name) || above(s.object, name))) {
 			n++
 		}
 	}
 	for _, s := range c.sets.last {
 		for _, name := range s.object.Status.Creating {
-			if _, there := c.machines.last[name]; !there {
+			if _, there := c.machines.last[name]; !there && !above(s.object, name) {
 				n++
 			}
 		}
