@@ -185,8 +185,9 @@ type MachineDeploymentSpec struct {
 	// seconds, until the condition Progressing is False with the reason
 	// ProgressDeadlineExceeded. The rollout continues nevertheless. The default is
 	// longer than a Machine's creationTimeout. A rollout makes progress when it has more
-	// Machines of the current template, or fewer of other ones, than it ever had: a Machine
-	// that fails and is created again is no progress.
+	// available Machines of the current template, or fewer of other ones, than it ever had: a
+	// Machine that fails and is created again is no progress. A Machine that is Ready for the
+	// first time counts as well, until the deadline is exceeded.
 	// +kubebuilder:default=1800
 	// +kubebuilder:validation:Minimum=1
 	ProgressDeadlineSeconds int32 `json:"progressDeadlineSeconds,omitempty"`
@@ -294,8 +295,8 @@ type MachineSetReplicas struct {
 	MaxInFlight *int32 `json:"maxInFlight,omitempty"`
 }
 
-// RolloutProgress is how far the rollout of a revision ever came. A Machine that is created
-// again, or is Ready again, is no progress.
+// RolloutProgress is how far the rollout of a revision ever came. A Machine that is created, or
+// is Ready again, is no progress.
 type RolloutProgress struct {
 	// UpdatedReplicas, ReadyReplicas and AvailableReplicas are the largest numbers of Machines of
 	// the current template, of Ready ones and of available ones, that there were at a time.
@@ -373,10 +374,15 @@ type MachineDeploymentStatus struct {
 	Rollback *Rollback `json:"rollback,omitempty"`
 
 	// LastProgressTime is the time at which the rollout last made progress: see progress. It is
-	// also the time at which a revision, or the rollout after a pause, a freeze or invalid input,
-	// began.
+	// also the time at which a revision, or the rollout after a pause or invalid input, began.
 	// +optional
 	LastProgressTime *metav1.Time `json:"lastProgressTime,omitempty"`
+
+	// FrozenSince is the time at which a freeze interrupted the rollout. The time of a freeze
+	// does not count for spec.progressDeadlineSeconds: when it ends, lastProgressTime is later
+	// by that time.
+	// +optional
+	FrozenSince *metav1.Time `json:"frozenSince,omitempty"`
 
 	// Progress is how far the rollout of the revision ever came. Only a rollout that comes
 	// further makes progress.

@@ -1100,6 +1100,10 @@ func (in *MachineDeploymentStatus) DeepCopyInto(out *MachineDeploymentStatus) {
 		in, out := &in.LastProgressTime, &out.LastProgressTime
 		*out = (*in).DeepCopy()
 	}
+	if in.FrozenSince != nil {
+		in, out := &in.FrozenSince, &out.FrozenSince
+		*out = (*in).DeepCopy()
+	}
 	if in.Progress != nil {
 		in, out := &in.Progress, &out.Progress
 		*out = new(RolloutProgress)

@@ -112,13 +112,13 @@ func (p *plan) progressing(s machinev1alpha1.MachineDeploymentStatus) shared.Con
 	case p.isDone():
 		c.Reason = machinev1alpha1.ReasonNewMachineSetAvailable
 		c.Message = fmt.Sprintf("All Machines are of revision %d, MachineSet %s", p.revision, p.current.Name)
-	case p.Safety.Frozen:
+	case p.Safety.Frozen && !p.isOverdue(s):
 		c.Status, c.Reason, c.Message = isFalse, machinev1alpha1.ReasonFrozen, p.Safety.Message
 	case p.problem != nil:
 		c.Status, c.Reason, c.Message = isFalse, p.problem.Reason, p.problem.Message
 	case p.isPaused():
 		c.Status, c.Reason, c.Message = isUnknown, machinev1alpha1.ReasonMachineDeploymentPaused, p.pauseMessage()
-	case p.untilDeadline(s) <= 0:
+	case p.isOverdue(s):
 		c.Status, c.Reason = isFalse, machinev1alpha1.ReasonProgressDeadlineExceeded
 		c.Message = fmt.Sprintf("The rollout of revision %d, MachineSet %s, made no progress for %d seconds; it goes on all the same",
 			p.revision, p.current.Name, p.Deployment.Spec.ProgressDeadlineSeconds)
@@ -199,15 +199,16 @@ func (p *plan) exhaustedCondition(s machinev1alpha1.MachineDeploymentStatus) *sh
 // stalledBy returns the reason why the deployment makes no progress until a user acts, with the
 // possible actions. It is nil if it makes progress.
 func (p *plan) stalledBy(s machinev1alpha1.MachineDeploymentStatus, valid, progressing, failure shared.Condition) *shared.Condition {
-	for _, c := range []shared.Condition{valid, progressing} {
-		if c.Status == isFalse && c.Reason != machinev1alpha1.ReasonFrozen {
-			return &c
-		}
+	if valid.Status == isFalse {
+		return &valid
 	}
 	// A rollout replaces the template of an old set, and with it the cause of its failure.
 	isOfRollout := p.newSet == nil || p.isReplacementHeld() || p.failureOf(p.newSet) != nil
 	if failure.Status == isTrue && isOfRollout && shared.NeedsUser(failure.Reason) {
 		return &failure
+	}
+	if progressing.Status == isFalse && progressing.Reason != machinev1alpha1.ReasonFrozen {
+		return p.overdue(s, progressing)
 	}
 	because := p.updateFailed()
 	// A rollout replaces unhealthy Machines too.
@@ -222,6 +223,40 @@ func (p *plan) stalledBy(s machinev1alpha1.MachineDeploymentStatus, valid, progr
 		because.Message = fmt.Sprintf("%s; %s", p.numbers(s), because.Message)
 	}
 	return because
+}
+
+// overdue returns the verdict of the deadline with its cause and the remedy. Its numbers are only those that
+// do not change with each Machine that is created again.
+func (p *plan) overdue(s machinev1alpha1.MachineDeploymentStatus, verdict shared.Condition) *shared.Condition {
+	if verdict.Reason == machinev1alpha1.ReasonProgressDeadlineExceeded {
+		numbers := shared.Numbers{Desired: p.bounds.replicas, Available: s.AvailableReplicas}
+		verdict.Message = fmt.Sprintf("%s; %s; %s", verdict.Message, numbers, p.causeOfDelay())
+	}
+	return &verdict
+}
+
+// causeOfDelay is the likely cause of a rollout without progress, with the remedy.
+func (p *plan) causeOfDelay() string {
+	c := p.current
+	failure, update, starting := p.failureOf(c), p.updateFailed(), max(0, c.Status.StartingReplicas)
+	old, terminating := sum(p.oldSets, p.nextReplicas), sum(p.sets, func(s *set) int32 { return s.Status.TerminatingReplicas })+sum(p.terminating, (*set).total)
+	switch {
+	case p.Safety.Frozen:
+		return p.Safety.Message
+	case update != nil:
+		return update.Message
+	case failure != nil && len(p.revisions) > 1:
+		return fmt.Sprintf("its Machines fail with %s: %s; correct that, or go back to an earlier revision by spec.rollbackTo", failure.Reason, failure.Message)
+	case failure != nil:
+		return fmt.Sprintf("its Machines fail with %s: %s; correct that, or spec.template", failure.Reason, failure.Message)
+	case strategyIs(machinev1alpha1.OnDelete)(p) && old > 0:
+		return fmt.Sprintf("Machines of earlier templates that stay until a user deletes them: %d; delete them, or change spec.strategy.type", old)
+	case starting > 0:
+		return fmt.Sprintf("%d starting, none failed so far; read the conditions of the starting Machines", starting)
+	case terminating > 0:
+		return fmt.Sprintf("Machines that are being deleted: %d; their conditions have what they wait for", terminating)
+	}
+	return "read the conditions of the Machines that are not available"
 }
 
 // updateFailed is the failure of updates in place, nil if there is none.

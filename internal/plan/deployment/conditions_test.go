@@ -37,6 +37,14 @@ func stillDrains(n int32) deploymentOption {
 	return func(d *machinev1alpha1.MachineDeployment) { d.Status.Progress.OutdatedTotal += n }
 }
 
+// frozenSince is the time for which the rollout was frozen at the last status.
+func frozenSince(d time.Duration) deploymentOption {
+	return func(md *machinev1alpha1.MachineDeployment) { md.Status.FrozenSince = &metav1.Time{Time: now.Add(-d)} }
+}
+
+// onlyReady Machines are not Ready for minReadySeconds.
+func onlyReady(n int32) setOption { return func(s *Set) { s.Status.ReadyReplicas = n } }
+
 func deadline(seconds int32) deploymentOption {
 	return func(d *machinev1alpha1.MachineDeployment) { d.Spec.ProgressDeadlineSeconds = seconds }
 }
@@ -166,6 +174,18 @@ func TestConditions(t *testing.T) {
 			d: deployment(3, deadline(600), progressed(700*time.Second, 2, 1, 4, 3), counted(0, 3, 3), was("Progressing", "ProgressDeadlineExceeded")), sets: middle(available(0)),
 			want: want{"Progressing": "False ProgressDeadlineExceeded", "Stalled": "True ProgressDeadlineExceeded"},
 		},
+		"AFurtherMachineThatIsCreatedIsNoProgress": {
+			d: deployment(3, deadline(600), progressed(700*time.Second, 2, 0, 3, 3)), sets: middle(available(0)),
+			want: want{"Progressing": "False ProgressDeadlineExceeded"}, event: "ProgressDeadlineExceeded",
+		},
+		"AMachineThatIsReadyForTheFirstTimeIsProgress": {
+			d: deployment(3, deadline(600), progressed(599*time.Second, 2, 1, 4, 3)), sets: middle(available(0), onlyReady(1)),
+			want: want{"Progressing": "True MachineSetUpdated"}, again: shared.InFlight,
+		},
+		"ItIsNotAfterTheDeadline": {
+			d: deployment(3, deadline(600), progressed(700*time.Second, 2, 1, 4, 3), was("Progressing", "ProgressDeadlineExceeded")), sets: middle(available(0), onlyReady(1)),
+			want: want{"Progressing": "False ProgressDeadlineExceeded"},
+		},
 		"AMachineThatIsReadyAgainIsNoProgress": {
 			d: deployment(3, deadline(600), progressed(700*time.Second, 2, 1, 4, 4), counted(1, 4, 3), was("Progressing", "ProgressDeadlineExceeded")), sets: middle(),
 			want: want{"Progressing": "False ProgressDeadlineExceeded"},
@@ -214,6 +234,14 @@ func TestConditions(t *testing.T) {
 		"TheTimeOfAFreezeDoesNotCount": {
 			d: deployment(3, deadline(600), progressed(700*time.Second, 2, 1, 4, 3), was("Progressing", "Frozen")), sets: middle(available(0)),
 			want: want{"Progressing": "True MachineSetUpdated"},
+		},
+		"NorDoesThatOfAFreezeWithATime": {
+			d: deployment(3, deadline(600), progressed(700*time.Second, 2, 1, 4, 3), was("Progressing", "Frozen"), frozenSince(101*time.Second)), sets: middle(available(0)),
+			want: want{"Progressing": "True MachineSetUpdated"}, again: time.Second,
+		},
+		"TheTimeBeforeAFreezeDoes": {
+			d: deployment(3, deadline(600), progressed(700*time.Second, 2, 1, 4, 3), was("Progressing", "Frozen"), frozenSince(100*time.Second)), sets: middle(available(0)),
+			want: want{"Progressing": "False ProgressDeadlineExceeded"}, event: "ProgressDeadlineExceeded",
 		},
 		"NorDoesThatOfBadInput": {
 			d: deployment(3, deadline(600), progressed(700*time.Second, 2, 1, 4, 3), was("Progressing", "ClassNotFound")), sets: middle(available(0)),
@@ -416,7 +444,8 @@ func TestMessagesSayHowFarARolloutIs(t *testing.T) {
 			deployment(3, deadline(600), progressed(601*time.Second, 2, 1, 4, 3), recorded("v1", 3), recorded("v2", 1)), middle,
 			map[string]string{
 				"Progressing": "The rollout of revision 2, MachineSet " + current + ", made no progress for 600 seconds; it goes on all the same",
-				"Stalled":     "The rollout of revision 2, MachineSet " + current + ", made no progress for 600 seconds; it goes on all the same",
+				"Stalled": "The rollout of revision 2, MachineSet " + current + ", made no progress for 600 seconds; it goes on all the same; " +
+					"3 of 3 Machines are available; 1 starting, none failed so far; read the conditions of the starting Machines",
 			},
 		},
 		"TheCloudIsFull": {

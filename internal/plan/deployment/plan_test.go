@@ -620,7 +620,7 @@ func TestStatus(t *testing.T) {
 			}
 			got.Status.MachineSets = nil
 			// These have tests of their own.
-			got.Status.DesiredReplicas, got.Status.Revisions, got.Status.LastProgressTime, got.Status.Progress = nil, nil, nil, nil
+			got.Status.DesiredReplicas, got.Status.Revisions, got.Status.LastProgressTime, got.Status.Progress, got.Status.FrozenSince = nil, nil, nil, nil, nil
 			for _, e := range d.Events {
 				got.Events = append(got.Events, e.Reason+": "+e.Message)
 			}

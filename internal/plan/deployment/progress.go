@@ -54,6 +54,10 @@ func (p *plan) rollsOn() bool { return !p.isDone() && !p.isHeld() && p.problem =
 
 // progressOf the rollout: how far it ever came, and when it last came further. Both change only
 // together with the counts that show the progress. A change of replicas is no progress.
+//
+// A Machine that is created is no progress: a template that never runs has its Machines created again
+// and again, more of them at once than before. A Machine that is Ready for the first time counts until
+// the deadline is exceeded, because minReadySeconds may be long. From then on only an available one does.
 func (p *plan) progressOf(s machinev1alpha1.MachineDeploymentStatus) (*machinev1alpha1.RolloutProgress, *metav1.Time) {
 	before, is := p.Deployment.Status, p.stateOfRollout(s)
 	furthest := before.Progress
@@ -67,10 +71,35 @@ func (p *plan) progressOf(s machinev1alpha1.MachineDeploymentStatus) (*machinev1
 		OutdatedReplicas:  min(is.OutdatedReplicas, furthest.OutdatedReplicas),
 		OutdatedTotal:     min(is.OutdatedTotal, furthest.OutdatedTotal),
 	}
-	if next == *furthest {
-		return furthest, before.LastProgressTime
+	isFurther := next.AvailableReplicas > furthest.AvailableReplicas || next.OutdatedReplicas < furthest.OutdatedReplicas || next.OutdatedTotal < furthest.OutdatedTotal
+	if isFurther || next.ReadyReplicas > furthest.ReadyReplicas && p.untilDeadline(before) > 0 {
+		return &next, p.time()
 	}
-	return &next, p.time()
+	return &next, p.afterFreeze()
+}
+
+// afterFreeze is the time of the last progress, later by the time of a freeze that has ended.
+func (p *plan) afterFreeze() *metav1.Time {
+	last, since := p.Deployment.Status.LastProgressTime, p.Deployment.Status.FrozenSince
+	if since == nil || p.Safety.Frozen {
+		return last
+	}
+	later := metav1.NewTime(last.Add(max(0, p.now.Sub(since.Time))).UTC().Truncate(time.Second))
+	if later.After(p.now) {
+		return p.time()
+	}
+	return &later
+}
+
+// frozenSince is the time at which the freeze in force interrupted the rollout, nil if there is none.
+func (p *plan) frozenSince() *metav1.Time {
+	switch {
+	case !p.Safety.Frozen || p.isDone():
+		return nil
+	case p.Deployment.Status.FrozenSince != nil:
+		return p.Deployment.Status.FrozenSince
+	}
+	return p.time()
 }
 
 // stateOfRollout counts the Machines of the current template and of other ones. An old set counts with
@@ -96,8 +125,9 @@ func (p *plan) stateOfRollout(s machinev1alpha1.MachineDeploymentStatus) machine
 	return is
 }
 
-// startsAnew reports whether the rollout continues after it was held, or begins after the
-// deployment was complete. The time before does not count.
+// startsAnew reports whether the rollout continues after a user held it, or begins after the
+// deployment was complete. The time before does not count. A freeze only interrupts a rollout: a template
+// whose Machines fail at once may cause one again and again.
 func (p *plan) startsAnew() bool {
 	c := p.condition(machinev1alpha1.ConditionProgressing)
 	if c == nil || !p.rollsOn() {
@@ -106,6 +136,9 @@ func (p *plan) startsAnew() bool {
 	switch c.Reason {
 	case machinev1alpha1.ReasonMachineSetCreated, machinev1alpha1.ReasonMachineSetUpdated, machinev1alpha1.ReasonProgressDeadlineExceeded:
 		return false
+	case machinev1alpha1.ReasonFrozen:
+		// A release without the field recorded no time of the freeze.
+		return p.Deployment.Status.FrozenSince == nil
 	}
 	return true
 }
@@ -116,13 +149,22 @@ func (p *plan) time() *metav1.Time {
 	return &t
 }
 
-// untilDeadline returns the time that the rollout may still go without progress. It is 0 or less if
-// the deadline has passed.
+// isOverdue reports whether the deadline of the rollout has passed. A freeze after that does not change the
+// verdict.
+func (p *plan) isOverdue(s machinev1alpha1.MachineDeploymentStatus) bool {
+	return p.current != nil && p.problem == nil && !p.isPaused() && p.untilDeadline(s) <= 0
+}
+
+// untilDeadline returns the time that the rollout may still go without progress, by a status. It is 0 or
+// less if the deadline has passed. No time passes during a freeze.
 func (p *plan) untilDeadline(s machinev1alpha1.MachineDeploymentStatus) time.Duration {
-	limit := p.Deployment.Spec.ProgressDeadlineSeconds
+	limit, at := p.Deployment.Spec.ProgressDeadlineSeconds, p.now
 	if limit <= 0 {
 		// The schema has a default, so no user set this value.
 		return shared.AtRest
 	}
-	return s.LastProgressTime.Add(time.Duration(limit) * time.Second).Sub(p.now)
+	if s.FrozenSince != nil {
+		at = s.FrozenSince.Time
+	}
+	return s.LastProgressTime.Add(time.Duration(limit) * time.Second).Sub(at)
 }

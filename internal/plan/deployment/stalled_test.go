@@ -103,6 +103,67 @@ func TestStalledNamesTheNumbersAndTheRemedy(t *testing.T) {
 	}
 }
 
+// TestTheDeadlineNamesTheCauseAndTheRemedy of a rollout that makes no progress.
+func TestTheDeadlineNamesTheCauseAndTheRemedy(t *testing.T) {
+	late := func(options ...deploymentOption) *machinev1alpha1.MachineDeployment {
+		return deployment(3, append([]deploymentOption{deadline(600), progressed(700*time.Second, 2, 1, 4, 3)}, options...)...)
+	}
+	joinTimeout := func(s *Set) {
+		s.Status.Conditions = []metav1.Condition{{Type: "ReplicaFailure", Status: "True", Reason: "JoinTimeout", Message: "no Node joined within 20m0s"}}
+	}
+	for name, tc := range map[string]struct {
+		d       *machinev1alpha1.MachineDeployment
+		sets    []Set
+		safety  shared.Safety
+		stalled string
+		texts   []string
+	}{
+		"MachinesThatFail": {
+			late(), []Set{machineSet("v1", 1, 3), machineSet("v2", 2, 1, available(0), joinTimeout)}, shared.Safety{}, "True ProgressDeadlineExceeded",
+			[]string{"made no progress for 600 seconds", "3 of 3 Machines are available", "its Machines fail with JoinTimeout: no Node joined within 20m0s", "correct that"},
+		},
+		"AnErrorThatOnlyAUserCanFixStays": {
+			late(), []Set{machineSet("v1", 1, 3), machineSet("v2", 2, 1, available(0), refusing("InvalidRequest"))}, shared.Safety{}, "True InvalidRequest", []string{"no"},
+		},
+		"MachinesThatStart": {
+			late(), []Set{machineSet("v1", 1, 3), machineSet("v2", 2, 1, available(0), starting(1))}, shared.Safety{}, "True ProgressDeadlineExceeded",
+			[]string{"1 starting, none failed so far", "read the conditions"},
+		},
+		"MachinesThatAUserShallDelete": {
+			late(func(d *machinev1alpha1.MachineDeployment) { d.Spec.Strategy.Type = machinev1alpha1.OnDelete }),
+			[]Set{machineSet("v1", 1, 3), machineSet("v2", 2, 0)}, shared.Safety{}, "True ProgressDeadlineExceeded",
+			[]string{"stay until a user deletes them: 3", "delete them"},
+		},
+		"MachinesThatDrain": {
+			late(stillDrains(1)), []Set{machineSet("v1", 1, 3, terminating(1)), machineSet("v2", 2, 1, available(0), starting(0))}, shared.Safety{}, "True ProgressDeadlineExceeded",
+			[]string{"Machines that are being deleted: 1"},
+		},
+		"AFreezeAfterTheDeadline": {
+			late(was("Progressing", "ProgressDeadlineExceeded"), frozenSince(time.Minute)),
+			[]Set{machineSet("v1", 1, 3), machineSet("v2", 2, 1, available(0))}, shared.Safety{Frozen: true, Reason: "Overshoot", Message: "there are 9 Machines"}, "True ProgressDeadlineExceeded",
+			[]string{"there are 9 Machines"},
+		},
+		"AFreezeBeforeTheDeadline": {
+			late(was("Progressing", "Frozen"), frozenSince(101*time.Second)),
+			[]Set{machineSet("v1", 1, 3), machineSet("v2", 2, 1, available(0))}, shared.Safety{Frozen: true, Reason: "Overshoot", Message: "there are 9 Machines"}, "False NotStalled", nil,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := Plan(now, Observed{Deployment: tc.d, Sets: tc.sets, ClassFound: true, Safety: tc.safety})
+			if got := condition(d, "Stalled"); got != tc.stalled {
+				t.Errorf("Stalled is %q, want %q", got, tc.stalled)
+			}
+			for _, c := range d.Conditions {
+				for _, text := range tc.texts {
+					if c.Type == "Stalled" && !strings.Contains(c.Message, text) {
+						t.Errorf("Stalled lacks %q: %s", text, c.Message)
+					}
+				}
+			}
+		})
+	}
+}
+
 func TestALongFreezeWakesAtItsDeadline(t *testing.T) {
 	d := Plan(now, Observed{
 		Deployment: deployment(5, completed(1), recorded("v2", 5), deadline(600), frozenFor(595*time.Second)), Sets: []Set{machineSet("v2", 1, 5, available(4))},

@@ -41,6 +41,7 @@ func (p *plan) status() machinev1alpha1.MachineDeploymentStatus {
 	}
 	s.UnavailableReplicas = max(0, p.bounds.replicas-s.AvailableReplicas)
 	s.Progress, s.LastProgressTime = p.progressOf(s)
+	s.FrozenSince = p.frozenSince()
 	s.Revisions = p.history(s)
 	s.Replacements = p.replacements(s.Revisions)
 	return s

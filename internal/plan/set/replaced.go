@@ -123,16 +123,29 @@ func (p *plan) vanished(s machinev1alpha1.MachineSetStatus) []machinev1alpha1.Gr
 	if !p.IsBehind && len(unrecorded) == 0 {
 		return nil
 	}
-	terminating, orphans := sets.New(namesOf(p.terminating)...), sets.New(namesOf(p.Orphans)...)
+	unreported, terminating, orphans := p.unreported(), sets.New(namesOf(p.terminating)...), sets.New(namesOf(p.Orphans)...)
 	var out []machinev1alpha1.GroupMember
 	for _, m := range p.Members {
-		stays := p.exists(m.Name) && !terminating.Has(m.Name) || orphans.Has(m.Name)
-		if stays || p.isKnown(m.Name) {
-			continue
-		}
-		if unrecorded.Has(m.Name) || p.IsBehind && !terminating.Has(m.Name) {
+		stays := p.exists(m.Name) && !terminating.Has(m.Name) || orphans.Has(m.Name) || p.isKnown(m.Name)
+		if unreported.Has(m.Name) || !stays && unrecorded.Has(m.Name) {
 			m.Create = false
 			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// unreported names the members of the MachineGroup that are gone although the set did not delete them, and that
+// the group may still report. Only its report has the time of the deletion and the Node.
+func (f *fleet) unreported() sets.Set[string] {
+	out := sets.New[string]()
+	if !f.IsBehind {
+		return out
+	}
+	orphans := sets.New(namesOf(f.Orphans)...)
+	for _, m := range f.Members {
+		if !f.exists(m.Name) && !orphans.Has(m.Name) && !f.isKnown(m.Name) {
+			out.Insert(m.Name)
 		}
 	}
 	return out

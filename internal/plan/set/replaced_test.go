@@ -136,6 +136,30 @@ func TestAMachineIsDeletingUntilItsGroupReportedIt(t *testing.T) {
 	}
 }
 
+// TestAMachineThatIsGoneIsTerminatingUntilItsGroupReportedIt lets a MachineDeployment keep an old set: only the
+// report has the time of the deletion and the Node.
+func TestAMachineThatIsGoneIsTerminatingUntilItsGroupReportedIt(t *testing.T) {
+	for name, tc := range map[string]struct {
+		set  *machinev1alpha1.MachineSet
+		o    Observed
+		want int32
+	}{
+		"NotReported":                {set(0), Observed{Members: members("b"), IsBehind: true}, 1},
+		"Reported":                   {set(0), Observed{Members: members("b")}, 0},
+		"TheSetDeletedIt":            {set(0, deletingBefore("b")), Observed{Members: members("b"), IsBehind: true}, 0},
+		"ItIsThereAndBeingDeleted":   {set(0), Observed{Machines: []Machine{machine("b", running, worked, deletedAgo(time.Minute))}, Members: members("b"), IsBehind: true}, 1},
+		"ItIsThereAndHasNoSet":       {set(0), Observed{Orphans: []Machine{machine("b", running)}, Members: members("b"), IsBehind: true}, 0},
+		"ItIsOrderedAndNotSeenSoFar": {set(1, creating("b")), Observed{Members: members("b"), IsBehind: true}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tc.o.Set = tc.set
+			if got := Plan(now, tc.o).Status.TerminatingReplicas; got != tc.want {
+				t.Errorf("%d Machines are terminating, want %d", got, tc.want)
+			}
+		})
+	}
+}
+
 func TestAVanishedMachineStaysAMemberWithItsTemplate(t *testing.T) {
 	s := set(1)
 	d := Plan(now, Observed{

@@ -12,7 +12,8 @@ import (
 )
 
 // status counts the Machines that are left once the plan is carried out: its readers must not rely on a
-// Machine that is about to be deleted.
+// Machine that is about to be deleted. A Machine that is gone counts as terminating until the MachineGroup reported
+// it: a MachineDeployment deletes an old set that has no Machines, and with it the only memory of that Machine.
 func (p *plan) status() machinev1alpha1.MachineSetStatus {
 	s := machinev1alpha1.MachineSetStatus{
 		ObservedGeneration:  shared.ObservedGeneration(p.Set.Generation, p.Set.Status.ObservedGeneration, p.Set.Status.Conditions),
@@ -20,7 +21,7 @@ func (p *plan) status() machinev1alpha1.MachineSetStatus {
 		Selector:            p.Set.Spec.Selector.String(),
 		Replicas:            int32(len(p.kept) + len(p.creates)),
 		UpdatedReplicas:     int32(len(p.creates)),
-		TerminatingReplicas: int32(len(p.terminating) + len(p.dropping) + len(p.dropped)),
+		TerminatingReplicas: int32(len(p.terminating) + len(p.dropping) + len(p.dropped) + len(p.unreported())),
 		Created:             p.created,
 		Backoff:             p.backoff,
 		Exhausted:           p.exhausted,

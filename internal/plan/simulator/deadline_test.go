@@ -13,8 +13,8 @@ import (
 
 // distance is how far a rollout ever came, counted without the planners.
 type distance struct {
-	created, ready, available int
-	old, oldTotal             int
+	ready, available int
+	old, oldTotal    int
 }
 
 func (w *World) distance() distance {
@@ -29,7 +29,6 @@ func (w *World) distance() distance {
 				d.old++
 			}
 		case stays:
-			d.created++
 			if m.Status.Phase == machinev1alpha1.MachineRunning && m.Status.ReadySince != nil {
 				d.ready++
 			}
@@ -43,7 +42,7 @@ func (w *World) distance() distance {
 
 // furthest of two distances, and whether the second is further than the first in any respect.
 func furthest(a, b distance) (distance, bool) {
-	out := distance{max(a.created, b.created), max(a.ready, b.ready), max(a.available, b.available), min(a.old, b.old), min(a.oldTotal, b.oldTotal)}
+	out := distance{max(a.ready, b.ready), max(a.available, b.available), min(a.old, b.old), min(a.oldTotal, b.oldTotal)}
 	return out, out != a
 }
 
@@ -84,10 +83,14 @@ func (d *deadlineWatch) tick() {
 	}
 	d.last = now
 	if f, further := furthest(d.furthest, now); further {
-		if f.created > d.furthest.created || f.ready > d.furthest.ready || f.available > d.furthest.available {
+		onlyReady := f.available == d.furthest.available && f.old == d.furthest.old && f.oldTotal == d.furthest.oldTotal
+		if f.ready > d.furthest.ready || f.available > d.furthest.available {
 			d.sinceNew = d.w.Now
 		}
-		d.furthest, d.since, d.withdrawn = f, d.w.Now, time.Time{}
+		d.furthest = f
+		if !onlyReady || !d.exceeded {
+			d.since, d.withdrawn = d.w.Now, time.Time{}
+		}
 	}
 	if !d.withdrawn.IsZero() && d.w.Now.Sub(d.withdrawn) > late {
 		d.fail("the verdict was withdrawn without progress")
@@ -113,6 +116,82 @@ func (d *deadlineWatch) tick() {
 func (d *deadlineWatch) fail(format string, args ...any) {
 	if d.wrong == "" {
 		d.wrong = fmt.Sprintf("after %s: ", d.w.Now.Sub(start)) + fmt.Sprintf(format, args...)
+	}
+}
+
+// A record of the condition Progressing over time.
+type record struct {
+	w *World
+	// first is the time until the deadline was reported, and exceeded the time for which it was.
+	first, exceeded time.Duration
+	// reasons in their order.
+	reasons     []string
+	began, last time.Time
+}
+
+func (r *record) tick() {
+	now := r.w.Now
+	if n := len(r.reasons); n > 0 && r.reasons[n-1] == machinev1alpha1.ReasonProgressDeadlineExceeded {
+		r.exceeded += now.Sub(r.last)
+	}
+	r.last = now
+	c := meta.FindStatusCondition(r.w.deployment().Status.Conditions, machinev1alpha1.ConditionProgressing)
+	if c == nil || len(r.reasons) > 0 && r.reasons[len(r.reasons)-1] == c.Reason {
+		return
+	}
+	r.reasons = append(r.reasons, c.Reason)
+	if c.Reason == machinev1alpha1.ReasonProgressDeadlineExceeded && r.first == 0 {
+		r.first = now.Sub(r.began)
+	}
+}
+
+// TestATemplateThatNeverRunsIsReportedOnce lets no Node of a template join for hours. Each of its Machines fails
+// after its creationTimeout and is created again, more and more of them at once: that is no progress. Neither is the
+// freeze of a pool of which many Machines fail at once.
+func TestATemplateThatNeverRunsIsReportedOnce(t *testing.T) {
+	for name, tc := range map[string]struct {
+		replicas int
+		deadline int32
+		rolls    bool
+		hours    time.Duration
+	}{
+		"a small new pool with the deadline of the schema": {3, 1800, false, 12},
+		"a new pool with the deadline of the schema":       {20, 1800, false, 3},
+		"a new pool with a deadline of ten minutes":        {20, 600, false, 3},
+		"a rollout with the deadline of the schema":        {3, 1800, true, 12},
+		"a rollout with a deadline of ten minutes":         {3, 600, true, 12},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := poolOf(tc.replicas, 1, 0)
+			s.ProgressDeadlineSeconds = tc.deadline
+			w := NewWorld(s, Cloud{ID: 30 * time.Second, Boot: time.Minute, Drain: 20 * time.Second, NoJoin: !tc.rolls})
+			if tc.rolls {
+				if !w.RunUntil(time.Hour, w.Settled) {
+					t.Fatalf("the pool did not begin:\n%s", w)
+				}
+				w.Cloud.NoJoin = true
+				w.Update(func(d *machinev1alpha1.MachineDeployment) { d.Spec.Template.Spec.Version = "v2" })
+			}
+			r, made := &record{w: w, began: w.Now}, w.Made
+			w.OnTick = r.tick
+			w.Run(tc.hours * time.Hour)
+			w.tick()
+			t.Logf("%d VMs; exceeded for %s, first after %s; %d reasons", w.Made-made, r.exceeded, r.first, len(r.reasons))
+			deadline := time.Duration(tc.deadline) * time.Second
+			if r.first < deadline-time.Second || r.first > deadline+late || r.exceeded < tc.hours*time.Hour-deadline-late {
+				t.Errorf("the deadline of %s is reported after %s, for %s", deadline, r.first, r.exceeded)
+			}
+			reported := 0
+			for _, reason := range r.reasons {
+				if reason == machinev1alpha1.ReasonProgressDeadlineExceeded {
+					reported++
+				}
+			}
+			if reported != 1 {
+				t.Errorf("the verdict changes: %v", r.reasons)
+			}
+		})
 	}
 }
 

@@ -325,6 +325,7 @@ func (w *watcher) onDecision(c *Cluster, d decision) {
 		for _, name := range kept {
 			if !slices.Contains(d.after.Dropping, name) {
 				delete(w.unavailable, name)
+				w.spareStarting(d, name)
 			}
 		}
 	}
@@ -349,6 +350,22 @@ func (w *watcher) onDecision(c *Cluster, d decision) {
 	w.forget(d)
 	if w.close(c); w.started > before && len(w.open) > w.budget() {
 		w.violated("%d replacements are in flight, of at most %d: %v", len(w.open), w.budget(), w.open)
+	}
+}
+
+// spareStarting is called with a Machine that a decision keeps. If it was starting, a marked one was deleted in its
+// place: a set deletes marked Machines first.
+func (w *watcher) spareStarting(d decision, name string) {
+	if !w.starting[name] {
+		return
+	}
+	delete(w.starting, name)
+	for _, goes := range d.after.Dropping {
+		m := d.machine(goes)
+		if !slices.Contains(d.before.Dropping, goes) && m != nil && isMarked(m) && w.causes[goes] == tooMany && !w.starting[goes] {
+			w.starting[goes] = true
+			return
+		}
 	}
 }
 

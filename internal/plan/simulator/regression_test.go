@@ -17,7 +17,7 @@ var regressions = map[string]struct {
 	"rollouts":     {rollouts, []int{1, 7}},
 	"scaling":      {scalesInTheMiddle, []int{1, 7}},
 	"taken back":   {takesBack, []int{1, 1522350146}},
-	"replacements": {func(t *rapid.T) { replacesMachines(t) }, []int{1, 7}},
+	"replacements": {func(t *rapid.T) { replacesMachines(t) }, []int{1, 7, 61450, 145003, 382257, 2028686, 1696164585}},
 	"restores":     {restores, []int{1}},
 }
 

@@ -39,7 +39,7 @@ func newDepartures() departures {
 }
 
 // onDecided records the departures of a set's decision. A Machine that its own set deletes is no longer a
-// deletion by another client, and one that leaves with a scale-down is none at all.
+// deletion by another client, and one that leaves with a scale-down is none at all, also if the set sets it aside.
 func (d *departures) onDecided(c *Cluster, made decision) {
 	for _, ch := range made.seen {
 		d.observed[ch.object.Name] = d.observed[ch.object.Name] || ch.terminating
@@ -47,6 +47,11 @@ func (d *departures) onDecided(c *Cluster, made decision) {
 	for name, set := range d.setOf {
 		if set == made.set && made.machine(name) == nil && !made.isBehind && !made.reports(name) {
 			d.old[name] = true
+		}
+	}
+	for _, name := range made.after.SetAside {
+		if m := made.machine(name); !slices.Contains(made.before.SetAside, name) && m != nil && !isReplacementOf(made, m) {
+			delete(d.all, name)
 		}
 	}
 	for _, name := range made.after.Dropping {

@@ -79,18 +79,22 @@ func (w *watcher) onScaledDown(c *Cluster) {
 	w.scaleDowns.pending = pending
 }
 
-// kept counts the replicas whose deletion no set has recorded, and the Machines that are requested.
+// kept counts the replicas whose deletion no set has recorded, and the Machines that are requested. With the order
+// CreateFirst, a replacement is one more than the replicas until its Machine is deleted.
 func (c *Cluster) kept() int {
 	n := 0
+	above := func(s *machinev1alpha1.MachineSet, name string) bool {
+		return slices.ContainsFunc(s.Status.Replacing, func(r machinev1alpha1.Replacement) bool { return r.By == name })
+	}
 	for name, e := range c.machines.last {
 		s, there := c.sets.last[e.object.OwnerReferences[0].Name]
-		if c.isReplica(e.object) && !(there && slices.Contains(s.object.Status.Dropping, name)) {
+		if c.isReplica(e.object) && !(there && (slices.Contains(s.object.Status.Dropping, name) || above(s.object, name))) {
 			n++
 		}
 	}
 	for _, s := range c.sets.last {
 		for _, name := range s.object.Status.Creating {
-			if _, there := c.machines.last[name]; !there {
+			if _, there := c.machines.last[name]; !there && !above(s.object, name) {
 				n++
 			}
 		}
@@ -113,11 +117,12 @@ func (c *Cluster) visiblyMarked() []string {
 	return out
 }
 
-// A count of a set is the Machines that were not available when the set recorded a status.
+// A count of a set is the Machines that were not available when the set recorded a status, and those of them
+// that never had a Node.
 type count struct {
 	// writes is the number of writes of sets at that time.
-	writes      int
-	unavailable []string
+	writes                int
+	unavailable, starting []string
 }
 
 // onCounted is called when a set recorded a decision, with the Machines in its view.
@@ -127,19 +132,22 @@ func (w *watcher) onCounted(c *Cluster, d decision) {
 		if !c.Available(ch.object) {
 			n.unavailable = append(n.unavailable, ch.object.Name)
 		}
+		if ch.object.Status.NodeRef == nil {
+			n.starting = append(n.starting, ch.object.Name)
+		}
 	}
 	w.counts[d.set] = append(w.counts[d.set], n)
 }
 
 // countAsOf is the last count of a set that a view with the given number of writes of sets has.
-func (w *watcher) countAsOf(set string, writes int) []string {
+func (w *watcher) countAsOf(set string, writes int) count {
 	all := w.counts[set]
 	i, _ := slices.BinarySearchFunc(all, writes+1, func(n count, writes int) int { return n.writes - writes })
 	if i == 0 {
-		return nil
+		return count{}
 	}
 	w.counts[set] = all[i-1:]
-	return all[i-1].unavailable
+	return all[i-1]
 }
 
 // onReduced is called with the numbers that the deployment recorded, before they are stored.
@@ -152,8 +160,12 @@ func (w *watcher) onReduced(c *Cluster, recorded []machinev1alpha1.MachineSetRep
 			return now.Name == before.Name && now.Replicas < before.Replicas
 		})
 		if reduced {
-			for _, name := range w.countAsOf(before.Name, c.sawSets) {
+			counted := w.countAsOf(before.Name, c.sawSets)
+			for _, name := range counted.unavailable {
 				w.unavailable[name] = true
+			}
+			for _, name := range counted.starting {
+				w.starting[name] = true
 			}
 		}
 		for name, e := range c.machines.last {

@@ -33,6 +33,9 @@ type watcher struct {
 	// unavailable Machines were unavailable when their set recorded the deletion, or when the
 	// deployment recorded the number of replicas that causes it.
 	unavailable map[string]bool
+	// starting Machines never had a Node when their set counted them for a number that the deployment lowered, or are
+	// marked and deleted in the place of such a Machine.
+	starting map[string]bool
 	// updates in place that sets recorded, the last one of each Machine.
 	updates map[string]*inPlaceUpdate
 	// spared names, for a Machine that a scale-down deletes, the unavailable preserved Machines
@@ -133,7 +136,7 @@ const (
 )
 
 func newWatcher() watcher {
-	return watcher{losses: map[string]*loss{}, marks: map[string]*news{}, causes: map[string]cause{}, unavailable: map[string]bool{}, updates: map[string]*inPlaceUpdate{}, spared: map[string][]string{}, outside: map[string]bool{}, cancelled: map[string]bool{}, rolled: map[string]int{}, places: map[string]int{}, owed: map[string]*owed{}, counts: map[string][]count{}, departures: newDepartures()}
+	return watcher{losses: map[string]*loss{}, marks: map[string]*news{}, causes: map[string]cause{}, unavailable: map[string]bool{}, starting: map[string]bool{}, updates: map[string]*inPlaceUpdate{}, spared: map[string][]string{}, outside: map[string]bool{}, cancelled: map[string]bool{}, rolled: map[string]int{}, places: map[string]int{}, owed: map[string]*owed{}, counts: map[string][]count{}, departures: newDepartures()}
 }
 
 // wishFor returns the wish that the deployment expresses now.
@@ -414,7 +417,7 @@ func (w *watcher) onDelete(c *Cluster, deleted *machinev1alpha1.Machine) {
 		w.violated("deletion of %s, which was set aside and is preserved", deleted.Name)
 		return
 	}
-	rolls, scales := w.rolls(c, deleted), w.scalesDown(c, deleted)
+	rolls, scales := w.rolls(c, deleted) || w.startsOver(deleted), w.scalesDown(c, deleted)
 	scales = scales || w.cancelled[deleted.Name]
 	if !rolls && !scales && isMarked(deleted) {
 		w.scaleDowns.chosen++
@@ -471,6 +474,14 @@ func (w *watcher) rolls(c *Cluster, m *machinev1alpha1.Machine) bool {
 			return wish.kind.failureDomain != kindOf(m.Spec).failureDomain
 		}
 		return wish.kind != kindOf(m.Spec) || c.isBefore(m, wish.after)
+	})
+}
+
+// startsOver reports whether a rollout with OnDelete may delete a Machine without a user. It may delete those of
+// another template that start. One that became available since its set counted it is still deleted.
+func (w *watcher) startsOver(m *machinev1alpha1.Machine) bool {
+	return w.starting[m.Name] && slices.ContainsFunc(w.wishes, func(wish *wish) bool {
+		return wish.strategy == machinev1alpha1.OnDelete && !wish.paused && wish.kind != kindOf(m.Spec)
 	})
 }
 
