@@ -62,6 +62,7 @@ var ownAffairs = map[string]string{
 	"TokenPlaceholderMissing": "user data of the user's own may have other credentials",
 	"UpdateCandidate":         "Updated of the set counts it",
 	"RebootFailed":            "a reboot concerns one Machine that exists",
+	"NodeConditionReported":   "the user asked only for a report, and the Machine works",
 }
 
 // TestAMachineThatWaitsForAUserIsReportedByItsSet checks each reason of a Machine that has a cure: either it is one of its set

@@ -7,7 +7,6 @@ import (
 	"context"
 	"io"
 	"log"
-	"maps"
 	"reflect"
 	"strings"
 	"sync"
@@ -32,6 +31,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	ctrlevent "sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
@@ -88,7 +88,8 @@ func New(t *testing.T, add func(*runtime.Scheme) error, start func(client.Client
 		}
 	}
 	w := &World{t: t, start: start, wake: map[types.NamespacedName]chan struct{}{}, busy: make(chan struct{}, workers)}
-	// A controller reconciles a resource whose annotations it changed itself.
+	// A controller reconciles a resource whose annotations it changed itself, but for those of creations.
+	changed := resource.DesiredStateChanged()
 	b = b.WithInterceptorFuncs(interceptor.Funcs{Update: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.UpdateOption) error {
 		before := o.DeepCopyObject().(client.Object)
 		if err := c.Get(ctx, client.ObjectKeyFromObject(o), before); err != nil {
@@ -97,7 +98,7 @@ func New(t *testing.T, add func(*runtime.Scheme) error, start func(client.Client
 		if err := c.Update(ctx, o, opts...); err != nil {
 			return err
 		}
-		if !maps.Equal(before.GetAnnotations(), o.GetAnnotations()) {
+		if changed.Update(ctrlevent.UpdateEvent{ObjectOld: before, ObjectNew: o}) {
 			w.Wake(client.ObjectKeyFromObject(o))
 		}
 		return nil
