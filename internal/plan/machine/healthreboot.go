@@ -11,8 +11,7 @@ import (
 	"github.com/drover-dev/drover/internal/plan"
 )
 
-// healthReboot returns the limits of reboots by health. Fields without a value have the defaults of the schema, unless the
-// functions below apply them.
+// healthReboot returns the limits of reboots by health. A field may have no value: who reads it applies its default.
 func healthReboot(m *machinev1alpha1.Machine) machinev1alpha1.HealthReboot {
 	if h := m.Spec.Health.Reboot; h != nil {
 		return *h
@@ -37,19 +36,30 @@ func rebootDue(f facts, sick machinev1alpha1.Unhealthiness) string {
 	if _, replaced := f.replacedFor(sick); replaced {
 		return ""
 	}
+	if _, is := f.rebootCause(sick); !is {
+		return ""
+	}
+	if was := f.before.Unhealthy; was != nil && was.RebootID != "" {
+		return was.RebootID
+	}
+	id := "health-" + f.now.UTC().Format("20060102T150405Z")
+	if f.wasRebooted(id) {
+		return "" // In the next second.
+	}
+	return id
+}
+
+// rebootCause returns the condition for which a reboot is due: of those with that action whose time is over, the one whose
+// time ended first. It is false if there is none.
+func (f facts) rebootCause(sick machinev1alpha1.Unhealthiness) (machinev1alpha1.UnhealthyCondition, bool) {
+	over := machinev1alpha1.Unhealthiness{Since: sick.Since}
 	for _, c := range sick.Conditions {
 		if actionOn(f.Machine, c) == machinev1alpha1.HealthActionReboot && f.isOver(sick, c) {
-			if was := f.before.Unhealthy; was != nil && was.RebootID != "" {
-				return was.RebootID
-			}
-			id := "health-" + f.now.UTC().Format("20060102T150405Z")
-			if f.wasRebooted(id) {
-				return "" // In the next second.
-			}
-			return id
+			over.Conditions = append(over.Conditions, c)
 		}
 	}
-	return ""
+	_, first := failsAt(f.Machine, over)
+	return first, len(over.Conditions) > 0
 }
 
 // hasFailed reports whether the Machine is Failed, and stays it.

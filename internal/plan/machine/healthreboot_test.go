@@ -140,6 +140,16 @@ func TestHealthRebootsAMachine(t *testing.T) {
 				w.t.Errorf("failure: %q", m)
 			}
 		},
+		"AndNamesItsOwnCauseBesideAnotherCondition": func(w *rebootWorld) {
+			w.machine.Spec.Health.Conditions[2].Timeout = &metav1.Duration{Duration: 2 * time.Minute}
+			w.boots("first", "Unknown")
+			w.after(10 * time.Minute)
+			w.drained()
+			w.boots("second", "Unknown")
+			w.node.Observation.Conditions = append(w.node.Observation.Conditions, workernode.Condition{Type: "ReadonlyFilesystem", Status: "True"})
+			w.after(15 * time.Minute)
+			w.want(machinev1alpha1.RebootDraining, rebooting, "because Ready is Unknown")
+		},
 		"AtOnceAgainIfTheCloudRefuses": func(w *rebootWorld) {
 			w.boots("first", "Unknown")
 			w.after(10 * time.Minute)

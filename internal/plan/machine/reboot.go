@@ -50,7 +50,7 @@ func reboot(f facts, d decision) *machinev1alpha1.RebootStatus {
 		r.s = rebootOf(f, id, f.Machine.Annotations[machinev1alpha1.AnnotationRebootDrain])
 	case f.isGranted(d.unhealthy):
 		r.s = rebootOf(f, d.unhealthy.RebootID, healthReboot(f.Machine).Drain)
-		_, why := failsAt(f.Machine, *d.unhealthy)
+		why, _ := f.rebootCause(*d.unhealthy)
 		r.s.ByHealth = text.Shorten(describeCondition(why), maxRebootCause)
 	default:
 		return before
