@@ -68,8 +68,18 @@ func newTransitions() *transitions {
 	}
 }
 
+// A vector has a series for each combination of its labels.
+type vector interface {
+	prometheus.Collector
+	DeletePartialMatch(prometheus.Labels) int
+}
+
+func (t *transitions) vectors() []vector {
+	return []vector{t.replacements, t.reboots, t.ready, t.drain}
+}
+
 func (t *transitions) describe(c chan<- *prometheus.Desc) {
-	for _, v := range []prometheus.Collector{t.replacements, t.reboots, t.ready, t.drain} {
+	for _, v := range t.vectors() {
 		v.Describe(c)
 	}
 }
@@ -90,16 +100,15 @@ func (t *transitions) collect(deployments []Deployment, sets []Set, c chan<- pro
 	for o := range t.known {
 		if !there[o] {
 			delete(t.known, o)
-			t.replacements.DeletePartialMatch(o.labels())
-			t.reboots.DeletePartialMatch(o.labels())
-			t.ready.DeletePartialMatch(o.labels())
-			t.drain.DeletePartialMatch(o.labels())
+			for _, v := range t.vectors() {
+				v.DeletePartialMatch(o.labels())
+			}
 		}
 	}
 	for o := range there {
 		t.know(o)
 	}
-	for _, v := range []prometheus.Collector{t.replacements, t.reboots, t.ready, t.drain} {
+	for _, v := range t.vectors() {
 		v.Collect(c)
 	}
 }

@@ -92,9 +92,10 @@ func ForRevision(e machinev1alpha1.ReplacedMachine, revision int64, cause string
 func WithDrains(all []machinev1alpha1.ReplacedMachine, released []machinev1alpha1.ReleasedMachine) []machinev1alpha1.ReplacedMachine {
 	out := slices.Clone(all)
 	for i := range out {
-		n := slices.IndexFunc(released, func(r machinev1alpha1.ReleasedMachine) bool {
-			return r.Name == out[i].Machine && !out[i].Reason.IsReboot()
-		})
+		if out[i].Reason.IsReboot() {
+			continue
+		}
+		n := slices.IndexFunc(released, func(r machinev1alpha1.ReleasedMachine) bool { return r.Name == out[i].Machine })
 		if n >= 0 && out[i].DrainDuration == nil {
 			out[i].DrainDuration = released[n].DrainDuration
 		}
@@ -103,8 +104,9 @@ func WithDrains(all []machinev1alpha1.ReplacedMachine, released []machinev1alpha
 }
 
 // Merge returns the latest entries of all lists, the latest one last. Where lists have the same Machine, or the
-// same reboot of a Machine, the entry of the first list counts, with the parts that it lacks. A time that is ahead of the clock counts as
-// now: otherwise an entry of a clock that jumped ahead and back would displace all later ones.
+// same reboot of a Machine, the entry of the first list counts, with the parts that it lacks. A time that is ahead
+// of the clock counts as now, and a reboot is left out until then: otherwise an entry of a clock that jumped ahead
+// and back would displace all later ones.
 func Merge(now time.Time, lists ...[]machinev1alpha1.ReplacedMachine) []machinev1alpha1.ReplacedMachine {
 	var out []machinev1alpha1.ReplacedMachine
 	at := map[key]int{}

@@ -148,10 +148,8 @@ type plan struct {
 	updating, updated []string
 	listed            sets.Set[string]
 	selected          []Machine
-	// rebooting names the Machines that may reboot because they are unhealthy, and allowed those of them that this plan
-	// adds.
+	// rebooting names the Machines that may reboot because they are unhealthy.
 	rebooting sets.Set[string]
-	allowed   []string
 
 	events []shared.Event
 }

@@ -15,7 +15,7 @@ func (f *fleet) isRebootDue(m Machine) bool {
 	return m.Status.Phase == machinev1alpha1.MachineUnknown && u != nil && u.Until == nil && u.RebootID != "" && !f.isPreserved(m)
 }
 
-// isRebooting reports whether the Machine is out of use for a reboot, whoever requested it.
+// isRebooting reports whether the Machine is out of use for a reboot, requested by a user or by its health.
 func isRebooting(m Machine) bool { return m.Status.Phase == machinev1alpha1.MachineRebooting }
 
 // isRebootedByHealth reports whether a reboot that its health caused is in progress.
@@ -39,7 +39,7 @@ func (p *plan) resumeReboots() {
 // reboot begins when the decision was recorded. It needs no class: nothing is created.
 func (p *plan) reboot() {
 	due := p.rebootsDue()
-	if len(due) == 0 || p.Safety.Frozen || p.unlimited != nil || !p.limits.Allows(p.unhealthy()+p.unhealthyOf(p.dropped)) {
+	if len(due) == 0 || p.Safety.Frozen || !p.isWithinLimits() {
 		return
 	}
 	starting, above := p.starting(), p.aboveReplicas()
@@ -48,7 +48,6 @@ func (p *plan) reboot() {
 			return
 		}
 		p.rebooting.Insert(m.Name)
-		p.allowed = append(p.allowed, m.Name)
 		p.events = append(p.events, shared.Event{
 			Reason:  machinev1alpha1.EventRebootingMachine,
 			Message: fmt.Sprintf("Machine %s is to be rebooted: its Node is unhealthy", m.Name),
@@ -80,6 +79,11 @@ func (f *fleet) composeReboot(d *Desired, m Machine) {
 		return
 	}
 	d.Annotations[machinev1alpha1.AnnotationRebootGranted] = granted
+}
+
+// allowsReboots reports whether this plan allows a reboot: its permission follows once the status lists it.
+func (p *plan) allowsReboots() bool {
+	return len(p.rebooting.Difference(p.recorded.rebooting)) > 0
 }
 
 // namesOfReboots are sorted, as the status lists them.

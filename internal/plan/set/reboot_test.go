@@ -44,7 +44,7 @@ func TestRebootsShareTheBudgetOfReplacements(t *testing.T) {
 		machines []Machine
 		safety   shared.Safety
 		problem  *shared.Problem
-		// listed are those that may reboot, and granted those whose annotation says so.
+		// listed are the Machines in status.rebooting, and granted those with the annotation reboot-granted.
 		listed, granted []string
 		dropping        []string
 		waiting         int32

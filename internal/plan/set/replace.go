@@ -218,10 +218,15 @@ func (f *fleet) mayGiveUp() bool {
 }
 
 // mayReplace reports whether Machines may be replaced now, within the budget, which had a Node or are
-// replaced by another set. The cause of one failure may make all Machines fail. Machines that this
-// plan deletes still count as unhealthy.
+// replaced by another set. The cause of one failure may make all Machines fail.
 func (p *plan) mayReplace() bool {
-	return p.unlimited == nil && (p.createsNone() || !p.backingOff()) && p.limits.Allows(p.unhealthy()+p.unhealthyOf(p.dropped))
+	return (p.createsNone() || !p.backingOff()) && p.isWithinLimits()
+}
+
+// isWithinLimits reports whether so few Machines are unhealthy that some may be replaced or rebooted. Those that this
+// plan deletes still count.
+func (p *plan) isWithinLimits() bool {
+	return p.unlimited == nil && p.limits.Allows(p.unhealthy()+p.unhealthyOf(p.dropped))
 }
 
 // aboveReplicas is the number of Machines that wait for their available replacements. They are above

@@ -81,7 +81,7 @@ const generationObservedWithin = 5 * time.Second
 // anything is in flight, and otherwise at the time when the next Machine becomes available, may be created,
 // or is no longer preserved.
 func (p *plan) callAgain(s machinev1alpha1.MachineSetStatus, ready bool) time.Duration {
-	if len(p.dropped)+len(p.selected)+len(p.takesOn)+len(p.paired)+len(p.allowed) > 0 {
+	if len(p.dropped)+len(p.selected)+len(p.takesOn)+len(p.paired) > 0 || p.allowsReboots() {
 		return shared.Soonest
 	}
 	again := shared.AtRest

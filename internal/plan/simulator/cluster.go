@@ -408,6 +408,18 @@ func (c *Cluster) CatchUp() {
 	}
 }
 
+// ReconcileAll reconciles each object once, with views that are up to date.
+func (c *Cluster) ReconcileAll() {
+	c.CatchUp()
+	c.ReconcileDeployment()
+	for _, s := range c.Sets() {
+		c.CatchUp()
+		c.ReconcileSet(s.Name)
+		c.CatchUp()
+		c.ReconcileGroup(s.Name)
+	}
+}
+
 // changeMachine in the cluster.
 func (c *Cluster) changeMachine(name string, change func(*machinev1alpha1.Machine)) {
 	before, ok := c.machines.last[name]

@@ -41,14 +41,7 @@ func tick(c *Cluster, boots func(version string) bool) {
 
 // tickDraining does the same, but finishes no deletion: the deleted Machines drain.
 func tickDraining(c *Cluster, boots func(version string) bool) {
-	c.CatchUp()
-	c.ReconcileDeployment()
-	for _, s := range c.Sets() {
-		c.CatchUp()
-		c.ReconcileSet(s.Name)
-		c.CatchUp()
-		c.ReconcileGroup(s.Name)
-	}
+	c.ReconcileAll()
 	for _, m := range c.Machines() {
 		if boots(m.Spec.Version) {
 			c.Boot(m.Name)

@@ -20,16 +20,7 @@ func TestAMarkedMachineIsDeletedAmidAnUpdateInPlace(t *testing.T) {
 		MaxSurge: ptr.To(intstr.FromInt32(1)), MaxUnavailable: ptr.To(intstr.FromInt32(0)), Orchestration: machinev1alpha1.OrchestrationAuto,
 	}
 	c := New(s)
-	reconcile := func() {
-		c.CatchUp()
-		c.ReconcileDeployment()
-		for _, s := range c.Sets() {
-			c.CatchUp()
-			c.ReconcileSet(s.Name)
-			c.CatchUp()
-			c.ReconcileGroup(s.Name)
-		}
-	}
+	reconcile := c.ReconcileAll
 	until := func(done func() bool) {
 		t.Helper()
 		for range 60 {

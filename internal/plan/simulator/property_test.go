@@ -195,14 +195,7 @@ func disturb(t *rapid.T, c *Cluster, failing bool) {
 		},
 		func() {
 			// A round without disturbance.
-			c.CatchUp()
-			c.ReconcileDeployment()
-			for _, s := range c.Sets() {
-				c.CatchUp()
-				c.ReconcileSet(s.Name)
-				c.CatchUp()
-				c.ReconcileGroup(s.Name)
-			}
+			c.ReconcileAll()
 			c.CatchUp()
 		},
 		c.CollectGarbage,
@@ -351,14 +344,7 @@ func arrived(c *Cluster) bool {
 func rest(t *rapid.T, c *Cluster) {
 	// The budget of replacements may still move to the remaining set.
 	for range 5 {
-		c.CatchUp()
-		c.ReconcileDeployment()
-		for _, s := range c.Sets() {
-			c.CatchUp()
-			c.ReconcileSet(s.Name)
-			c.CatchUp()
-			c.ReconcileGroup(s.Name)
-		}
+		c.ReconcileAll()
 		c.CollectGarbage()
 		c.CatchUp()
 		check(t, c)

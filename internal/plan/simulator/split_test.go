@@ -23,14 +23,7 @@ func splitFor(c *Cluster, d time.Duration, lost ...*machinev1alpha1.Machine) {
 				c.Expire(m.Name)
 			}
 		}
-		c.CatchUp()
-		c.ReconcileDeployment()
-		for _, s := range c.Sets() {
-			c.CatchUp()
-			c.ReconcileSet(s.Name)
-			c.CatchUp()
-			c.ReconcileGroup(s.Name)
-		}
+		c.ReconcileAll()
 		for _, m := range c.Machines() {
 			if m.Status.Phase != machinev1alpha1.MachineUnknown {
 				c.Boot(m.Name)
