@@ -11,9 +11,8 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	applycorev1 "k8s.io/client-go/applyconfigurations/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -42,8 +41,8 @@ const TargetRights = "package/provider-drover/rbac-target.yaml"
 // ClientCertificateRights is for a cluster that approves no client certificates of kubelets.
 const ClientCertificateRights = "package/provider-drover/rbac-target-client-certificates.yaml"
 
-// runtimeFile has the DeploymentRuntimeConfig of provider-drover.
-const runtimeFile = "package/provider-drover/runtime.yaml"
+// RuntimeFile has the DeploymentRuntimeConfig of provider-drover.
+const RuntimeFile = "package/provider-drover/runtime.yaml"
 
 // arguments of provider-drover in a local control plane, beside the shipped ones: the Machines
 // of the configuration default join the control cluster, and the API servers of all clusters
@@ -53,18 +52,18 @@ var arguments = []string{"--injected-identity-for=default", "--allow-target-netw
 // Runtime applies the shipped DeploymentRuntimeConfig of provider-drover with the arguments of
 // a local control plane. root is the folder of the repository.
 func Runtime(ctx context.Context, c client.Client, root string) error {
-	objs, err := read(filepath.Join(root, runtimeFile))
+	objs, err := read(filepath.Join(root, RuntimeFile))
 	if err != nil {
 		return err
 	}
 	for _, u := range objs {
 		if u.GetKind() == "DeploymentRuntimeConfig" {
 			if err := installation.ChangeArguments(u, func(shipped []string) []string { return append(shipped, arguments...) }); err != nil {
-				return fmt.Errorf("%s: %w", runtimeFile, err)
+				return fmt.Errorf("%s: %w", RuntimeFile, err)
 			}
 		}
 	}
-	return apply(ctx, c, runtimeFile, objs)
+	return apply(ctx, c, RuntimeFile, objs)
 }
 
 // Registry is the prefix of the names of packages that a local control plane serves from its
@@ -119,16 +118,15 @@ func runTo(ctx context.Context, progress io.Writer, name string, args ...string)
 	return nil
 }
 
-// Account creates the Secret that the local cloud's ProviderConfig in the examples names, as a user does with
+// Account writes the Secret that the local cloud's ProviderConfig in the examples names, as a user does with
 // the credentials of a cloud.
 func Account(ctx context.Context, c client.Client, l LocalCloud) error {
 	data, err := l.Credentials()
 	if err != nil {
 		return err
 	}
-	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "crossplane-system", Name: "local-cloud"}}
-	s.Data = map[string][]byte{"credentials": data}
-	return client.IgnoreAlreadyExists(c.Create(ctx, s))
+	s := applycorev1.Secret("local-cloud", "crossplane-system").WithData(map[string][]byte{"credentials": data})
+	return c.Apply(ctx, s, client.FieldOwner("kubectl"), client.ForceOwnership)
 }
 
 // Apply the objects of a YAML file, as kubectl apply --server-side does.

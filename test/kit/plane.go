@@ -85,8 +85,15 @@ type Options struct {
 	Previous bool
 	// Bare leaves the control plane without Drover.
 	Bare bool
+	// Fresh requests an installation of its own. Without it, the Plane can be a copy of one that was installed before:
+	// see copyInstalled. Planes that share a cloud, have the previous release or are Bare are never copies.
+	Fresh bool
 	// Before is called on the empty control plane, before Drover is installed.
 	Before func(ctx context.Context, p *Plane) error
+}
+
+func (o Options) mayBeCopy() bool {
+	return !o.Fresh && !o.Bare && !o.Previous && o.CloudOf == nil && o.Before == nil
 }
 
 // Up starts a separate local control plane in a new directory, and installs Drover from its
@@ -109,6 +116,11 @@ func Up(ctx context.Context, o Options) (*Plane, error) {
 	if o.Previous {
 		p.version = PreviousVersion
 		if p.packages, err = both(dir, p.packages, os.Getenv(envPrevious)); err != nil {
+			return p, err
+		}
+	}
+	if o.mayBeCopy() {
+		if err := p.copyInstalled(ctx); err != nil {
 			return p, err
 		}
 	}
@@ -184,7 +196,11 @@ func (p *Plane) Down() {
 	_ = os.RemoveAll(p.Dir)
 }
 
-// Install Drover and the local cloud's provider by the steps of the README.
+// accountFiles are the files, from the root of the repository, that name the account of the local cloud.
+var accountFiles = []string{"examples/local/providerconfig.yaml", "examples/local/clusterproviderconfig.yaml"}
+
+// Install Drover and the local cloud's provider by the steps of the README. Where they are installed already, it changes
+// nothing but the account, and waits until they are healthy.
 func (p *Plane) Install(ctx context.Context) error {
 	for _, file := range localplane.Rights {
 		if err := localplane.Apply(ctx, p.Client, filepath.Join(Root(), file)); err != nil {
@@ -202,8 +218,8 @@ func (p *Plane) Install(ctx context.Context) error {
 	if err := localplane.Account(ctx, p.Client, p.LocalCloud); err != nil {
 		return err
 	}
-	for _, file := range []string{"providerconfig.yaml", "clusterproviderconfig.yaml"} {
-		if err := localplane.Apply(ctx, p.Client, filepath.Join(Root(), "examples", "local", file)); err != nil {
+	for _, file := range accountFiles {
+		if err := localplane.Apply(ctx, p.Client, filepath.Join(Root(), file)); err != nil {
 			return err
 		}
 	}

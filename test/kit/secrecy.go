@@ -36,7 +36,13 @@ import (
 // auditLevel is the level of the audit log that a Witness reads: with the bodies of requests.
 const auditLevel = "Request"
 
-var secretResource = schema.GroupResource{Resource: "secrets"}
+// kindsPeriod is the time between two questions for all kinds while no CRD changes.
+const kindsPeriod = 30 * time.Second
+
+var (
+	secretResource = schema.GroupResource{Resource: "secrets"}
+	kindResource   = schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}
+)
 
 // A Witness records a run: all Secrets, and every version of all other objects that the API
 // servers serve. Leaks compares the two.
@@ -62,6 +68,8 @@ type recorded struct {
 	config   *rest.Config
 	http     *http.Client
 	watching map[schema.GroupResource]bool
+	// kinds has a value after a CRD changed.
+	kinds chan struct{}
 }
 
 // A record is a file with lines of JSON or text. objects returns the objects in a line that may
@@ -100,7 +108,7 @@ func (w *Witness) record(ctx context.Context, name string, cluster *Cluster, aud
 	if err != nil {
 		return err
 	}
-	c := &recorded{Cluster: cluster, name: name, audit: audit, config: config, watching: map[schema.GroupResource]bool{}}
+	c := &recorded{Cluster: cluster, name: name, audit: audit, config: config, watching: map[schema.GroupResource]bool{}, kinds: make(chan struct{}, 1)}
 	c.config.QPS = -1
 	if c.http, err = rest.HTTPClientFor(c.config); err != nil {
 		return err
@@ -114,8 +122,18 @@ func (w *Witness) record(ctx context.Context, name string, cluster *Cluster, aud
 	}
 	w.clusters = append(w.clusters, c)
 	w.all.Go(func() {
-		// The API server serves a kind once its CRD is established.
-		wait.UntilWithContext(ctx, func(ctx context.Context) { w.discover(ctx, c, d) }, time.Second)
+		// The API server serves a kind some time after its CRD is established. It sends all kinds at once, which takes
+		// too long to ask for it all the time.
+		again := time.NewTicker(kindsPeriod)
+		defer again.Stop()
+		wait.UntilWithContext(ctx, func(ctx context.Context) {
+			w.discover(ctx, c, d)
+			select {
+			case <-ctx.Done():
+			case <-c.kinds:
+			case <-again.C:
+			}
+		}, time.Second)
 	})
 	return nil
 }
@@ -172,6 +190,12 @@ func (w *Witness) watch(ctx context.Context, c *recorded, r schema.GroupVersionR
 			w.mu.Lock()
 			w.objects[name]++
 			w.mu.Unlock()
+			if r.GroupResource() == kindResource {
+				select {
+				case c.kinds <- struct{}{}:
+				default: // It is known already.
+				}
+			}
 			return see(line)
 		}); err != nil && ctx.Err() == nil {
 			w.fault(fmt.Errorf("%s: %s: %w", c.name, r.GroupResource(), err))
