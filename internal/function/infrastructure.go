@@ -263,6 +263,12 @@ func observeVM(now time.Time, req *fnv1.RunFunctionRequest) (vm.Observed, error)
 	} else if known {
 		o.Inventory = report
 	}
+	missing := &plan.MissingConfig{}
+	if known, err := step.Context(req, step.ContextMissingConfig, missing); err != nil {
+		return o, err
+	} else if known {
+		o.MissingConfig = missing
+	}
 	node := workernode.WorkerNode{}
 	if _, err := step.Context(req, step.ContextNode, &node); err != nil {
 		return o, err

@@ -91,6 +91,12 @@ const (
 	//   - Of: Valid=False, ReplicaFailure=True, Progressing=False, Stalled=True
 	//   - Do: Install the provider by the command in the message, or activate the kind by a ManagedResourceActivationPolicy.
 	ReasonProviderNotInstalled = "ProviderNotInstalled"
+	// ReasonProviderConfigNotFound means that the configuration of the cloud's provider, which the class names in
+	// spec.providerConfigRef, does not exist. It is checked before there is a VM resource.
+	//   - Kinds: Machine, MachineSet, MachineDeployment
+	//   - Of: Valid=False, ReplicaFailure=True, Stalled=True
+	//   - Do: Create it, or name another one in a class of its own: a class is immutable.
+	ReasonProviderConfigNotFound = "ProviderConfigNotFound"
 	// ReasonForProviderInvalid means that the fields of the class do not fit the VM resource.
 	//   - Kinds: Machine, MachineSet, MachineDeployment
 	//   - Of: Valid=False, ReplicaFailure=True, Progressing=False, Stalled=True

@@ -151,7 +151,7 @@ func ofCloud(m *machinev1alpha1.Machine, ref view.Ref, now time.Time) (Finding, 
 	}
 	f := Finding{Subjects: []view.Ref{ref}, Cause: cause, Since: d.Since}
 	isOfProvider := d.Stage == machinev1alpha1.DeletionDeletingDependents || d.Stage == machinev1alpha1.DeletionDeletingVM || d.Stage == machinev1alpha1.DeletionDeletingCompanions
-	_, missing := plan.MissingConfig(cause)
+	_, missing := plan.MissingConfigIn(cause)
 	switch isSlow := now.Sub(d.Since.Time) >= slowAfter; {
 	case len(d.Finalizers) > 0:
 		f.Reason, f.NeedsUser = machinev1alpha1.ReasonWaitingForFinalizers, d.Stage != machinev1alpha1.DeletionDeletingNode
