@@ -69,10 +69,10 @@ func TestCheck(t *testing.T) {
 		// is none.
 		unseen, notLooked, notInstalled bool
 		// revisions of providers' packages, "" if Crossplane has not looked for them yet.
-		revisions string
-		reason                          string
-		want                            []string
-		incomplete                      bool
+		revisions  string
+		reason     string
+		want       []string
+		incomplete bool
 	}{
 		"AClassOfWhichAVMCanBeMade": {forProvider: `{"size": "small", "cores": 2, "disks": [{"kind": "ssd"}]}`},
 		"AFieldThatThereIsNot": {

@@ -627,6 +627,12 @@ const (
 	//   - Of: Reconciling=True
 	//   - Do: Let the pods be evicted, or set the annotation that the message names.
 	ReasonDrainBlocked = "DrainBlocked"
+	// ReasonEvictionRefused means that the target cluster refuses to evict pods of a Machine that is being deleted, by an
+	// admission webhook or policy or by a missing right, and not by a budget. The message names it.
+	//   - Kinds: MachineSet, MachineDeployment, NodePool
+	//   - Of: Reconciling=True
+	//   - Do: Correct what refuses the evictions in the target cluster, or set the annotation that the message names.
+	ReasonEvictionRefused = "EvictionRefused"
 	// ReasonWaitingForFinalizers means that finalizers of other controllers hold a Machine that is being
 	// deleted, its Node, its VM resource or a companion, or the object itself when all of its Machines are gone. The
 	// message names them.
