@@ -1,11 +1,14 @@
 package function
 
 import (
+	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"github.com/crossplane/function-sdk-go/resource"
+	"google.golang.org/protobuf/types/known/structpb"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -65,9 +68,11 @@ func TestCheck(t *testing.T) {
 		// unseen: Crossplane shows no schemas. notLooked: it has not looked yet. notInstalled: there
 		// is none.
 		unseen, notLooked, notInstalled bool
-		reason                          string
-		want                            []string
-		incomplete                      bool
+		// revisions of providers' packages, "" if Crossplane has not looked for them yet.
+		revisions  string
+		reason     string
+		want       []string
+		incomplete bool
 	}{
 		"AClassOfWhichAVMCanBeMade": {forProvider: `{"size": "small", "cores": 2, "disks": [{"kind": "ssd"}]}`},
 		"AFieldThatThereIsNot": {
@@ -111,8 +116,23 @@ func TestCheck(t *testing.T) {
 			reason: machinev1alpha1.ReasonBindingInvalid, want: []string{`provider: is "test", but the Composition has the label provider: other`},
 		},
 		"AKindThatIsNotInstalled": {
-			forProvider: `{"size": "small"}`, notInstalled: true,
+			forProvider: `{"size": "small"}`, notInstalled: true, revisions: `[]`,
 			reason: machinev1alpha1.ReasonProviderNotInstalled, want: []string{"no kind VM of test.drover.dev/v1"},
+		},
+		"AKindOfWhichNoPackageWasLookedForYet": {forProvider: `{"size": "small"}`, notInstalled: true, incomplete: true},
+		"AKindThatAPackageHasIsLeftToTheMachine": {
+			forProvider: `{"size": "small"}`, notInstalled: true, revisions: `[` + revisionOf("Active", "CustomResourceDefinition", "vms.test.drover.dev") + `]`,
+		},
+		"AKindThatIsNotActivatedIsLeftToTheMachine": {
+			forProvider: `{"size": "small"}`, notInstalled: true, revisions: `[` + revisionOf("Active", "ManagedResourceDefinition", "vms.test.drover.dev") + `]`,
+		},
+		"AKindOfAFormerRevision": {
+			forProvider: `{"size": "small"}`, notInstalled: true, revisions: `[` + revisionOf("Inactive", "CustomResourceDefinition", "vms.test.drover.dev") + `]`,
+			reason: machinev1alpha1.ReasonProviderNotInstalled,
+		},
+		"AKindOfAnotherGroup": {
+			forProvider: `{"size": "small"}`, notInstalled: true, revisions: `[` + revisionOf("Active", "CustomResourceDefinition", "vms.other.drover.dev") + `]`,
+			reason: machinev1alpha1.ReasonProviderNotInstalled,
 		},
 		"WhatIsNotSeenIsLeftToTheAPIServer":     {forProvider: `{"size": 3}`, unseen: true},
 		"WhatWasNotLookedAtYetIsAskedFor":       {forProvider: `{"size": 3}`, notLooked: true, incomplete: true},
@@ -131,6 +151,9 @@ func TestCheck(t *testing.T) {
 				req.RequiredSchemas = map[string]*fnv1.Schema{requirementSchema: {}}
 			case !tc.notLooked:
 				req.RequiredSchemas = map[string]*fnv1.Schema{requirementSchema: {OpenapiV3: resource.MustStructJSON(schemaJSON)}}
+			}
+			if tc.revisions != "" {
+				req.RequiredResources = map[string]*fnv1.Resources{requirementRevisions: revisionsOf(t, tc.revisions)}
 			}
 			class := &machinev1alpha1.MachineClass{}
 			class.Name, class.Spec.Provider = "a", "test"
@@ -161,4 +184,26 @@ func TestCheck(t *testing.T) {
 			}
 		})
 	}
+}
+
+// revisionOf returns the revision of a provider's package that defines a kind.
+func revisionOf(state, kind, name string) string {
+	return fmt.Sprintf(`{"apiVersion": "pkg.crossplane.io/v1", "kind": "ProviderRevision", "metadata": {"name": "p"}, "spec": {"desiredState": %q}, "status": {"objectRefs": [{"kind": %q, "name": %q}]}}`, state, kind, name)
+}
+
+func revisionsOf(t *testing.T, list string) *fnv1.Resources {
+	t.Helper()
+	var all []map[string]any
+	if err := json.Unmarshal([]byte(list), &all); err != nil {
+		t.Fatal(err)
+	}
+	out := &fnv1.Resources{}
+	for _, r := range all {
+		s, err := structpb.NewStruct(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out.Items = append(out.Items, &fnv1.Resource{Resource: s})
+	}
+	return out
 }

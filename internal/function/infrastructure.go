@@ -263,6 +263,12 @@ func observeVM(now time.Time, req *fnv1.RunFunctionRequest) (vm.Observed, error)
 	} else if known {
 		o.Inventory = report
 	}
+	missing := &plan.MissingConfig{}
+	if known, err := step.Context(req, step.ContextMissingConfig, missing); err != nil {
+		return o, err
+	} else if known {
+		o.MissingConfig = missing
+	}
 	node := workernode.WorkerNode{}
 	if _, err := step.Context(req, step.ContextNode, &node); err != nil {
 		return o, err
@@ -301,7 +307,16 @@ func checkClass(req *fnv1.RunFunctionRequest, rsp step.Response, composition pla
 	}
 	// Schemas are required in the same call as the profile: each further call repeats all
 	// requirements in its request, and Crossplane makes at most six.
-	if problem, complete := requireSchemas(req, rsp, b.VM, b.CompanionsOf(class), &o); problem != nil || !complete || !looked {
+	problem, complete = requireSchemas(req, rsp, b.VM, b.CompanionsOf(class), &o)
+	if problem != nil && complete && looked {
+		// Only the absence of schemas is a problem here.
+		installed, looked := areInstalled(req, rsp, b, b.CompanionsOf(class))
+		if installed || !looked {
+			problem = nil
+		}
+		return problem, looked
+	}
+	if problem != nil || !complete || !looked {
 		return problem, complete && looked
 	}
 	if problem := vm.Check(b, o); problem != nil {

@@ -9,10 +9,17 @@ import (
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/function/step"
+	"github.com/drover-dev/drover/internal/plan"
+	"github.com/drover-dev/drover/internal/plan/offer"
 	"github.com/drover-dev/drover/internal/plan/pool"
 )
 
-const requirementDeployments = "machine-deployments"
+const (
+	requirementDeployments = "machine-deployments"
+
+	// Requirements of offered classes start with this, before the name of the class.
+	requirementOffered = "offered-class-"
+)
 
 // runPool runs the step. An error means that nothing can be decided on the pool, and that everything
 // stays as it is.
@@ -42,6 +49,7 @@ func runPool(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResp
 	if err != nil || !looked {
 		return rsp.RunFunctionResponse, err
 	}
+	o.Classes = observeClasses(req, rsp, o)
 	return rsp.RunFunctionResponse, respondPool(req, rsp, pool.Plan(now, o))
 }
 
@@ -75,6 +83,47 @@ func observePool(req *fnv1.RunFunctionRequest, o *pool.Observed) (bool, error) {
 		o.Deployments = append(o.Deployments, pool.Deployment{MachineDeployment: d, ScaledByOthers: true})
 	}
 	return true, nil
+}
+
+// observeClasses requires the classes that are offered. It returns nil while Crossplane has not looked for all of them: the
+// pool is decided without them, as they only inform users.
+func observeClasses(req *fnv1.RunFunctionRequest, rsp step.Response, o pool.Observed) map[string]offer.Spec {
+	out, complete := map[string]offer.Spec{}, true
+	for _, c := range o.Offer.Classes {
+		kind, namespace := machinev1alpha1.MachineClassGroupVersionKind.Kind, o.Namespace
+		if c.ClassRef.IsCluster() {
+			kind, namespace = c.ClassRef.Kind, ""
+		}
+		requirement := requirementOffered + c.Name
+		rsp.RequireByName(requirement, machinev1alpha1.SchemeGroupVersion.String(), kind, namespace, c.ClassRef.Name)
+		found, looked := step.Required(req, requirement)
+		complete = complete && looked
+		if len(found) != 1 {
+			continue
+		}
+		if spec, err := specOf(found[0], c.ClassRef); err == nil {
+			out[c.ClassRef.Key()] = spec
+		}
+	}
+	if !complete {
+		return nil
+	}
+	return out
+}
+
+func specOf(class plan.Object, ref machinev1alpha1.ClassReference) (offer.Spec, error) {
+	if !ref.IsCluster() {
+		c, err := step.As[machinev1alpha1.MachineClass](class)
+		if err != nil {
+			return offer.Spec{}, err
+		}
+		return offer.Spec{MachineClassSpec: c.Spec}, nil
+	}
+	c, err := step.As[machinev1alpha1.ClusterMachineClass](class)
+	if err != nil {
+		return offer.Spec{}, err
+	}
+	return offer.OfCluster(c), nil
 }
 
 func respondPool(req *fnv1.RunFunctionRequest, rsp step.Response, d pool.Decision) error {

@@ -1,6 +1,7 @@
 package function
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -146,6 +147,46 @@ func TestAPoolThatCannotBeReadSaysWhy(t *testing.T) {
 			req.Input = resource.MustStructJSON(tc.input)
 			if _, err := runPool(now, req); err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("error %v, want %s", err, tc.want)
+			}
+		})
+	}
+}
+
+// TestAPoolReportsTheOfferToItsNamespace runs the step before and after Crossplane has looked for the classes.
+func TestAPoolReportsTheOfferToItsNamespace(t *testing.T) {
+	class := &fnv1.Resource{Resource: resource.MustStructJSON(`{
+		"apiVersion": "machine.drover.dev/v1alpha1", "kind": "MachineClass", "metadata": {"name": "small", "namespace": "team"},
+		"spec": {"provider": "local", "forProvider": {"size": "s1"}}
+	}`)}
+	for name, tc := range map[string]struct {
+		was     string
+		classes *fnv1.Resources
+		want    string
+	}{
+		"TheClassExists":                {"", &fnv1.Resources{Items: []*fnv1.Resource{class}}, `"classes":[{"failureDomains":["a"],"maxSize":10000,"name":"small","size":"s1"}]`},
+		"TheClassDoesNotExist":          {`, "offer": {"maxSize": 1, "classes": [{"name": "small", "maxSize": 1}]}`, &fnv1.Resources{}, `"maxSize":10000`},
+		"NothingIsLookedForYet":         {"", nil, ""},
+		"UntilThenTheFormerOfferStands": {`, "offer": {"maxSize": 7}`, nil, `"maxSize":7`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			req := poolRequest(t, strings.Replace(strings.ReplaceAll(poolXR, "NAME", poolName), `"decision": 1}]}`, `"decision": 1}]`+tc.was+`}`, 1))
+			if tc.classes != nil {
+				req.RequiredResources["offered-class-small"] = tc.classes
+			}
+			rsp, err := runPool(now, req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s := rsp.GetRequirements().GetResources()["offered-class-small"]; s.GetMatchName() != "small" || s.GetNamespace() != "team" {
+				t.Errorf("required %v", s)
+			}
+			offer, there := rsp.GetDesired().GetComposite().GetResource().GetFields()["status"].GetStructValue().GetFields()["offer"]
+			b, err := json.Marshal(offer.AsInterface())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if there != (tc.want != "") || !strings.Contains(string(b), tc.want) || name == "TheClassDoesNotExist" && strings.Contains(string(b), "small") {
+				t.Errorf("offer %s, want %s", b, tc.want)
 			}
 		})
 	}

@@ -180,6 +180,15 @@ type InventoryReport struct {
 	Since string `json:"since"`
 }
 
+// A MissingConfig is a configuration of a cloud's provider that does not exist.
+type MissingConfig struct {
+	Group string `json:"group"`
+	Kind  string `json:"kind"`
+	Name  string `json:"name"`
+	// Namespace is empty for a kind that is not namespaced.
+	Namespace string `json:"namespace,omitempty"`
+}
+
 // A Verdict is the final state of a VM by an inventory's report. The VM's Node may contradict it.
 type Verdict struct {
 	State   VMState `json:"state"`

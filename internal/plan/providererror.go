@@ -30,9 +30,9 @@ func Steady(message string) string {
 // missingConfig matches the error that the API server, or a cache, returns for a configuration that does not exist.
 var missingConfig = regexp.MustCompile(`(?i)\b([a-z]*providerconfig)s?(?:\.[a-z0-9.-]+)? \\?"([^"\\]+)\\?" not found`)
 
-// MissingConfig returns the kind and the name of the provider's configuration that does not exist, by the error of a
+// MissingConfigIn returns the kind and the name of the provider's configuration that does not exist, by the error of a
 // provider. The kind is in lower case in some errors. Both are empty if the error is another one.
-func MissingConfig(message string) (kind, name string) {
+func MissingConfigIn(message string) (kind, name string) {
 	if m := missingConfig.FindStringSubmatch(message); m != nil {
 		return m[1], m[2]
 	}

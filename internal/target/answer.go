@@ -123,9 +123,14 @@ func statusOf(code int, request string, said metav1.Status) metav1.Status {
 	out.Message = fmt.Sprintf("HTTP %d (%s) to %s", code, cmp.Or(string(out.Reason), "unknown"), request)
 	if by := admissionIn(said.Message); by != "" {
 		out.Message += ": " + by
+		out.Details.Causes = append(out.Details.Causes, metav1.StatusCause{Type: CauseAdmission, Message: by})
 	}
 	return out
 }
+
+// CauseAdmission is the cause of an answer if an admission webhook or policy refuses the request, or a webhook cannot
+// be called. Only this package sets it.
+const CauseAdmission metav1.CauseType = "drover.dev/Admission"
 
 // admissionWords are the sentences in which an API server names what refuses a request, and how they are reported. Only the
 // name is taken over, and only one that an object of Kubernetes may have.

@@ -116,7 +116,7 @@ var faultsOfNodes = map[string]diagnosis{
 		refuseEvictions(t, f)
 		m.delete(t)
 		m.awaitBlocked(t, "cannot be evicted")
-	}, "DrainBlocked", "cannot be evicted", "evictions.example.org", "Correct what refuses the evictions in the target cluster", "drover.dev/force-drain"),
+	}, "EvictionRefused", "cannot be evicted", "evictions.example.org", "Correct what refuses the evictions in the target cluster", "drover.dev/force-drain"),
 	"VMFailed": {
 		recorded: true,
 		change:   func(_ kit.Fleet, md *machinev1alpha1.MachineDeployment) { md.Spec.AutoPreserveFailedMachineMax = 1 },

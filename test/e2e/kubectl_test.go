@@ -19,6 +19,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
@@ -45,6 +46,8 @@ type diagnosis struct {
 	cause func(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment) (why string)
 	// change the MachineDeployment before it is created.
 	change func(f kit.Fleet, md *machinev1alpha1.MachineDeployment)
+	// cure ends the fault, nil if endFault does.
+	cure func(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment)
 	// texts of the cause and of the fix.
 	texts []string
 	// exit code of status.
@@ -218,8 +221,25 @@ var faults = map[string]diagnosis{
 			class.Spec.ProviderConfigRef.Name = "absent"
 			f.Create(t, class)
 			f.Create(t, md)
+			awaitReason(t, f, md, "Valid", "ProviderConfigNotFound")
 			awaitReason(t, f, md, "Stalled", "ProviderConfigNotFound")
+			if vms := kubectl(t, f, "get", "virtualmachines.local.drover.dev", "-o", "name", "--ignore-not-found"); vms != "" {
+				t.Errorf("there is a VM resource, whose provider cannot reach the cloud: %s", vms)
+			}
 			return "ma/" + onlyMachine(t, f).Name
+		},
+		cure: func(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment) {
+			only, config := onlyMachine(t, f), &unstructured.Unstructured{}
+			config.SetAPIVersion("local.drover.dev/v1alpha1")
+			config.SetKind("ClusterProviderConfig")
+			must(t, f.Client.Get(t.Context(), client.ObjectKey{Name: "default"}, config))
+			config.Object = map[string]any{"apiVersion": config.GetAPIVersion(), "kind": config.GetKind(), "metadata": map[string]any{"name": "absent"}, "spec": config.Object["spec"]}
+			must(t, f.Client.Create(t.Context(), config))
+			t.Cleanup(func() { _ = f.Client.Delete(context.Background(), config) })
+			f.AwaitDeployment(t, md.Name)
+			if now := onlyMachine(t, f); now.UID != only.UID {
+				t.Errorf("Machine %s was replaced by %s: it needed the configuration only", only.Name, now.Name)
+			}
 		},
 		texts: []string{"ProviderConfigNotFound", "absent", "Create it, or name another one in a class of its own: a class is immutable"}, exit: 3,
 	},
@@ -318,6 +338,9 @@ func TestKubectlDroverNamesCauseAndCure(t *testing.T) {
 			why := d.cause(t, f, md)
 			if saveView(t, f, name); *recordViews == "" {
 				d.isReported(t, f, why)
+			}
+			if d.cure != nil && *recordViews == "" {
+				d.cure(t, f, md)
 			}
 			endFault(t, f, md)
 		})

@@ -74,8 +74,9 @@ func tryAgain(t *testing.T, f kit.Fleet) {
 	})
 }
 
-// teamSeesTheOffer checks that a user with the role edit in the namespace, and drover:offer beside it, reads the offer and
-// gets the plan of a change, and that one without drover:offer is told what to bind.
+// teamSeesTheOffer checks that a user with nothing but the role edit in the namespace reads the offer, in the status of the
+// pool too, and that with drover:offer beside it the user gets the plan of a change. Without, the user is told what to
+// bind.
 func teamSeesTheOffer(t *testing.T, f kit.Fleet, pool *machinev1alpha1.NodePool) {
 	t.Helper()
 	user := tenantName(t, f, "edit")
@@ -87,33 +88,33 @@ func teamSeesTheOffer(t *testing.T, f kit.Fleet, pool *machinev1alpha1.NodePool)
 	b, err := yaml.Marshal(larger)
 	must(t, err)
 	must(t, os.WriteFile(file, b, 0o600))
-	for _, args := range [][]string{{"offer"}, {"plan", "-f", file}} {
-		if out, code := runPlugin(t.Context(), f, append(args, "--as", user)...); code != 1 || !strings.Contains(out, "drover:offer") {
-			t.Errorf("kubectl drover %v without the role: exit code %d, want drover:offer in\n%s", args, code, out)
-		}
+	if out, code := runPlugin(t.Context(), f, "plan", "-f", file, "--as", user); code != 1 || !strings.Contains(out, "drover:offer") {
+		t.Errorf("kubectl drover plan without the role: exit code %d, want drover:offer in\n%s", code, out)
+	}
+	offered := []string{`"name":"large"`, `"name":"small"`, `"size":"small"`, "zone-c", kit.NewVersion, `"maxSize":8`, `"cpu":"1"`}
+	reads := func(want []string, read func(context.Context) (string, int)) {
+		t.Helper()
+		patience.Eventually(t, func(ctx context.Context) string {
+			out, code := read(ctx)
+			for _, text := range want {
+				if code != 0 || !strings.Contains(out, text) {
+					return fmt.Sprintf("exit code %d, want %q in\n%s", code, text, out)
+				}
+			}
+			return ""
+		})
+	}
+	reads(offered, func(ctx context.Context) (string, int) { return runPlugin(ctx, f, "offer", "-o", "json", "--as", user) })
+	if out := kubectl(t, f, "get", "nodepool", pool.Name, "-o", "jsonpath={.status.offer}", "--as", user); !strings.Contains(out, `"name":"large"`) {
+		t.Errorf("the status has the offer %s", out)
 	}
 	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: f.Namespace + "-offer"}}
 	binding.RoleRef = rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "drover:offer"}
 	binding.Subjects = []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}}
 	must(t, f.Client.Create(t.Context(), binding))
 	t.Cleanup(func() { _ = f.Client.Delete(context.Background(), binding) })
-	for _, tc := range []struct {
-		args []string
-		want []string
-	}{
-		{[]string{"offer", "-o", "json"}, []string{`"name":"large"`, `"name":"small"`, `"size":"small"`, "zone-c", kit.NewVersion, `"maxSize":8`}},
-		{[]string{"plan", "-f", file}, []string{"2 Machines are created"}},
-	} {
-		patience.Eventually(t, func(ctx context.Context) string {
-			out, code := runPlugin(ctx, f, append(tc.args, "--as", user)...)
-			for _, text := range tc.want {
-				if code != 0 || !strings.Contains(out, text) {
-					return fmt.Sprintf("kubectl drover %v: exit code %d, want %q in\n%s", tc.args, code, text, out)
-				}
-			}
-			return ""
-		})
-	}
+	reads(append(offered, "example.org/class"), func(ctx context.Context) (string, int) { return runPlugin(ctx, f, "offer", "-o", "json", "--as", user) })
+	reads([]string{"2 Machines are created"}, func(ctx context.Context) (string, int) { return runPlugin(ctx, f, "plan", "-f", file, "--as", user) })
 }
 
 // TestANodePool tests the life of a pool of fixed size in three zones.

@@ -267,7 +267,24 @@ type DrainedPod struct {
 	Name string `json:"name"`
 	// Reason that it is still there.
 	Reason string `json:"reason"`
+	// Cause of the reason if neither a PodDisruptionBudget nor the order of the drain is: EvictionRefused until a
+	// user acts, or EvictionFailed for an error that may pass.
+	// +optional
+	Cause DrainCause `json:"cause,omitempty"`
 }
+
+// DrainCause is why a pod cannot be evicted, apart from budgets.
+// +kubebuilder:validation:Enum=EvictionRefused;EvictionFailed
+type DrainCause string
+
+// Causes that keep a pod on a Node.
+const (
+	// DrainEvictionRefused means that an admission webhook or policy of the target cluster refuses the eviction, that a
+	// webhook cannot be called, or that Drover lacks the right to evict pods.
+	DrainEvictionRefused DrainCause = "EvictionRefused"
+	// DrainEvictionFailed means another error of the target cluster.
+	DrainEvictionFailed DrainCause = "EvictionFailed"
+)
 
 // DeletionStatus is how far the deletion of a Machine is.
 type DeletionStatus struct {

@@ -1,6 +1,7 @@
 package v1alpha1
 
 import (
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/drover-dev/drover/internal/stored"
@@ -138,6 +139,47 @@ type PoolDomain struct {
 	Exhausted *Exhaustion `json:"exhausted,omitempty"`
 }
 
+// PoolOffer is what the platform offers to the NodePools of a namespace.
+type PoolOffer struct {
+	// Classes that spec.class may name, the first 64 by name. Classes that do not exist, or that
+	// Machines of the namespace may not use, are left out.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	Classes []PoolClass `json:"classes,omitempty"`
+	// Versions that spec.version may name. The first one is the default.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	Versions []string `json:"versions,omitempty"`
+	// MaxSize is the largest number of Nodes of a pool, whatever its class.
+	MaxSize int32 `json:"maxSize"`
+	// ClusterRef names the cluster that the Nodes join.
+	// +optional
+	ClusterRef ClusterReference `json:"clusterRef,omitempty,omitzero"`
+}
+
+// PoolClass is a class that the platform offers.
+type PoolClass struct {
+	// Name of the class, as spec.class names it.
+	Name string `json:"name"`
+	// Size is the name by which the cloud knows the kind of VM, such as an instance type. It is
+	// absent if the class gives none.
+	// +optional
+	Size string `json:"size,omitempty"`
+	// Capacity of a Node, such as 4 CPUs and 16Gi. It is absent if the class does not declare it.
+	// +optional
+	Capacity corev1.ResourceList `json:"capacity,omitempty"`
+	// FailureDomains that spec.failureDomains may name, which are also the default. There are none
+	// if the class decides.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	FailureDomains []FailureDomain `json:"failureDomains,omitempty"`
+	// MaxSize is the largest number of Nodes of a pool of the class.
+	MaxSize int32 `json:"maxSize"`
+}
+
 // NodePoolStatus sums up the MachineDeployments of a pool.
 type NodePoolStatus struct {
 	// ObservedGeneration is the generation of the spec that this status is about,
@@ -178,6 +220,11 @@ type NodePoolStatus struct {
 	// created.
 	// +optional
 	UnhealthyReplicas int32 `json:"unhealthyReplicas,omitempty"`
+
+	// Offer is what NodePools of the namespace may select, as the Composition of this one offers it: for
+	// users that may not read Compositions, which have no namespace.
+	// +optional
+	Offer *PoolOffer `json:"offer,omitempty"`
 
 	// FailureDomains and how many Machines each shall have. A decision is written here first and
 	// carried out when it is read back, so that a view that lags behind can neither repeat nor

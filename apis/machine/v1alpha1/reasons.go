@@ -91,6 +91,12 @@ const (
 	//   - Of: Valid=False, ReplicaFailure=True, Progressing=False, Stalled=True
 	//   - Do: Install the provider by the command in the message, or activate the kind by a ManagedResourceActivationPolicy.
 	ReasonProviderNotInstalled = "ProviderNotInstalled"
+	// ReasonProviderConfigNotFound means that the configuration of the cloud's provider, which the class names in
+	// spec.providerConfigRef, does not exist. It is checked before there is a VM resource.
+	//   - Kinds: Machine, MachineSet, MachineDeployment
+	//   - Of: Valid=False, ReplicaFailure=True, Stalled=True
+	//   - Do: Create it, or name another one in a class of its own: a class is immutable.
+	ReasonProviderConfigNotFound = "ProviderConfigNotFound"
 	// ReasonForProviderInvalid means that the fields of the class do not fit the VM resource.
 	//   - Kinds: Machine, MachineSet, MachineDeployment
 	//   - Of: Valid=False, ReplicaFailure=True, Progressing=False, Stalled=True
@@ -621,6 +627,12 @@ const (
 	//   - Of: Reconciling=True
 	//   - Do: Let the pods be evicted, or set the annotation that the message names.
 	ReasonDrainBlocked = "DrainBlocked"
+	// ReasonEvictionRefused means that the target cluster refuses to evict pods of a Machine that is being deleted, by an
+	// admission webhook or policy or by a missing right, and not by a budget. The message names it.
+	//   - Kinds: MachineSet, MachineDeployment, NodePool
+	//   - Of: Reconciling=True
+	//   - Do: Correct what refuses the evictions in the target cluster, or set the annotation that the message names.
+	ReasonEvictionRefused = "EvictionRefused"
 	// ReasonWaitingForFinalizers means that finalizers of other controllers hold a Machine that is being
 	// deleted, its Node, its VM resource or a companion, or the object itself when all of its Machines are gone. The
 	// message names them.

@@ -50,6 +50,8 @@ type Reconciler struct {
 	steps   *pipeline.StepCache
 	runner  *pipeline.Runner
 	watches *watches
+	// configs finds the kinds of providers' configurations.
+	configs *configKinds
 	// inventories report VMs for which the provider reports no state.
 	inventories *inventories
 

@@ -228,7 +228,7 @@ func (x *nodeKeeper) recordEvents(wn *machineNode, node *corev1.Node, s *machine
 		return
 	}
 	for _, name := range left.names() {
-		if reason := left[name]; blocks(reason) {
+		if reason := left[name].reason; blocks(reason) {
 			x.record.Event(wn.Machine, event.Warning(machinev1alpha1.EventEvictionBlocked, fmt.Errorf("pod %s: %s", name, reason)))
 			return
 		}

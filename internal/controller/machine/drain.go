@@ -63,6 +63,7 @@ type attempt struct {
 	refused int32
 	tried   time.Time
 	reason  string
+	cause   machinev1alpha1.DrainCause
 }
 
 // drainPass has the facts about the Node and the drain that decide about each pod.
@@ -86,6 +87,7 @@ type drainStep struct {
 	pod
 	do     action
 	reason string // of hold
+	cause  machinev1alpha1.DrainCause
 	// grace is the grace period of the action, nil for the pod's own.
 	grace *time.Duration
 	// turn means that the pod has volumes: once one of these pods is evicted, the other ones wait.
@@ -164,7 +166,7 @@ func (p drainPass) queue(s drainStep, order int32, volumesGoing bool) drainStep 
 		s.do, s.reason = hold, reasonTurn
 	case p.now.Sub(s.tried) < evictEvery:
 		s.do = hold
-		s.reason = s.attempt.reason
+		s.reason, s.cause = s.attempt.reason, s.attempt.cause
 	}
 	return s
 }
@@ -187,21 +189,27 @@ func (p drainPass) graceOf(do action) *time.Duration {
 	return nil
 }
 
-// remaining pods, with the reason that each is still there.
-type remaining map[types.NamespacedName]string
+// A stay is why a pod is still there.
+type stay struct {
+	reason string
+	cause  machinev1alpha1.DrainCause
+}
+
+// remaining pods, and why each is still there.
+type remaining map[types.NamespacedName]stay
 
 // fill writes the pods into the status.
 func (r remaining) fill(s *machinev1alpha1.DrainStatus) {
 	s.Remaining, s.Pods = int32(len(r)), nil
 	for _, name := range r.names()[:min(len(r), maxBlocked)] {
-		s.Pods = append(s.Pods, machinev1alpha1.DrainedPod{Namespace: name.Namespace, Name: name.Name, Reason: r[name]})
+		s.Pods = append(s.Pods, machinev1alpha1.DrainedPod{Namespace: name.Namespace, Name: name.Name, Reason: r[name].reason, Cause: r[name].cause})
 	}
 }
 
 // names returns the pods in the order in which they matter to a user: blocking pods come first.
 func (r remaining) names() []types.NamespacedName {
 	return slices.SortedFunc(maps.Keys(r), func(a, b types.NamespacedName) int {
-		return cmp.Or(compareBool(r[a] == reasonTerminating, r[b] == reasonTerminating), compareNames(a, b))
+		return cmp.Or(compareBool(r[a].reason == reasonTerminating, r[b].reason == reasonTerminating), compareNames(a, b))
 	})
 }
 
@@ -212,8 +220,8 @@ func (r remaining) again() time.Duration {
 	if len(r) == 0 {
 		return soon
 	}
-	for _, reason := range r {
-		if reason == reasonTerminating || reason == reasonTurn {
+	for _, s := range r {
+		if s.reason == reasonTerminating || s.reason == reasonTurn {
 			return soon
 		}
 	}

@@ -111,8 +111,8 @@ func TestPlanOfAPass(t *testing.T) {
 		},
 		"ARefusedPodIsLeftAloneForAWhile": {
 			pods: []pod{
-				named("again", func(p *pod) { p.attempt = attempt{1, now.Add(-evictEvery), "no"} }),
-				named("soon", func(p *pod) { p.attempt = attempt{1, now.Add(-time.Second), "no"} }),
+				named("again", func(p *pod) { p.attempt = attempt{1, now.Add(-evictEvery), "no", ""} }),
+				named("soon", func(p *pod) { p.attempt = attempt{1, now.Add(-time.Second), "no", ""} }),
 			},
 			want: []string{"again evict", "soon hold"},
 		},
@@ -165,9 +165,9 @@ func TestGraceOfAPod(t *testing.T) {
 }
 
 func TestDrainStatusNamesTenPodsThoseThatBlockFirst(t *testing.T) {
-	left := remaining{{Namespace: "a", Name: "a"}: reasonTerminating}
+	left := remaining{{Namespace: "a", Name: "a"}: {reason: reasonTerminating}}
 	for i := range 12 {
-		left[types.NamespacedName{Namespace: "ns", Name: fmt.Sprintf("pod-%02d", 11-i)}] = "reason"
+		left[types.NamespacedName{Namespace: "ns", Name: fmt.Sprintf("pod-%02d", 11-i)}] = stay{reason: "reason"}
 	}
 	s := &machinev1alpha1.DrainStatus{}
 	left.fill(s)
@@ -181,7 +181,7 @@ func TestDrainStatusNamesTenPodsThoseThatBlockFirst(t *testing.T) {
 }
 
 func TestNextPassIsSoonWhilePodsTerminate(t *testing.T) {
-	if a, b := (remaining{{}: reasonTerminating}).again(), (remaining{{}: "blocked"}).again(); a >= b {
+	if a, b := (remaining{{}: {reason: reasonTerminating}}).again(), (remaining{{}: {reason: "blocked"}}).again(); a >= b {
 		t.Errorf("%s while pods terminate, %s while they are blocked", a, b)
 	}
 }

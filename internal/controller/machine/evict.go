@@ -19,6 +19,7 @@ import (
 	"k8s.io/kubectl/pkg/drain"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/target"
 )
 
 // Reasons why a pod still exists.
@@ -110,7 +111,7 @@ func (c *crew) work(ctx context.Context, steps []drainStep) error {
 	moving := false
 	for _, s := range turns {
 		if moving {
-			s.do, s.reason = hold, reasonTurn
+			s.do, s.reason, s.cause = hold, reasonTurn, ""
 		}
 		goes, err := c.one(ctx, s)
 		if err != nil {
@@ -124,7 +125,7 @@ func (c *crew) work(ctx context.Context, steps []drainStep) error {
 // one carries out a step. It reports whether the pod is being deleted.
 func (c *crew) one(ctx context.Context, s drainStep) (goes bool, err error) {
 	if ctx.Err() != nil {
-		c.remains(s.pod, reasonLater)
+		c.remains(s.pod, stay{reason: reasonLater})
 		return false, nil //nolint:nilerr // The pod remains for the next pass.
 	}
 	reason, err := c.do(ctx, s)
@@ -133,28 +134,42 @@ func (c *crew) one(ctx context.Context, s drainStep) (goes bool, err error) {
 	case kerrors.IsNotFound(err): // It is gone.
 		return true, nil
 	case kerrors.IsConflict(err): // It changed, or another pod has its name: the next pass reads it again.
-		c.remains(s.pod, reasonTerminating)
+		c.remains(s.pod, stay{reason: reasonTerminating})
 		return true, nil
 	case err == nil:
 		if reason != "" {
-			c.remains(s.pod, reason)
+			c.remains(s.pod, stay{reason: reason, cause: s.causeOf()})
 		}
 		return reason == reasonTerminating, nil
 	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil:
-		c.remains(s.pod, reasonLater)
+		c.remains(s.pod, stay{reason: reasonLater})
 		return false, nil //nolint:nilerr // The pod remains for the next pass.
 	case !errors.As(err, &status) || kerrors.IsUnauthorized(err):
 		return false, err
 	}
-	reason = blockedBy(err)
+	why := stay{reason: blockedBy(err)}
 	if s.do == evict {
 		if isBudget(err) {
-			reason = c.explain(ctx, s.pod, err)
+			why.reason = c.explain(ctx, s.pod, err)
 		}
-		c.refused(s.pod, reason, err)
+		switch {
+		case isRefused(err):
+			why = stay{reason: blockedBy(err), cause: machinev1alpha1.DrainEvictionRefused}
+		case isUnknown(err) && why.reason == blockedBy(err):
+			why.cause = machinev1alpha1.DrainEvictionFailed
+		}
+		c.refused(s.pod, why, err)
 	}
-	c.remains(s.pod, reason)
+	c.remains(s.pod, why)
 	return false, nil
+}
+
+// causeOf returns the cause of a pod that is held since its last eviction was refused.
+func (s drainStep) causeOf() machinev1alpha1.DrainCause {
+	if s.do == hold {
+		return s.cause
+	}
+	return ""
 }
 
 func (c *crew) do(ctx context.Context, s drainStep) (reason string, err error) {
@@ -182,21 +197,32 @@ func (c *crew) do(ctx context.Context, s drainStep) (reason string, err error) {
 	return "", nil
 }
 
-func (c *crew) remains(p pod, reason string) {
+func (c *crew) remains(p pod, why stay) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.left[p.name] = reason
+	c.left[p.name] = why
 }
 
 // refused records a refusal, so that the eviction is retried later, and only maxRefused times.
-func (c *crew) refused(p pod, reason string, err error) {
+func (c *crew) refused(p pod, why stay, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	a := attempt{refused: p.refused, tried: c.now, reason: reason}
+	a := attempt{refused: p.refused, tried: c.now, reason: why.reason, cause: why.cause}
 	if isBudget(err) || !kerrors.IsTooManyRequests(err) {
 		a.refused++
 	}
 	c.attempts[p.uid] = a
+}
+
+// isRefused reports whether an admission webhook or policy refuses an eviction, or Drover lacks the right: time does not
+// help.
+func isRefused(err error) bool {
+	return kerrors.HasStatusCause(err, target.CauseAdmission) || kerrors.IsForbidden(err) && !kerrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
+}
+
+// isUnknown reports whether blockedBy has only the error to report.
+func isUnknown(err error) bool {
+	return !kerrors.HasStatusCause(err, policyv1.DisruptionBudgetCause) && !kerrors.IsTooManyRequests(err) && !kerrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
 func isBudget(err error) bool {

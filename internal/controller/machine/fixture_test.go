@@ -131,6 +131,7 @@ func (w *world) restart() {
 	w.r = &Reconciler{
 		client: cachedClient{Client: w.client, w: w}, resources: w.client, live: w.client,
 		steps:   pipeline.NewStepCache(8),
+		configs: &configKinds{mapper: w.client.RESTMapper()},
 		watches: newWatches(written), inventories: newInventories(func(schema.GroupVersionKind) bool { return false }), written: written, parameters: newMemory[nodeMemory](),
 		record: w.events, log: logging.NewNopLogger(), now: clock,
 		tokens: jointoken.NewKeeper(jointoken.Options{Connect: connect, Client: w.client, Live: w.client, Record: w.events, Now: clock}),

@@ -41,6 +41,10 @@ type facts struct {
 	join     jointoken.State
 	// report of the cloud's inventory about the VM, nil if there is none.
 	report *plan.InventoryReport
+	// missingConfig of the provider, nil if it exists or is not known. configChecked means that it was looked for in this
+	// reconcile.
+	missingConfig *plan.MissingConfig
+	configChecked bool
 	// joinError is why the join token or the user data could not be created.
 	joinError error
 	// node is nil until the pipeline has decided on parameters for one.
@@ -135,8 +139,8 @@ func (r *Reconciler) settle(ctx context.Context, f *facts) (decision, error) {
 // would be missing, and be created again.
 func (f *facts) knowsNode(d decision) bool { return d.node == nil || f.node != nil }
 
-// run runs the pipeline once.
-func (r *Reconciler) run(ctx context.Context, f *facts) (decision, error) {
+// runOnce runs the pipeline once.
+func (r *Reconciler) runOnce(ctx context.Context, f *facts) (decision, error) {
 	in, err := f.input()
 	if err != nil {
 		return decision{}, err
@@ -199,6 +203,9 @@ func (f *facts) input() (pipeline.Input, error) {
 	seeds := map[string]any{step.ContextJoin: join}
 	if f.report != nil {
 		seeds[step.ContextInventory] = f.report
+	}
+	if f.missingConfig != nil {
+		seeds[step.ContextMissingConfig] = f.missingConfig
 	}
 	if f.node != nil {
 		seeds[step.ContextNode] = f.node.WorkerNode
@@ -277,6 +284,9 @@ func (r *Reconciler) again(f *facts, d decision) time.Duration {
 		}
 	}
 	sooner(f.joinDue)
+	if f.missingConfig != nil {
+		sooner(afterError)
+	}
 	switch {
 	case target.Is(f.joinError, target.Busy):
 		sooner(afterBusy)

@@ -148,6 +148,7 @@ func newReconciler(mgr ctrl.Manager, o controller.Options, pool *target.Pool, re
 			Schemas:   pipeline.NewOpenAPISchemas(discovered.OpenAPIV3()),
 			Secrets:   mgr.GetAPIReader(),
 		}),
+		configs: &configKinds{mapper: mgr.GetRESTMapper()},
 		watches: newWatches(written), inventories: newInventories(kindExists(mgr.GetRESTMapper())), written: written, parameters: newMemory[nodeMemory](),
 		record: mr.RecorderFor(mgr, machineKind), log: o.Logger.WithValues("controller", "machine"), now: time.Now,
 	}

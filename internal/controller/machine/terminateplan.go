@@ -370,7 +370,7 @@ func (s machineState) hold(v vm) string {
 		return text
 	}
 	text += "; its provider reports: " + s.providerError
-	if kind, name := plan.MissingConfig(s.providerError); name != "" {
+	if kind, name := plan.MissingConfigIn(s.providerError); name != "" {
 		text += fmt.Sprintf("; create the %s %s again, or, if nothing of it exists at the cloud, set the annotation %s=true", kind, name, machinev1alpha1.AnnotationForceDelete)
 	}
 	return text

@@ -23,6 +23,9 @@ const (
 	// ContextInventory holds a [plan.InventoryReport] when the pipeline of a Machine starts, if an
 	// inventory of its cloud reports on its VM.
 	ContextInventory = "drover.dev/inventory"
+	// ContextMissingConfig holds a [plan.MissingConfig] when the pipeline of a Machine without a VM
+	// starts, if the configuration that its VM would refer to does not exist.
+	ContextMissingConfig = "drover.dev/missing-provider-config"
 	// ContextNode holds a [workernode.WorkerNode]: the observed Node of the Machine when the pipeline
 	// starts, and the desired one when it ends.
 	ContextNode = "drover.dev/node"

@@ -1,8 +1,10 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -12,7 +14,7 @@ import (
 
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
-	"github.com/drover-dev/drover/internal/kubectl/offer"
+	"github.com/drover-dev/drover/internal/plan/offer"
 )
 
 func (a *app) offer() *cobra.Command {
@@ -21,7 +23,7 @@ func (a *app) offer() *cobra.Command {
 		Use:   "offer",
 		Short: "Show the classes, failure domains, versions and limits that NodePools of the namespace may select",
 		Long: "Show what NodePools of the namespace may select: the classes with their sizes and failure domains, the versions of the kubelet and the limits, as the Compositions of NodePools offer them. " +
-			"Classes that the namespace may not use are left out.\n\nThe user needs the ClusterRole drover:offer, by a ClusterRoleBinding: Compositions have no namespace.",
+			"Classes that the namespace may not use are left out.\n\nCompositions have no namespace. A user that may not read them sees the offer in the status of the NodePools of the namespace, without labels and taints. In a namespace without NodePools the user needs the ClusterRole drover:offer, by a ClusterRoleBinding.",
 		Example: "  kubectl drover offer -n team-a\n\n  # For a script\n  kubectl drover offer -n team-a -o json",
 		Args:    cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -34,6 +36,9 @@ func (a *app) offer() *cobra.Command {
 				return err
 			}
 			all, err := offers(cmd.Context(), c, ns)
+			if apierrors.IsForbidden(err) {
+				all, err = offersInStatus(cmd.Context(), c, ns, err)
+			}
 			if err != nil {
 				return err
 			}
@@ -71,6 +76,33 @@ func offers(ctx context.Context, c client.Client, namespace string) ([]offer.Off
 	if len(out) == 0 {
 		return nil, fmt.Errorf("there is no Composition of NodePools: the platform offers none")
 	}
+	return out, nil
+}
+
+// offersInStatus returns the offers that the NodePools of a namespace report. If there are none, it returns the error of the
+// user's rights.
+func offersInStatus(ctx context.Context, c client.Client, namespace string, denied error) ([]offer.Offer, error) {
+	l := &unstructured.UnstructuredList{}
+	l.SetGroupVersionKind(machinev1alpha1.SchemeGroupVersion.WithKind(machinev1alpha1.NodePoolGroupVersionKind.Kind + "List"))
+	if err := c.List(ctx, l, client.InNamespace(namespace)); err != nil {
+		return nil, err
+	}
+	out, seen := []offer.Offer{}, map[string]bool{}
+	for _, o := range l.Items {
+		pool := &machinev1alpha1.NodePool{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, pool); err != nil || pool.Status.Offer == nil {
+			continue // An object that does not decode has no status that counts.
+		}
+		composition, _, _ := unstructured.NestedString(o.Object, "spec", "crossplane", "compositionRef", "name")
+		if !seen[composition] {
+			seen[composition] = true
+			out = append(out, offer.FromStatus(composition, *pool.Status.Offer))
+		}
+	}
+	if len(out) == 0 {
+		return nil, denied
+	}
+	slices.SortFunc(out, func(a, b offer.Offer) int { return cmp.Compare(a.Composition, b.Composition) })
 	return out, nil
 }
 
@@ -124,9 +156,5 @@ func specOf(ctx context.Context, c client.Client, namespace string, ref machinev
 	if err != nil {
 		return offer.Spec{}, false, mayNotRead(client.IgnoreNotFound(err))
 	}
-	spec := offer.Spec{MachineClassSpec: class.Spec.MachineClassSpec, IsCluster: true}
-	for _, p := range class.Spec.AllowedNamespaces {
-		spec.AllowedNamespaces = append(spec.AllowedNamespaces, string(p))
-	}
-	return spec, true, nil
+	return offer.OfCluster(class), true, nil
 }

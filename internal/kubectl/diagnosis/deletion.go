@@ -2,6 +2,7 @@ package diagnosis
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/drover-dev/drover/internal/kubectl/advice"
 	"github.com/drover-dev/drover/internal/kubectl/view"
 	"github.com/drover-dev/drover/internal/plan"
+	"github.com/drover-dev/drover/internal/plan/deletion"
 )
 
 // stagesOfDeletion are the stages that a user can shorten, with the reason that has the advice.
@@ -49,6 +51,9 @@ func ofDeletion(m *machinev1alpha1.Machine, ref view.Ref, now time.Time) []Findi
 	if !ok || d.Stage == machinev1alpha1.DeletionPaused || d.Stage == machinev1alpha1.DeletionDraining && len(d.Pods) == 0 {
 		return nil
 	}
+	if deletion.IsEvictionRefused(d.Pods) {
+		reason = machinev1alpha1.ReasonEvictionRefused
+	}
 	a := advice.For(view.MachineSet, reason)
 	f := Finding{Subjects: []view.Ref{ref}, Reason: reason, Meaning: a.Meaning, Do: a.Do, Since: d.Since}
 	switch d.Stage {
@@ -59,8 +64,8 @@ func ofDeletion(m *machinev1alpha1.Machine, ref view.Ref, now time.Time) []Findi
 		f.Cause, f.Until = podsOf(d.Pods), drainEnd(m)
 		f.Do = fmt.Sprintf("Correct the PodDisruptionBudget or move the pods. To delete the pods without regard to budgets, set the annotation %s=true on the Machine.", machinev1alpha1.AnnotationForceDrain)
 		f.NeedsUser = isMisconfigured(f.Cause)
-		if strings.Contains(f.Cause, "cannot be evicted: ") {
-			f.NeedsUser = f.NeedsUser || isRefusedByAdmission(f.Cause)
+		if slices.ContainsFunc(d.Pods, func(p machinev1alpha1.DrainedPod) bool { return p.Cause != "" }) {
+			f.NeedsUser = f.NeedsUser || reason == machinev1alpha1.ReasonEvictionRefused
 			f.Do = fmt.Sprintf("Correct what refuses the evictions in the target cluster: the admission webhook or policy that the message names, or Drover's right to create pods/eviction. To delete the pods without evictions, set the annotation %s=true on the Machine.", machinev1alpha1.AnnotationForceDrain)
 		}
 		f.Commands = []string{fmt.Sprintf("kubectl drover drain %s -n %s --force", ref, ref.Namespace)}
@@ -78,12 +83,6 @@ func ofDeletion(m *machinev1alpha1.Machine, ref view.Ref, now time.Time) []Findi
 		}
 	}
 	return []Finding{f}
-}
-
-// isRefusedByAdmission reports whether a webhook or a policy of the target cluster refuses the eviction of a pod, or cannot be
-// called, or Drover lacks the right. No budget is the cause then, and time does not help.
-func isRefusedByAdmission(cause string) bool {
-	return strings.Contains(cause, "the admission webhook ") || strings.Contains(cause, "the ValidatingAdmissionPolicy ") || strings.Contains(cause, "(Forbidden)")
 }
 
 // detaching returns the finding of volumes that are not detached yet. It ends by itself.
@@ -151,7 +150,7 @@ func ofCloud(m *machinev1alpha1.Machine, ref view.Ref, now time.Time) (Finding, 
 	}
 	f := Finding{Subjects: []view.Ref{ref}, Cause: cause, Since: d.Since}
 	isOfProvider := d.Stage == machinev1alpha1.DeletionDeletingDependents || d.Stage == machinev1alpha1.DeletionDeletingVM || d.Stage == machinev1alpha1.DeletionDeletingCompanions
-	_, missing := plan.MissingConfig(cause)
+	_, missing := plan.MissingConfigIn(cause)
 	switch isSlow := now.Sub(d.Since.Time) >= slowAfter; {
 	case len(d.Finalizers) > 0:
 		f.Reason, f.NeedsUser = machinev1alpha1.ReasonWaitingForFinalizers, d.Stage != machinev1alpha1.DeletionDeletingNode

@@ -117,22 +117,25 @@ func TestEachWaitOfADeletionIsAFinding(t *testing.T) {
 func TestARefusedEvictionNamesWhatRefusesIt(t *testing.T) {
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	for name, tc := range map[string]struct {
-		reason, do string
-		state      diagnosis.State
+		reason string
+		cause  machinev1alpha1.DrainCause
+		do     string
+		state  diagnosis.State
 	}{
 		"AWebhookThatCannotBeCalled": {
-			`cannot be evicted: HTTP 500 (InternalError) to POST /api/v1/namespaces/web/pods/p/eviction: the admission webhook "evictions.example.org" cannot be called`, "Correct what refuses the evictions in the target cluster", diagnosis.NeedsUser,
+			`cannot be evicted: HTTP 500 (InternalError) to POST /api/v1/namespaces/web/pods/p/eviction: the admission webhook "evictions.example.org" cannot be called`, machinev1alpha1.DrainEvictionRefused, "Correct what refuses the evictions in the target cluster", diagnosis.NeedsUser,
 		},
-		"AWebhookThatDenies": {`cannot be evicted: HTTP 403 (Forbidden) to POST /x: the admission webhook "evictions.example.org" refuses it`, "Correct what refuses the evictions in the target cluster", diagnosis.NeedsUser},
-		"APolicyThatDenies":  {`cannot be evicted: HTTP 422 (Invalid) to POST /x: the ValidatingAdmissionPolicy "evictions" refuses it`, "Correct what refuses the evictions in the target cluster", diagnosis.NeedsUser},
-		"AMissingRight":      {"cannot be evicted: HTTP 403 (Forbidden) to POST /x", "Correct what refuses the evictions in the target cluster", diagnosis.NeedsUser},
-		"ABudget":            {"its PodDisruptionBudget does not allow its eviction", "Correct the PodDisruptionBudget", diagnosis.InProgress},
-		"AnErrorThatPasses":  {"cannot be evicted: HTTP 500 (InternalError) to POST /x", "Correct what refuses the evictions in the target cluster", diagnosis.InProgress},
+		"AWebhookThatDenies": {`cannot be evicted: HTTP 403 (Forbidden) to POST /x: the admission webhook "evictions.example.org" refuses it`, machinev1alpha1.DrainEvictionRefused, "Correct what refuses the evictions in the target cluster", diagnosis.NeedsUser},
+		"APolicyThatDenies":  {`cannot be evicted: HTTP 422 (Invalid) to POST /x: the ValidatingAdmissionPolicy "evictions" refuses it`, machinev1alpha1.DrainEvictionRefused, "Correct what refuses the evictions in the target cluster", diagnosis.NeedsUser},
+		"AMissingRight":      {"cannot be evicted: HTTP 403 (Forbidden) to POST /x", machinev1alpha1.DrainEvictionRefused, "Correct what refuses the evictions in the target cluster", diagnosis.NeedsUser},
+		"ABudget":            {"its PodDisruptionBudget does not allow its eviction", "", "Correct the PodDisruptionBudget", diagnosis.InProgress},
+		"AnErrorThatPasses":  {"cannot be evicted: HTTP 500 (InternalError) to POST /x", machinev1alpha1.DrainEvictionFailed, "Correct what refuses the evictions in the target cluster", diagnosis.InProgress},
+		"WordsProveNothing":  {`cannot be evicted: HTTP 500 (InternalError) to POST /x: the admission webhook "a" refuses it`, "", "Correct the PodDisruptionBudget or move the pods", diagnosis.InProgress},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := machinev1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "m", DeletionTimestamp: &metav1.Time{Time: now.Add(-time.Hour)}}}
 			m.Status.Deletion = &machinev1alpha1.DeletionStatus{
-				Stage: machinev1alpha1.DeletionDraining, Since: metav1.NewTime(now), Pods: []machinev1alpha1.DrainedPod{{Namespace: "web", Name: "p", Reason: tc.reason}},
+				Stage: machinev1alpha1.DeletionDraining, Since: metav1.NewTime(now), Pods: []machinev1alpha1.DrainedPod{{Namespace: "web", Name: "p", Reason: tc.reason, Cause: tc.cause}},
 			}
 			a, err := diagnosis.Why(&view.View{Machines: []machinev1alpha1.Machine{m}}, view.Ref{Kind: view.Machine, Namespace: "ns", Name: "m"}, now)
 			if err != nil {

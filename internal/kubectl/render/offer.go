@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/drover-dev/drover/internal/kubectl/offer"
+	"github.com/drover-dev/drover/internal/plan/offer"
 )
 
 // Offers of all Compositions, as a table of classes and the limits of each.

@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
-	"github.com/drover-dev/drover/internal/kubectl/offer"
 	"github.com/drover-dev/drover/internal/kubectl/render"
+	"github.com/drover-dev/drover/internal/plan/offer"
 )
 
 func TestOffers(t *testing.T) {

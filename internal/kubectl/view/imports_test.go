@@ -10,7 +10,7 @@ import (
 
 // TestWhatDecidesIsPure keeps clients and the clock out of the packages that explain, plan and decide.
 func TestWhatDecidesIsPure(t *testing.T) {
-	for _, pkg := range []string{"view", "advice", "diagnosis", "action", "forecast", "offer"} {
+	for _, pkg := range []string{"view", "advice", "diagnosis", "action", "forecast"} {
 		p, err := build.ImportDir(filepath.Join("..", pkg), 0)
 		if err != nil {
 			t.Fatal(err)

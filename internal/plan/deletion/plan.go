@@ -185,7 +185,7 @@ type wait struct {
 
 // waitsOf returns the waits of Machines. Those that do not end by themselves come first.
 func waitsOf(now time.Time, machines []*machinev1alpha1.Machine) []wait {
-	rank := []string{machinev1alpha1.ReasonVMNotDeleted, machinev1alpha1.ReasonDeletionPaused, machinev1alpha1.ReasonWaitingForFinalizers, machinev1alpha1.ReasonDrainBlocked, machinev1alpha1.ReasonWaitingForHooks, machinev1alpha1.ReasonDeleting}
+	rank := []string{machinev1alpha1.ReasonVMNotDeleted, machinev1alpha1.ReasonDeletionPaused, machinev1alpha1.ReasonWaitingForFinalizers, machinev1alpha1.ReasonEvictionRefused, machinev1alpha1.ReasonDrainBlocked, machinev1alpha1.ReasonWaitingForHooks, machinev1alpha1.ReasonDeleting}
 	var out []wait
 	for _, m := range machines {
 		if m.DeletionTimestamp != nil && m.Status.Deletion != nil && m.Status.LastOperation != nil {
@@ -213,6 +213,9 @@ func waitOf(now time.Time, m *machinev1alpha1.Machine) wait {
 	case machinev1alpha1.DeletionDraining:
 		if len(d.Pods) > 0 {
 			w.reason = machinev1alpha1.ReasonDrainBlocked
+			if IsEvictionRefused(d.Pods) {
+				w.reason = machinev1alpha1.ReasonEvictionRefused
+			}
 			w.text += "; " + forced(m)
 		}
 	case machinev1alpha1.DeletionDeletingVM:
@@ -225,6 +228,11 @@ func waitOf(now time.Time, m *machinev1alpha1.Machine) wait {
 	case machinev1alpha1.DeletionHeld, machinev1alpha1.DeletionDetachingVolumes, machinev1alpha1.DeletionDeletingNode, machinev1alpha1.DeletionDeletingDependents, machinev1alpha1.DeletionDeletingCompanions, machinev1alpha1.DeletionFinalizers:
 	}
 	return w
+}
+
+// IsEvictionRefused reports whether a pod stays on a Node until a user corrects what refuses its eviction.
+func IsEvictionRefused(pods []machinev1alpha1.DrainedPod) bool {
+	return slices.ContainsFunc(pods, func(p machinev1alpha1.DrainedPod) bool { return p.Cause == machinev1alpha1.DrainEvictionRefused })
 }
 
 // forced describes when pods are deleted regardless of their budgets, and how a user can force that

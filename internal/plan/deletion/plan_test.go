@@ -36,6 +36,13 @@ func deleting(stage machinev1alpha1.DeletionStage, description string, pods ...s
 	}
 }
 
+// refused means that something other than a budget refuses the eviction of the pods.
+func refused(m *machinev1alpha1.Machine) {
+	for i := range m.Status.Deletion.Pods {
+		m.Status.Deletion.Pods[i].Cause = machinev1alpha1.DrainEvictionRefused
+	}
+}
+
 // since sets the beginning of the stage, as a time after noon.
 func since(d time.Duration) option {
 	return func(m *machinev1alpha1.Machine) { m.Status.Deletion.Since = metav1.NewTime(noon.Add(d)) }
@@ -67,6 +74,11 @@ func TestADeletedObjectReportsWhatItWaitsFor(t *testing.T) {
 		finalizers []string
 		want       want
 	}{
+		"ARefusedEvictionIsReportedBeforeABudget": {
+			machines: []*machinev1alpha1.Machine{machine("a", draining, drain(false)), machine("b", deleting(machinev1alpha1.DeletionDraining, "Waiting for Node n: pod shop/db-0: cannot be evicted", "db-0"), refused, drain(true))},
+			want:     want{Counts{Terminating: 2}, "True EvictionRefused", "False NotStalled", "2 of 2 remaining Machines are being deleted. Machine b: Waiting for Node n: pod shop/db-0: cannot be evicted; the drain is forced. " +
+				"Machine a: " + blocked + "; the drain is forced at 2026-01-01T12:30:00Z, the annotation drover.dev/force-drain: \"true\" on Machine a forces it now", "EvictionRefused", 0},
+		},
 		"NoMachineIsBeingDeletedYet": {
 			machines: []*machinev1alpha1.Machine{machine("a"), machine("b")},
 			want:     want{Counts{2, 2, 2, 0}, "True Deleting", "False NotStalled", "0 of 2 remaining Machines are being deleted", "Deleting", 0},

@@ -8,6 +8,7 @@ import (
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	shared "github.com/drover-dev/drover/internal/plan"
+	offers "github.com/drover-dev/drover/internal/plan/offer"
 )
 
 // A Deployment is a MachineDeployment of the pool.
@@ -27,8 +28,10 @@ type Observed struct {
 	Pool *machinev1alpha1.NodePool
 	// Namespace of the MachineDeployments.
 	Namespace string
-	// Offer of the platform.
-	Offer fn.Pool
+	// Offer of the platform, and the classes that it names, by the keys of their references. They are nil while it is not
+	// known which of them exist.
+	Offer   fn.Pool
+	Classes map[string]offers.Spec
 	// Deployments that the pool controls, in any order, and those without an owner that have its
 	// label.
 	Deployments []Deployment

@@ -8,6 +8,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	shared "github.com/drover-dev/drover/internal/plan"
 	"github.com/drover-dev/drover/internal/plan/history"
+	offers "github.com/drover-dev/drover/internal/plan/offer"
 )
 
 func (p *plan) status() machinev1alpha1.NodePoolStatus {
@@ -16,6 +17,10 @@ func (p *plan) status() machinev1alpha1.NodePoolStatus {
 		ObservedGeneration: shared.ObservedGeneration(p.Pool.Generation, was.ObservedGeneration, was.Conditions),
 		Selector:           machinev1alpha1.LabelNodePool + "=" + p.Pool.Name,
 		Version:            was.Version,
+		Offer:              was.Offer,
+	}
+	if p.Classes != nil {
+		s.Offer = offers.Of("", p.Namespace, p.Offer, p.Classes).Status()
 	}
 	if p.problem == nil {
 		s.Version = p.taken.version

@@ -67,7 +67,7 @@ type errorClass struct {
 // classify returns the code of a provider's error, Transient by default.
 func (b *Binding) classify(message string) fn.ErrorCode {
 	// Providers report it like insufficient credentials: they cannot get them.
-	if _, name := plan.MissingConfig(message); name != "" {
+	if _, name := plan.MissingConfigIn(message); name != "" {
 		return fn.ErrorProviderConfigNotFound
 	}
 	for _, c := range b.errors {

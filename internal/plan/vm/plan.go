@@ -34,6 +34,9 @@ type Observed struct {
 	UserData  string
 	// Inventory is the report of the cloud's inventory about the VM, nil if there is none.
 	Inventory *plan.InventoryReport
+	// MissingConfig is the configuration of the provider that the VM would refer to, if it does not
+	// exist. It is nil if it exists, or if that is not known.
+	MissingConfig *plan.MissingConfig
 	// Secrets that are part of the user data. The guest may print them on its console.
 	Secrets []string
 
@@ -151,11 +154,24 @@ func create(b *Binding, invalid *plan.Problem, o Observed) Desired {
 	default:
 		// If the VM cannot be rendered, no companion is created either.
 		var made rendering
-		if made, d.Word.Problem = render(b, o); d.Word.Problem == nil {
+		if made, d.Word.Problem = render(b, o); d.Word.Problem == nil && o.VM == nil && o.MissingConfig != nil {
+			d.Word.Problem = noProviderConfig(o.Class, *o.MissingConfig)
+		}
+		if d.Word.Problem == nil {
 			d.compose(b, o, made)
 		}
 	}
 	return d
+}
+
+// noProviderConfig is the problem of a class that names a configuration which does not exist.
+func noProviderConfig(c *machinev1alpha1.MachineClass, missing plan.MissingConfig) *plan.Problem {
+	where := ""
+	if missing.Namespace != "" {
+		where = fmt.Sprintf(" in the namespace %q", missing.Namespace)
+	}
+	return problemOf(machinev1alpha1.ReasonProviderConfigNotFound, c, fmt.Sprintf("spec.providerConfigRef: there is no %s %q of %s%s. No VM is created until it exists",
+		missing.Kind, missing.Name, missing.Group, where))
 }
 
 // pin restricts the provider to observe and delete the VM. Without the right to delete,

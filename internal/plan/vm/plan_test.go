@@ -100,6 +100,24 @@ func TestAVMIsMadeWhenNothingIsMissing(t *testing.T) {
 			change: func(o *Observed) { o.Bootstrap.SecretName = "" },
 			want:   plan.VM{State: plan.VMAbsent},
 		},
+		"AClassWithAConfigurationThatDoesNotExistMakesNone": {
+			change: func(o *Observed) {
+				o.MissingConfig = &plan.MissingConfig{Group: "test.drover.dev", Kind: "ClusterProviderConfig", Name: "cloud"}
+			},
+			want: plan.VM{State: plan.VMAbsent, Problem: &plan.Problem{
+				Reason:  machinev1alpha1.ReasonProviderConfigNotFound,
+				Message: `MachineClass "a": spec.providerConfigRef: there is no ClusterProviderConfig "cloud" of test.drover.dev. No VM is created until it exists`,
+			}},
+		},
+		"TheNamespaceOfAConfigurationThatDoesNotExistIsNamed": {
+			change: func(o *Observed) {
+				o.MissingConfig = &plan.MissingConfig{Group: "test.drover.dev", Kind: "ProviderConfig", Name: "cloud", Namespace: "team"}
+			},
+			want: plan.VM{State: plan.VMAbsent, Problem: &plan.Problem{
+				Reason:  machinev1alpha1.ReasonProviderConfigNotFound,
+				Message: `MachineClass "a": spec.providerConfigRef: there is no ProviderConfig "cloud" of test.drover.dev in the namespace "team". No VM is created until it exists`,
+			}},
+		},
 		"AClassThatFitsNoVMMakesNone": {
 			change: func(o *Observed) { o.Class.Spec.ForProvider.Raw = []byte(`[]`) },
 			want: plan.VM{State: plan.VMAbsent, Problem: &plan.Problem{
@@ -166,6 +184,11 @@ func TestAVMThatIsThere(t *testing.T) {
 			change: func(o *Observed) { o.Class, o.ClassProblem = nil, problem },
 			size:   "large",
 			want:   plan.VM{State: plan.VMCreating, Problem: problem},
+		},
+		"OneDoesNotNeedTheConfigurationThatIsGoneSince": {
+			change: func(o *Observed) { o.MissingConfig = &plan.MissingConfig{Kind: "ClusterProviderConfig", Name: "cloud"} },
+			size:   "small",
+			want:   plan.VM{State: plan.VMCreating},
 		},
 		"OneOfABindingThatIsNotValidStaysAsItWasRequested": {
 			invalid: problem,

@@ -1,5 +1,5 @@
 // Package offer computes what a namespace may request with a NodePool: the part of a platform's offer that the
-// Machines of the namespace would not be refused. It is pure; the package command reads the objects.
+// Machines of the namespace would not be refused. Users see it by kubectl drover offer, and in the status of each NodePool.
 package offer
 
 import (
@@ -61,6 +61,15 @@ type Spec struct {
 	IsCluster bool
 }
 
+// OfCluster returns the Spec of a ClusterMachineClass.
+func OfCluster(c *machinev1alpha1.ClusterMachineClass) Spec {
+	s := Spec{MachineClassSpec: c.Spec.MachineClassSpec, IsCluster: true}
+	for _, p := range c.Spec.AllowedNamespaces {
+		s.AllowedNamespaces = append(s.AllowedNamespaces, string(p))
+	}
+	return s
+}
+
 // Of returns the offer of a Composition to a namespace. Specs has the classes that exist, by the key of their
 // reference: one that does not exist, or does not allow the namespace, is not offered.
 func Of(composition, namespace string, pool fn.Pool, specs map[string]Spec) Offer {
@@ -82,6 +91,27 @@ func Of(composition, namespace string, pool fn.Pool, specs map[string]Spec) Offe
 		o.Classes = append(o.Classes, class)
 	}
 	slices.SortStableFunc(o.Classes, func(a, b Class) int { return cmp.Compare(a.Name, b.Name) })
+	return o
+}
+
+// mostClasses in a status.
+const mostClasses = 64
+
+// Status returns the offer as the status of a NodePool has it: without labels and taints.
+func (o Offer) Status() *machinev1alpha1.PoolOffer {
+	out := &machinev1alpha1.PoolOffer{Versions: o.Versions, MaxSize: o.MaxSize, ClusterRef: o.ClusterRef}
+	for _, c := range o.Classes[:min(len(o.Classes), mostClasses)] {
+		out.Classes = append(out.Classes, machinev1alpha1.PoolClass{Name: c.Name, Size: c.Size, Capacity: c.Capacity, FailureDomains: c.FailureDomains, MaxSize: c.MaxSize})
+	}
+	return out
+}
+
+// FromStatus returns the offer that the status of a NodePool has. The Composition is that of the pool.
+func FromStatus(composition string, s machinev1alpha1.PoolOffer) Offer {
+	o := Offer{Composition: composition, Classes: []Class{}, Versions: s.Versions, MaxSize: s.MaxSize, ClusterRef: s.ClusterRef}
+	for _, c := range s.Classes {
+		o.Classes = append(o.Classes, Class{Name: c.Name, Size: c.Size, Capacity: c.Capacity, FailureDomains: c.FailureDomains, MaxSize: c.MaxSize})
+	}
 	return o
 }
 

@@ -1,6 +1,7 @@
 package offer_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -11,7 +12,7 @@ import (
 
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
-	"github.com/drover-dev/drover/internal/kubectl/offer"
+	"github.com/drover-dev/drover/internal/plan/offer"
 )
 
 func spec(forProvider string) machinev1alpha1.MachineClassSpec {
@@ -70,5 +71,23 @@ func TestAnOfferHasSizesAndLimits(t *testing.T) {
 				t.Errorf("size %q, capacity %q, at most %d of %d", c.Size, c.String(), c.MaxSize, o.MaxSize)
 			}
 		})
+	}
+}
+
+// TestTheStatusOfAPoolHasTheOffer checks that a user sees the same in the status as by the Composition, apart from labels and
+// taints.
+func TestTheStatusOfAPoolHasTheOffer(t *testing.T) {
+	pool := fn.Pool{Versions: []string{"v1.35.4", "v1.34.8"}, MaxSize: ptr.To[int32](9)}
+	specs := map[string]offer.Spec{}
+	for i := range 70 {
+		c := fn.OfferedClass{Name: fmt.Sprintf("class-%02d", 69-i), ClassRef: machinev1alpha1.ClassReference{Name: fmt.Sprint(i)}, FailureDomains: []machinev1alpha1.FailureDomain{"a"}}
+		pool.Classes = append(pool.Classes, c)
+		specs[c.ClassRef.Key()] = offer.Spec{MachineClassSpec: spec(`{"size":"big"}`)}
+	}
+	whole := offer.Of("web", "team", pool, specs)
+	got := offer.FromStatus("web", *whole.Status())
+	whole.Classes = whole.Classes[:64]
+	if d := cmp.Diff(whole, got); d != "" {
+		t.Errorf("-want +got:\n%s", d)
 	}
 }
