@@ -76,7 +76,7 @@ func TestADeletedObjectReportsWhatItWaitsFor(t *testing.T) {
 	}{
 		"ARefusedEvictionIsReportedBeforeABudget": {
 			machines: []*machinev1alpha1.Machine{machine("a", draining, drain(false)), machine("b", deleting(machinev1alpha1.DeletionDraining, "Waiting for Node n: pod shop/db-0: cannot be evicted", "db-0"), refused, drain(true))},
-			want:     want{Counts{Terminating: 2}, "True EvictionRefused", "False NotStalled", "2 of 2 remaining Machines are being deleted. Machine b: Waiting for Node n: pod shop/db-0: cannot be evicted; the drain is forced. " +
+			want: want{Counts{Terminating: 2}, "True EvictionRefused", "False NotStalled", "2 of 2 remaining Machines are being deleted. Machine b: Waiting for Node n: pod shop/db-0: cannot be evicted; the drain is forced. " +
 				"Machine a: " + blocked + "; the drain is forced at 2026-01-01T12:30:00Z, the annotation drover.dev/force-drain: \"true\" on Machine a forces it now", "EvictionRefused", 0},
 		},
 		"NoMachineIsBeingDeletedYet": {
