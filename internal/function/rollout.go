@@ -2,6 +2,7 @@ package function
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -57,6 +58,14 @@ func observeDeployment(now time.Time, req *fnv1.RunFunctionRequest, rsp step.Res
 	o := deployment.Observed{Deployment: d}
 	if _, err := step.Context(req, step.ContextSafety, &o.Safety); err != nil {
 		return o, false, err
+	}
+	gate := &plan.RolloutGate{}
+	has, err := step.Context(req, step.ContextRolloutGate, gate)
+	if err != nil {
+		return o, false, fmt.Errorf("%w: must have hold (true or false), reason, message and until (RFC 3339)", err)
+	}
+	if has {
+		o.Gate = gate
 	}
 	class, problem, looked := rsp.Class(req, next, "spec.template.spec.classRef.name")
 	children, looked2 := step.Children(req, requirementSets, machinev1alpha1.MachineSetGroupVersionKind.Kind, d.UID)

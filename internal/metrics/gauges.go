@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
@@ -29,6 +30,9 @@ var (
 	frozenDesc = prometheus.NewDesc("drover_frozen",
 		"1 for each MachineDeployment (set is empty) and MachineSet that is frozen, by the reason of its condition Frozen.",
 		[]string{"namespace", "deployment", "set", "reason"}, nil)
+	heldDesc = prometheus.NewDesc("drover_rollout_held",
+		"1 for each MachineDeployment whose rollout waits for a user, a window or a gate, or whose template was rejected, by the reason of its condition Progressing.",
+		[]string{"namespace", "deployment", "reason"}, nil)
 	reachableDesc = prometheus.NewDesc("drover_target_cluster_reachable",
 		"1 if the API server of the cluster that a configuration describes can be reached, 0 if not; none while that is not known.",
 		[]string{"kind", "namespace", "name"}, nil)
@@ -45,7 +49,7 @@ type gauges struct {
 }
 
 func (g gauges) describe(c chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{machinesDesc, failedDesc, stuckDesc, frozenDesc, reachableDesc} {
+	for _, d := range []*prometheus.Desc{machinesDesc, failedDesc, stuckDesc, frozenDesc, heldDesc, reachableDesc} {
 		c <- d
 	}
 }
@@ -58,6 +62,10 @@ func (g gauges) collect(ctx context.Context, c chan<- prometheus.Metric) error {
 	}
 	return nil
 }
+
+// heldBy are the reasons of Progressing that hold a rollout. A step that soaks goes on by itself.
+var heldBy = sets.New(v1alpha1.ReasonMachineDeploymentPaused, v1alpha1.ReasonAwaitingApproval, v1alpha1.ReasonOutsideWindow,
+	v1alpha1.ReasonRolloutHeld, v1alpha1.ReasonGateHolds, v1alpha1.ReasonRolloutRejected)
 
 // A series of one metric, by the values of its labels.
 type series [4]string
@@ -122,7 +130,7 @@ func stageOf(m *v1alpha1.Machine, p v1alpha1.MachinePhase) (string, time.Time) {
 }
 
 func (g gauges) frozen(ctx context.Context, c chan<- prometheus.Metric) error {
-	deployments, sets, err := owners(ctx, g.views)
+	deployments, machineSets, err := owners(ctx, g.views)
 	if err != nil {
 		return err
 	}
@@ -133,10 +141,14 @@ func (g gauges) frozen(ctx context.Context, c chan<- prometheus.Metric) error {
 		}
 	}
 	for i := range deployments {
-		note(&deployments[i].Owner, deployments[i].GetName(), "")
+		d := &deployments[i]
+		note(&d.Owner, d.GetName(), "")
+		if p := meta.FindStatusCondition(d.Status.Conditions, v1alpha1.ConditionProgressing); p != nil && heldBy.Has(p.Reason) {
+			c <- prometheus.MustNewConstMetric(heldDesc, prometheus.GaugeValue, 1, d.GetNamespace(), d.GetName(), p.Reason)
+		}
 	}
-	for i := range sets {
-		note(&sets[i].Owner, sets[i].GetLabels()[v1alpha1.LabelDeployment], sets[i].GetName())
+	for i := range machineSets {
+		note(&machineSets[i].Owner, machineSets[i].GetLabels()[v1alpha1.LabelDeployment], machineSets[i].GetName())
 	}
 	send(c, frozenDesc, frozen)
 	return nil

@@ -75,6 +75,13 @@ func ownerNamed(name, frozen string) Owner {
 	return o
 }
 
+// deploymentWith has a condition Progressing.
+func deploymentWith(name string, status metav1.ConditionStatus, reason string) *Deployment {
+	d := &Deployment{ownerNamed(name, "")}
+	d.Status.Conditions = append(d.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionProgressing, Status: status, Reason: reason})
+	return d
+}
+
 func setOf(deployment, name, frozen string) *Set {
 	s := &Set{ownerNamed(name, frozen)}
 	if deployment != "" {
@@ -132,6 +139,7 @@ func TestGauges(t *testing.T) {
 		machine("h", "", "", ""),
 		machine("i", "", "", v1alpha1.MachineFailed, failedWith(v1alpha1.FailureJoinTimeout), deleted("", time.Hour)),
 		&Deployment{ownerNamed("md", "Overshoot")}, &Deployment{ownerNamed("other", "")},
+		deploymentWith("canary", "Unknown", "AwaitingApproval"), deploymentWith("bad", "False", "RolloutRejected"), deploymentWith("soaks", "True", "Soaking"),
 		setOf("md", "md-1", "DeploymentFrozen"), setOf("", "lone", "TargetUnreachable"),
 		config(shared, &shared.Status.ConditionedStatus, "up", corev1.ConditionTrue),
 		config(own, &own.Status.ConditionedStatus, "down", corev1.ConditionFalse),
@@ -160,14 +168,18 @@ drover_machines_stuck{deployment="",namespace="ns",set="",stage="Pending"} 1
 drover_machines_stuck{deployment="",namespace="ns",set="",stage="Terminating"} 1
 drover_machines_stuck{deployment="",namespace="ns",set="lone",stage="Draining"} 1
 drover_machines_stuck{deployment="md",namespace="ns",set="md-2",stage="Joining"} 1
+# HELP drover_rollout_held 1 for each MachineDeployment whose rollout waits for a user, a window or a gate, or whose template was rejected, by the reason of its condition Progressing.
+# TYPE drover_rollout_held gauge
+drover_rollout_held{deployment="bad",namespace="ns",reason="RolloutRejected"} 1
+drover_rollout_held{deployment="canary",namespace="ns",reason="AwaitingApproval"} 1
 # HELP drover_target_cluster_reachable 1 if the API server of the cluster that a configuration describes can be reached, 0 if not; none while that is not known.
 # TYPE drover_target_cluster_reachable gauge
 drover_target_cluster_reachable{kind="ClusterProviderConfig",name="up",namespace=""} 1
 drover_target_cluster_reachable{kind="ProviderConfig",name="down",namespace="ns"} 0
-`, "drover_frozen", "drover_machines", "drover_machines_failed", "drover_machines_stuck", "drover_target_cluster_reachable")
+`, "drover_frozen", "drover_machines", "drover_machines_failed", "drover_machines_stuck", "drover_rollout_held", "drover_target_cluster_reachable")
 
 	t.Run("NothingIsLeftOfWhatIsGone", func(t *testing.T) {
-		for _, o := range []client.Object{shared, own, fresh, &Deployment{ownerNamed("md", "")}, &Deployment{ownerNamed("other", "")}, setOf("", "md-1", ""), setOf("", "lone", "")} {
+		for _, o := range []client.Object{shared, own, fresh, &Deployment{ownerNamed("md", "")}, &Deployment{ownerNamed("other", "")}, &Deployment{ownerNamed("canary", "")}, &Deployment{ownerNamed("bad", "")}, &Deployment{ownerNamed("soaks", "")}, setOf("", "md-1", ""), setOf("", "lone", "")} {
 			if err := cl.Delete(t.Context(), o); err != nil {
 				t.Fatal(err)
 			}

@@ -31,6 +31,18 @@ type Safety struct {
 	Problem *Problem `json:"problem,omitempty"`
 }
 
+// A RolloutGate is the output of a step of the user's own: whether the rollout of a MachineDeployment may replace
+// healthy Machines now.
+type RolloutGate struct {
+	// Hold the rollout.
+	Hold bool `json:"hold"`
+	// Reason and Message are for users.
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
+	// Until is the time at which the step is to be asked again, nil for the usual one. It ends no hold.
+	Until *metav1.Time `json:"until,omitempty"`
+}
+
 // TokenSlack is the difference between the total life of a join token and the creation timeout
 // of its Machine: the time for which a VM's creation may be delayed after the token was minted.
 const TokenSlack = time.Hour

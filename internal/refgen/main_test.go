@@ -31,7 +31,7 @@ func TestPagesAreGenerated(t *testing.T) {
 
 // noKeys are strings that look like keys, and are none: what steps pass on in the context of a
 // pipeline, groups with versions, and the registry of the packages.
-var noKeys = regexp.MustCompile(`^drover\.dev/(decided|started|safety|bootstrap|virtual-machine|join|inventory|missing-provider-config|node)$|/v1(alpha\d)?$|^xpkg\.`)
+var noKeys = regexp.MustCompile(`^drover\.dev/(decided|started|safety|bootstrap|virtual-machine|join|inventory|missing-provider-config|node|rollout-gate)$|/v1(alpha\d)?$|^xpkg\.`)
 
 // TestEveryKeyOfTheCodeIsOnThePage looks at each constant string of the code, also at those that no
 // declaration has.

@@ -606,6 +606,16 @@ func TestKubectlDroverChangesWhatItIsAskedTo(t *testing.T) {
 		done(t, "not frozen", "freeze", "md/workers", "--undo")
 		f.AwaitDeployment(t, md.Name)
 	})
+	step(t, "AStepAwaitsItsApproval", func(t *testing.T) {
+		refused(t, "no step that could be approved", "rollout", "approve", "md/workers")
+		kubectl(t, f, "patch", "md", md.Name, "--type=merge", "-p", `{"spec":{"strategy":{"rollingUpdate":{"steps":[{"updated":1,"approval":"Manual"}]}}}}`)
+		roll(t, f, md, kit.NewVersion)
+		awaitReason(t, f, md, "Progressing", "AwaitingApproval")
+		done(t, "approved: step 1 of 1", "rollout", "approve", "md/workers")
+		done(t, "successfully rolled out", "rollout", "status", "md/workers", patience.Flag())
+		f.AwaitDeployment(t, md.Name)
+		refused(t, "is complete", "rollout", "abort", "md/workers")
+	})
 	step(t, "AMachineIsPreservedAndReplaced", func(t *testing.T) {
 		name := slices.Sorted(maps.Keys(machineNames(t, f)))[0]
 		done(t, "preserved", "preserve", "ma/"+name)

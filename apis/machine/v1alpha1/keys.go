@@ -110,6 +110,21 @@ const (
 	// kept with the revision.
 	AnnotationChangeCause = "kubernetes.io/change-cause"
 
+	// AnnotationRolloutHold on a MachineDeployment holds its rollouts until it is removed: no Machine is
+	// replaced or updated because of a template. The value is the cause, for users.
+	AnnotationRolloutHold = Group + "/rollout-hold"
+
+	// AnnotationRolloutApprove on a MachineDeployment approves a step of a rollout and those before it: the ID in
+	// status.rollout.id, a slash, and the number of the step. A change of the template voids it.
+	AnnotationRolloutApprove = Group + "/rollout-approve"
+
+	// AnnotationRolloutAbort on a MachineDeployment rejects the template of the rollout whose ID it has.
+	AnnotationRolloutAbort = Group + "/rollout-abort"
+
+	// AnnotationRolloutRetry on a MachineDeployment withdraws the rejection of the rollout whose ID it
+	// has: the template is rolled out again.
+	AnnotationRolloutRetry = Group + "/rollout-retry"
+
 	// AnnotationPaused is read from MachineDeployments and MachineSets by the
 	// cluster-autoscaler, whatever its CAPI_GROUP is.
 	AnnotationPaused = "cluster.x-k8s.io/paused"

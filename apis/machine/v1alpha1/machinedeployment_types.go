@@ -45,6 +45,8 @@ const (
 )
 
 // Strategy selects how Machines of an old template are replaced.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.rollingUpdate) || !has(self.rollingUpdate.steps) || size(self.rollingUpdate.steps) == 0 || !has(self.type) || self.type == 'RollingUpdate'",message="rollingUpdate.steps must be absent unless type is RollingUpdate"
 type Strategy struct {
 	// Type of the strategy.
 	// +kubebuilder:default=RollingUpdate
@@ -120,6 +122,25 @@ type Rollout struct {
 	// rollout alone without it.
 	// +optional
 	DisableScaleDown bool `json:"disableScaleDown,omitempty"`
+
+	// Windows are the times in which healthy Machines are replaced or updated. Without any, they are
+	// at all times. Unhealthy Machines are replaced at any time, and scaling does not wait either.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Windows []TimeWindow `json:"windows,omitempty"`
+
+	// Blackouts are times in which healthy Machines are neither replaced nor updated, also within windows.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Blackouts []TimeWindow `json:"blackouts,omitempty"`
+
+	// OnFailure selects the effect of a rollout that exceeds progressDeadlineSeconds. Hold only
+	// reports it. Rollback rejects the template, and goes back to the last revision that was complete.
+	// The default is Hold.
+	// +optional
+	OnFailure FailurePolicy `json:"onFailure,omitempty"`
 }
 
 // RollingUpdateBounds bounds a rolling update.
@@ -142,6 +163,17 @@ type RollingUpdateBounds struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 0 && self <= 10000 : self.matches('^(100|[0-9]{1,2})%$')",message="must be a number from 0 to 10000, or a percentage from 0% to 100%"
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
+
+	// Steps of a rollout: how many Machines are updated, and what must hold before the next step. After the
+	// last one the rollout goes on to the end. All have a number, or all have a percentage, and each
+	// has more than the one before it. They do not hold the first Machines of a deployment, nor the
+	// return to the last revision that was complete.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=10
+	// +kubebuilder:validation:XValidation:rule="self.all(s, type(s.updated) == int) || self.all(s, type(s.updated) == string)",message="updated must be a number in all steps, or a percentage in all steps"
+	// +kubebuilder:validation:XValidation:rule="!(self.all(s, type(s.updated) == int) || self.all(s, type(s.updated) == string)) || self.map(s, type(s.updated) == int ? int(s.updated) : int(string(s.updated).replace('%', ''))).isSorted() && self.all(s, self.exists_one(o, o.updated == s.updated))",message="updated must be more in each step than in the step before it"
+	Steps []RolloutStep `json:"steps,omitempty"`
 }
 
 // MachineDeploymentSpec has the desired number of Machines of a template, and
@@ -223,7 +255,7 @@ type MachineDeploymentSpec struct {
 }
 
 // A RevisionOutcome is what became of the rollout of a revision.
-// +kubebuilder:validation:Enum=InProgress;Complete;ProgressDeadlineExceeded;Superseded
+// +kubebuilder:validation:Enum=InProgress;Complete;ProgressDeadlineExceeded;Superseded;Rejected
 type RevisionOutcome string
 
 // Outcomes of rollouts.
@@ -232,6 +264,7 @@ const (
 	RevisionComplete         RevisionOutcome = "Complete"
 	RevisionDeadlineExceeded RevisionOutcome = "ProgressDeadlineExceeded"
 	RevisionSuperseded       RevisionOutcome = "Superseded"
+	RevisionRejected         RevisionOutcome = "Rejected"
 )
 
 // A Revision is a template that once was rolled out, or is: all of it that starts a
@@ -249,7 +282,8 @@ type Revision struct {
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 	// Outcome of the rollout: InProgress, Complete, ProgressDeadlineExceeded while it made
-	// no progress for too long, or Superseded by another revision before it was complete.
+	// no progress for too long, Superseded by another revision before it was complete, or
+	// Rejected.
 	// +optional
 	Outcome RevisionOutcome `json:"outcome,omitempty"`
 	// ChangeCause is the value of the annotation kubernetes.io/change-cause.
@@ -366,7 +400,7 @@ type MachineDeploymentStatus struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=revision
-	// +kubebuilder:validation:MaxItems=101
+	// +kubebuilder:validation:MaxItems=102
 	Revisions []Revision `json:"revisions,omitempty"`
 
 	// Rollback that is in force.
@@ -378,11 +412,15 @@ type MachineDeploymentStatus struct {
 	// +optional
 	LastProgressTime *metav1.Time `json:"lastProgressTime,omitempty"`
 
-	// FrozenSince is the time at which a freeze interrupted the rollout. The time of a freeze
-	// does not count for spec.progressDeadlineSeconds: when it ends, lastProgressTime is later
-	// by that time.
+	// FrozenSince is the time at which a freeze, or a hold of status.rollout, interrupted the
+	// rollout. That time does not count for spec.progressDeadlineSeconds: when it ends,
+	// lastProgressTime is later by that time.
 	// +optional
 	FrozenSince *metav1.Time `json:"frozenSince,omitempty"`
+
+	// Rollout has the step, the hold and the rejection of a rollout. It is absent without any of them.
+	// +optional
+	Rollout *RolloutStatus `json:"rollout,omitempty"`
 
 	// Progress is how far the rollout of the revision ever came. Only a rollout that comes
 	// further makes progress.

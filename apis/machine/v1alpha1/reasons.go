@@ -155,6 +155,12 @@ const (
 	//   - Of: Valid=False, Progressing=False, Stalled=True
 	//   - Do: Correct the field that the message names.
 	ReasonInvalidStrategy = "InvalidStrategy"
+	// ReasonInvalidWindow means that spec.rollout.windows or blackouts have a value that is not allowed: a
+	// schedule that never comes, an unknown time zone, or blackouts that leave no time.
+	//   - Kinds: MachineDeployment
+	//   - Of: Valid=False, Progressing=False, Stalled=True
+	//   - Do: Correct the field that the message names. Meanwhile no healthy Machine is replaced.
+	ReasonInvalidWindow = "InvalidWindow"
 	// ReasonRevisionNotFound means that spec.rollbackTo names a revision that is not kept.
 	//   - Kinds: MachineDeployment
 	//   - Of: Valid=False, Progressing=False, Stalled=True
@@ -560,6 +566,41 @@ const (
 	//   - Of: Progressing=False, Stalled=True
 	//   - Do: Read ReplicaFailure and the conditions of the new Machines.
 	ReasonProgressDeadlineExceeded = "ProgressDeadlineExceeded"
+	// ReasonSoaking means that all Machines of a step are available, and that they must be for some time
+	// before the next step.
+	//   - Kinds: MachineDeployment
+	//   - Of: Progressing=True, Reconciling=True
+	ReasonSoaking = "Soaking"
+	// ReasonAwaitingApproval means that a step waits for the approval of a user. An event with the
+	// reason reports the begin.
+	//   - Kinds: MachineDeployment
+	//   - Of: Progressing=Unknown, Reconciling=False
+	//   - Do: Look at the new Machines, and approve the step by kubectl drover rollout approve, or run kubectl drover rollout abort.
+	ReasonAwaitingApproval = "AwaitingApproval"
+	// ReasonOutsideWindow means that the rollout waits for one of spec.rollout.windows, or for the end of
+	// a blackout. An event with the reason reports the begin.
+	//   - Kinds: MachineDeployment
+	//   - Of: Progressing=Unknown, Reconciling=False
+	ReasonOutsideWindow = "OutsideWindow"
+	// ReasonRolloutHeld means that the annotation machine.drover.dev/rollout-hold holds the rollout. An
+	// event with the reason reports the begin.
+	//   - Kinds: MachineDeployment
+	//   - Of: Progressing=Unknown, Reconciling=False
+	//   - Do: To let the rollout continue, run kubectl drover rollout hold --undo.
+	ReasonRolloutHeld = "RolloutHeld"
+	// ReasonGateHolds means that a step of the user's own in the pipeline holds the rollout. An event with
+	// the reason reports the begin.
+	//   - Kinds: MachineDeployment
+	//   - Of: Progressing=Unknown, Reconciling=False
+	//   - Do: The message has the cause in the words of that step.
+	ReasonGateHolds = "GateHolds"
+	// ReasonRolloutRejected means that the template in the spec was rejected: a user aborted its rollout,
+	// or it exceeded its deadline with onFailure Rollback. The last revision that was complete is rolled
+	// out instead. A warning with the reason reports it.
+	//   - Kinds: MachineDeployment
+	//   - Of: Progressing=False, Stalled=True, Reconciling=False
+	//   - Do: Correct the template, or run kubectl drover rollout retry to roll it out again.
+	ReasonRolloutRejected = "RolloutRejected"
 )
 
 // Reasons of Reconciling and Stalled. Reconciling also has the reasons of Progressing and of

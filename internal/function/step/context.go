@@ -14,6 +14,8 @@ import (
 const (
 	// ContextSafety holds a [plan.Safety].
 	ContextSafety = "drover.dev/safety"
+	// ContextRolloutGate holds a [plan.RolloutGate], which only a step of the user's own sets.
+	ContextRolloutGate = "drover.dev/rollout-gate"
 	// ContextBootstrap holds a [plan.Bootstrap].
 	ContextBootstrap = "drover.dev/bootstrap"
 	// ContextVM holds a [plan.VM].

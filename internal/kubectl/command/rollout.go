@@ -21,7 +21,7 @@ func (a *app) rollout() *cobra.Command {
 		Short:   "Manage rollouts of MachineDeployments, as kubectl rollout does of Deployments",
 		Example: "  kubectl drover rollout status md/workers\n\n  kubectl drover rollout undo md/workers --to-revision=3",
 	}
-	cmd.AddCommand(a.revisions(), a.undo(), a.pause(), a.resume(), a.restart(), a.rolloutStatus())
+	cmd.AddCommand(a.revisions(), a.undo(), a.pause(), a.resume(), a.restart(), a.rolloutStatus(), a.approve(), a.hold(), a.abort(), a.retry())
 	return cmd
 }
 
@@ -145,6 +145,75 @@ func (a *app) held(name, short, done string, decide func(*view.View, view.Ref) (
 	}
 	f.add(cmd)
 	return cmd
+}
+
+// requested is a command that changes the rollouts of MachineDeployments, or of those of NodePools.
+func (a *app) requested(cmd *cobra.Command, done string, decide func(*view.View, view.Ref) ([]action.Change, error)) *cobra.Command {
+	f := a.newChange(done)
+	cmd.Args, cmd.ValidArgsFunction = objects(anyNumber), a.completeRefs(view.MachineDeployment, view.NodePool)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		v, all, err := a.named(cmd.Context(), args, view.MachineDeployment, view.NodePool)
+		if err != nil {
+			return err
+		}
+		for _, ref := range all {
+			changes, err := decide(v, ref)
+			if err != nil {
+				return err
+			}
+			for _, c := range changes {
+				if err := f.carryOut(cmd.Context(), c); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+	f.add(cmd)
+	return cmd
+}
+
+func (a *app) approve() *cobra.Command {
+	return a.requested(&cobra.Command{
+		Use:   "approve (KIND NAME | KIND/NAME)",
+		Short: "Approve the step of a rollout, so that the next one may begin",
+		Long: "Approve the step of spec.strategy.rollingUpdate.steps that a rollout is at. The annotation " + machinev1alpha1.AnnotationRolloutApprove +
+			" names the rollout and the step: a change of the template voids it. Of a NodePool, the rollouts of all its failure domains that wait are approved.",
+		Example: "  kubectl drover rollout approve md/workers",
+	}, "approved", action.Approve)
+}
+
+func (a *app) hold() *cobra.Command {
+	undo, reason := false, ""
+	cmd := a.requested(&cobra.Command{
+		Use:   "hold (KIND NAME | KIND/NAME) [--reason TEXT | --undo]",
+		Short: "Hold the rollouts of a MachineDeployment or NodePool, without a change of their spec",
+		Long: "Hold the rollouts of a MachineDeployment or NodePool by the annotation " + machinev1alpha1.AnnotationRolloutHold +
+			". Scaling, and replacing Machines that failed, go on. Unlike a pause it changes no spec, so that a GitOps tool does not end it, and the cluster-autoscaler goes on.",
+		Example: "  kubectl drover rollout hold md/workers --reason='incident 42'\n\n  kubectl drover rollout hold md/workers --undo",
+	}, "held", func(v *view.View, ref view.Ref) ([]action.Change, error) { return action.Hold(v, ref, reason, undo) })
+	cmd.Flags().StringVar(&reason, "reason", "", "Cause of the hold, for those who read the status.")
+	cmd.Flags().BoolVar(&undo, "undo", false, "Let the rollouts continue.")
+	cmd.MarkFlagsMutuallyExclusive("reason", "undo")
+	return cmd
+}
+
+func (a *app) abort() *cobra.Command {
+	return a.requested(&cobra.Command{
+		Use:   "abort (KIND NAME | KIND/NAME)",
+		Short: "Reject the template that is rolled out, and go back to the last revision that was complete",
+		Long: "Reject the template that is rolled out, and go back to the last revision that was complete. The spec does not change: the template is rejected until it is another one, or until " +
+			"kubectl drover rollout retry. The way back waits for no step and no window.",
+		Example: "  kubectl drover rollout abort md/workers",
+	}, "aborted", action.Abort)
+}
+
+func (a *app) retry() *cobra.Command {
+	return a.requested(&cobra.Command{
+		Use:     "retry (KIND NAME | KIND/NAME)",
+		Short:   "Roll a rejected template out again, from the first step on",
+		Example: "  kubectl drover rollout retry md/workers",
+	}, "retried", action.Retry)
 }
 
 func (a *app) restart() *cobra.Command {

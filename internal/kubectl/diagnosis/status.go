@@ -260,6 +260,12 @@ func (g *group) top(o metav1.Object, conditions []metav1.Condition, observed int
 		g.Doing = reconciling.Message
 	case observed != o.GetGeneration() && !g.Deleting && !isRefused(o.GetGeneration(), conditions):
 		g.Doing = "the change of the spec is not observed yet"
+	default:
+		// These end by themselves, and are no finding.
+		held := view.Is(conditions, machinev1alpha1.ConditionProgressing, metav1.ConditionUnknown)
+		if held != nil && (held.Reason == machinev1alpha1.ReasonOutsideWindow || held.Reason == machinev1alpha1.ReasonGateHolds) {
+			g.Doing = held.Message
+		}
 	}
 }
 
@@ -299,14 +305,21 @@ func (g *group) target(namespace string, ref machinev1alpha1.ClusterReference, c
 	}
 }
 
-// paused returns a finding if a pause holds a rollout that has Machines to replace.
+// waitsForUser are the reasons of Progressing that hold a rollout until a user acts, with the command that ends them.
+var waitsForUser = map[string]string{
+	machinev1alpha1.ReasonMachineDeploymentPaused: "kubectl drover rollout resume %s -n %s",
+	machinev1alpha1.ReasonAwaitingApproval:        "kubectl drover rollout approve %s -n %s",
+	machinev1alpha1.ReasonRolloutHeld:             "kubectl drover rollout hold %s -n %s --undo",
+}
+
+// paused returns a finding if a user holds a rollout that has Machines to replace, or must approve one.
 func paused(d *machinev1alpha1.MachineDeployment, ref view.Ref) (Finding, bool) {
 	c := view.Is(d.Status.Conditions, machinev1alpha1.ConditionProgressing, metav1.ConditionUnknown)
-	if c == nil || c.Reason != machinev1alpha1.ReasonMachineDeploymentPaused || d.Status.UpdatedReplicas >= d.Spec.Replicas {
+	if c == nil || waitsForUser[c.Reason] == "" || d.Status.UpdatedReplicas >= d.Spec.Replicas {
 		return Finding{}, false
 	}
 	f := newFinding(ref, c)
-	f.NeedsUser, f.Commands = true, []string{fmt.Sprintf("kubectl drover rollout resume %s -n %s", ref, ref.Namespace)}
+	f.NeedsUser, f.Commands = true, []string{fmt.Sprintf(waitsForUser[c.Reason], ref, ref.Namespace)}
 	return f, true
 }
 

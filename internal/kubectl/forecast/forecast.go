@@ -26,6 +26,7 @@ import (
 	"github.com/drover-dev/drover/internal/plan/deployment"
 	"github.com/drover-dev/drover/internal/plan/freeze"
 	"github.com/drover-dev/drover/internal/plan/set"
+	"github.com/drover-dev/drover/internal/schedule"
 )
 
 // Input of a forecast.
@@ -85,12 +86,23 @@ type Forecast struct {
 	Least int32 `json:"least"`
 	// AtATime is how many Machines are replaced or updated at a time, 0 if none is.
 	AtATime int32 `json:"atATime,omitempty"`
+	// Steps of the rollout, in their order.
+	Steps []Step `json:"steps,omitempty"`
+	// Window has the times in which Machines are replaced. It is empty without windows and blackouts.
+	Window string `json:"window,omitempty"`
 	// Blocks are the blockers of the change, now or later.
 	Blocks []Block `json:"blocks,omitempty"`
 	// AtLeast is the shortest duration. It is 0 if that is not known.
 	AtLeast metav1.Duration `json:"atLeast"`
 	// Basis of AtLeast.
 	Basis string `json:"basis,omitempty"`
+}
+
+// A Step of a rollout holds it until its Machines have been available for Soak, and until a user approves it.
+type Step struct {
+	Updated  int32                    `json:"updated"`
+	Soak     metav1.Duration          `json:"soak"`
+	Approval machinev1alpha1.Approval `json:"approval,omitempty"`
 }
 
 // A Block is a blocker of a change.
@@ -117,6 +129,7 @@ func Of(now time.Time, in Input) Forecast {
 	f.bounds()
 	f.blocks()
 	f.duration()
+	f.gates()
 	return f.Forecast
 }
 
@@ -140,6 +153,8 @@ func (f *foresight) decide() {
 	free := f.in.After.DeepCopy()
 	free.Spec.Paused = false
 	delete(free.Annotations, machinev1alpha1.AnnotationPaused)
+	delete(free.Annotations, machinev1alpha1.AnnotationRolloutHold)
+	free.Spec.Rollout.Windows, free.Spec.Rollout.Blackouts = nil, nil
 	f.decision = deployment.Plan(f.now, f.observed(free))
 	if n := len(f.decision.Sets); n > 0 {
 		f.composed = f.decision.Sets[n-1].MachineSet
@@ -169,7 +184,14 @@ func (f *foresight) held() {
 	frozen := f.frozen()
 	noCluster := f.in.Config != nil && f.in.Config.Missing
 	f.createHeld = frozen != nil || f.in.ClassMissing || noCluster
-	f.rollHeld = after.Spec.Paused || annotated || problem != nil || f.createHeld
+	_, held := after.Annotations[machinev1alpha1.AnnotationRolloutHold]
+	if held {
+		f.block(true, machinev1alpha1.ReasonRolloutHeld, "the annotation "+machinev1alpha1.AnnotationRolloutHold+" holds rollouts: nothing is replaced or updated", "Run kubectl drover rollout hold --undo.")
+	}
+	if _, err := schedule.Parse(f.now, after.Spec.Rollout); err != nil && problem == nil {
+		problem = &plan.Condition{Reason: machinev1alpha1.ReasonInvalidWindow, Message: err.Error()}
+	}
+	f.rollHeld = after.Spec.Paused || annotated || held || problem != nil || f.createHeld
 	switch {
 	case after.Spec.Paused:
 		f.block(true, machinev1alpha1.ReasonMachineDeploymentPaused, "spec.paused is true: nothing is replaced or updated", "Run kubectl drover rollout resume.")
@@ -308,6 +330,37 @@ func (f *foresight) updates() {
 	s := f.target.DeepCopy()
 	s.Spec = *f.composed.Spec.DeepCopy()
 	f.Updated = set.OrderOf(f.now, f.observedSet(s)).Outdated
+}
+
+// gates adds the steps, and the time at which a window opens, if the change replaces or updates Machines.
+func (f *foresight) gates() {
+	if f.rollHeld || len(f.Replaced)+len(f.Updated) == 0 || f.Strategy == machinev1alpha1.OnDelete {
+		return
+	}
+	replicas, soak := f.in.After.Spec.Replicas, time.Duration(0)
+	for _, s := range deployment.StepsOf(f.in.After) {
+		if s.Updated < replicas {
+			f.Steps = append(f.Steps, Step{Updated: s.Updated, Soak: metav1.Duration{Duration: s.Soak}, Approval: s.Approval})
+			soak += s.Soak
+		}
+	}
+	wait := time.Duration(0)
+	if w, err := schedule.Parse(f.now, f.in.After.Spec.Rollout); err == nil && w != nil {
+		switch {
+		case !w.IsOpen(f.now):
+			opens := w.Opens(f.now)
+			wait = opens.Sub(f.now).Truncate(time.Second)
+			f.Window = "It begins at " + opens.UTC().Format(time.RFC3339) + ", when the next window opens"
+		case w.Closes(f.now).IsZero():
+			f.Window = "It begins at once"
+		default:
+			f.Window = "It begins at once, and pauses when the window closes at " + w.Closes(f.now).UTC().Format(time.RFC3339)
+		}
+	}
+	if f.AtLeast.Duration > 0 && soak+wait > 0 {
+		f.AtLeast.Duration += soak + wait
+		f.Basis += fmt.Sprintf("; %s of soaking and %s until the window are included", soak, wait)
+	}
 }
 
 // bounds computes the bounds of the change.

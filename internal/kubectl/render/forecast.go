@@ -88,6 +88,19 @@ func lines(f forecast.Forecast) []string {
 	if f.Created > 0 {
 		out = append(out, machines(int(f.Created))+" created.")
 	}
+	if f.Window != "" {
+		out = append(out, f.Window+".")
+	}
+	for i, step := range f.Steps {
+		var until []string
+		if step.Soak.Duration > 0 {
+			until = append(until, fmt.Sprintf("all of them are available for %s", step.Soak.Duration))
+		}
+		if step.Approval != "" {
+			until = append(until, "a user approves it (kubectl drover rollout approve)")
+		}
+		out = append(out, fmt.Sprintf("Step %d of %d: %d updated, until %s.", i+1, len(f.Steps), step.Updated, strings.Join(until, " and ")))
+	}
 	if len(out) == 0 {
 		return []string{"No Machine is created, replaced, updated or deleted."}
 	}

@@ -23,6 +23,9 @@ func FieldOf(d *machinev1alpha1.MachineDeployment, field string) string {
 	if _, rollback, _ := chosen(d); rollback != nil {
 		return fmt.Sprintf("spec.rollbackTo.revision: %d: %s", rollback.Requested, field)
 	}
+	if good := insteadOfRejected(d); good != nil {
+		return fmt.Sprintf("status.revisions: %d, which is rolled out instead of the rejected template: %s", good.Revision, field)
+	}
 	return "spec.template.spec." + field
 }
 
@@ -30,6 +33,9 @@ func FieldOf(d *machinev1alpha1.MachineDeployment, field string) string {
 // revision does not exist, it returns a problem, and the current revision is kept.
 func chosen(d *machinev1alpha1.MachineDeployment) (machinev1alpha1.MachineTemplate, *machinev1alpha1.Rollback, *shared.Problem) {
 	spec, revisions := d.Spec.Template, d.Status.Revisions
+	if good := insteadOfRejected(d); good != nil {
+		return from(*good, spec), nil, nil
+	}
 	if d.Spec.RollbackTo == nil {
 		return spec, nil, nil
 	}
@@ -53,6 +59,16 @@ func chosen(d *machinev1alpha1.MachineDeployment) (machinev1alpha1.MachineTempla
 		return from(revisions[n-1], spec), nil, problem
 	}
 	return spec, nil, problem
+}
+
+// insteadOfRejected returns the revision that is rolled out because the template in the spec was rejected. It is nil
+// if none was, or if a user rolls back.
+func insteadOfRejected(d *machinev1alpha1.MachineDeployment) *machinev1alpha1.Revision {
+	r := Rejected(d)
+	if r == nil || d.Spec.RollbackTo != nil {
+		return nil
+	}
+	return lastGood(d.Status.Revisions, r.Revision)
 }
 
 // previous returns the latest revision whose template differs from the current one, 0 if there is

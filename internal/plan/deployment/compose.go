@@ -90,6 +90,9 @@ func (p *plan) composed(s *set) *machinev1alpha1.MachineSet {
 // creationOf returns whether a set creates Machines. An old set creates none if the new set
 // replaces the Machines that it loses.
 func (p *plan) creationOf(s *set) machinev1alpha1.CreationPolicy {
+	if p.isRejected(s) {
+		return machinev1alpha1.CreationDisabled
+	}
 	onDelete := p.Deployment.Spec.Strategy.Type == machinev1alpha1.OnDelete && !p.isTemplateHeld()
 	if s != p.newSet && (onDelete || p.hasProof()) {
 		return machinev1alpha1.CreationDisabled

@@ -109,6 +109,8 @@ func (p *plan) numbers(s machinev1alpha1.MachineDeploymentStatus) shared.Numbers
 func (p *plan) progressing(s machinev1alpha1.MachineDeploymentStatus) shared.Condition {
 	c := shared.Condition{Type: machinev1alpha1.ConditionProgressing, Status: isTrue}
 	switch {
+	case p.isSpecRejected():
+		c.Status, c.Reason, c.Message = isFalse, machinev1alpha1.ReasonRolloutRejected, p.rejection()
 	case p.isDone():
 		c.Reason = machinev1alpha1.ReasonNewMachineSetAvailable
 		c.Message = fmt.Sprintf("All Machines are of revision %d, MachineSet %s", p.revision, p.current.Name)
@@ -118,10 +120,19 @@ func (p *plan) progressing(s machinev1alpha1.MachineDeploymentStatus) shared.Con
 		c.Status, c.Reason, c.Message = isFalse, p.problem.Reason, p.problem.Message
 	case p.isPaused():
 		c.Status, c.Reason, c.Message = isUnknown, machinev1alpha1.ReasonMachineDeploymentPaused, p.pauseMessage()
+	case p.hold != nil && !p.isOverdue(s):
+		c.Status, c.Reason, c.Message = isUnknown, p.hold.Reason, p.hold.Message
+		if p.hold.Reason == machinev1alpha1.ReasonSoaking {
+			c.Status = isTrue
+		}
 	case p.isOverdue(s):
 		c.Status, c.Reason = isFalse, machinev1alpha1.ReasonProgressDeadlineExceeded
-		c.Message = fmt.Sprintf("The rollout of revision %d, MachineSet %s, made no progress for %d seconds; it goes on all the same",
-			p.revision, p.current.Name, p.Deployment.Spec.ProgressDeadlineSeconds)
+		next := "it goes on all the same"
+		if p.Deployment.Spec.Rollout.OnFailure == machinev1alpha1.FailureRollback && lastGood(p.revisions, p.revision) != nil {
+			next = "its template is rejected"
+		}
+		c.Message = fmt.Sprintf("The rollout of revision %d, MachineSet %s, made no progress for %d seconds; %s",
+			p.revision, p.current.Name, p.Deployment.Spec.ProgressDeadlineSeconds, next)
 	case p.current.isMissing:
 		c.Reason = machinev1alpha1.ReasonMachineSetCreated
 		c.Message = fmt.Sprintf("Created MachineSet %s for revision %d", p.current.Name, p.revision)
@@ -130,6 +141,16 @@ func (p *plan) progressing(s machinev1alpha1.MachineDeploymentStatus) shared.Con
 		c.Message = fmt.Sprintf("Rolling out revision %d, MachineSet %s", p.revision, p.current.Name)
 	}
 	return c
+}
+
+// rejection names the cause, the revision that is rolled out instead, and what ends the rejection.
+func (p *plan) rejection() string {
+	r, instead := p.rejected, ""
+	if n := len(p.revisions); p.goesBack && p.current != nil && n > 0 {
+		instead = fmt.Sprintf("; revision %d is rolled out instead", p.revision)
+	}
+	return fmt.Sprintf("Revision %d was rejected at %s (%s: %s)%s; correct spec.template, or run kubectl drover rollout retry",
+		r.Revision, r.Time.UTC().Format(time.RFC3339), r.Reason, r.Message, instead)
 }
 
 // pauseMessage names what pauses the rollout, and what ends that.

@@ -43,7 +43,7 @@ func (p *plan) allEvents(conditions []shared.Condition) []shared.Event {
 			events = append(events, shared.Event{Reason: machinev1alpha1.EventDeletedMachineSet, Message: "Deleted machine set " + recorded.Name})
 		}
 	}
-	if p.isComplete() && !p.wasComplete() {
+	if p.isComplete() && !p.wasComplete() && !p.isSpecRejected() {
 		events = append(events, shared.Event{
 			Reason:  machinev1alpha1.EventRolloutComplete,
 			Message: fmt.Sprintf("Revision %d is rolled out: %d Machines of machine set %s are available", p.revision, p.bounds.replicas, p.current.Name),
@@ -75,6 +75,8 @@ func (p *plan) conditionEvents(conditions []shared.Condition) []shared.Event {
 		case c.Type == machinev1alpha1.ConditionValid && c.Status == isFalse && c.IsNew(p.Deployment.Status.Conditions),
 			c.Reason == machinev1alpha1.ReasonProgressDeadlineExceeded && c.Type == machinev1alpha1.ConditionProgressing && (before == nil || before.Reason != c.Reason):
 			events = append(events, shared.Event{Warning: true, Reason: c.Reason, Message: c.Message})
+		case c.Type == machinev1alpha1.ConditionProgressing && isGate(c.Reason) && (before == nil || before.Reason != c.Reason):
+			events = append(events, shared.Event{Warning: c.Reason == machinev1alpha1.ReasonRolloutRejected, Reason: c.Reason, Message: c.Message})
 		case c.Type == machinev1alpha1.ConditionProgressing && c.Reason == machinev1alpha1.ReasonMachineDeploymentPaused && (before == nil || before.Reason != c.Reason):
 			events = append(events, shared.Event{Reason: machinev1alpha1.ReasonMachineDeploymentPaused, Message: c.Message})
 		case c.Type == machinev1alpha1.ConditionProgressing && before != nil && before.Reason == machinev1alpha1.ReasonMachineDeploymentPaused && c.Reason != machinev1alpha1.ReasonMachineDeploymentPaused:
@@ -82,6 +84,16 @@ func (p *plan) conditionEvents(conditions []shared.Condition) []shared.Event {
 		}
 	}
 	return events
+}
+
+// isGate reports whether a reason of Progressing is that of a gate which gets an event. A step that soaks ends by itself.
+func isGate(reason string) bool {
+	switch reason {
+	case machinev1alpha1.ReasonAwaitingApproval, machinev1alpha1.ReasonOutsideWindow, machinev1alpha1.ReasonRolloutHeld,
+		machinev1alpha1.ReasonGateHolds, machinev1alpha1.ReasonRolloutRejected:
+		return true
+	}
+	return false
 }
 
 func (p *plan) rollbackEvents() []shared.Event {

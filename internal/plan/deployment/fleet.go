@@ -36,6 +36,8 @@ type fleet struct {
 	// rollsBackTo is the rollback that is in force, nil if there is none.
 	rollsBackTo *machinev1alpha1.Rollback
 
+	gates
+
 	// current is the set of the template. It is nil if it does not exist and may not be created.
 	current *set
 	// newSet is the set whose Machines are desired: the current one. While that must not be
@@ -52,10 +54,15 @@ func fleetOf(now time.Time, o Observed) *fleet {
 	f.bounds, f.problem = boundsOf(o.Deployment)
 	f.limits, f.limitsProblem = remediation.LimitsOf(o.Deployment.Spec.Remediation, o.Deployment.Spec.Replicas)
 	f.chooseTemplate()
+	f.checkWindows()
 	f.checkReferences()
 	f.sortSets()
+	f.closeGates()
 	f.chooseNewSet()
 	f.target.After = f.rolloutTime()
+	f.identify()
+	f.reject()
+	f.enterStep()
 	return f
 }
 
@@ -68,6 +75,11 @@ func (f *fleet) chooseTemplate() {
 	f.template, f.rollsBackTo = template, rollback
 	f.target = rollingOf(template)
 	f.target.After = after(f.now, f.Deployment)
+	f.limit = unlimited
+	f.rejected = Rejected(f.Deployment)
+	if good := insteadOfRejected(f.Deployment); good != nil {
+		f.goesBack, f.target.After = true, good.After
+	}
 }
 
 // checkReferences of new Machines: their class and their cluster.
@@ -125,12 +137,14 @@ func falseFirst(a, b bool) int {
 
 func (f *fleet) chooseNewSet() {
 	for _, s := range slices.Backward(f.oldSets) {
-		if f.isCurrent(s) {
+		if f.isCurrent(s) && !f.isRejected(s) {
 			f.current = s
 			break
 		}
 	}
-	if f.current == nil && f.problem == nil && !f.isHeld() {
+	// A rejected template creates no Machine even while the rollout is held: the last good one needs a set.
+	mayCreate := !f.isHeld() || f.goesBack && !f.Safety.Frozen && !f.updatesInPlace()
+	if f.current == nil && f.problem == nil && mayCreate {
 		f.current = &set{Set: Set{MachineSet: f.newMachineSet()}, isMissing: true}
 	}
 	f.newSet = f.current
@@ -182,11 +196,11 @@ func (f *fleet) isYoung(last *machinev1alpha1.Revision) bool {
 // isHeld reports whether no Machine may be replaced or updated. Only scaling continues.
 func (f *fleet) isHeld() bool { return f.Safety.Frozen || f.isTemplateHeld() }
 
-// isTemplateHeld reports whether a user holds the rollout, by a pause or by an invalid spec. Each
-// set then replaces the Machines that it loses, with every strategy: the hold concerns the
-// template, not the number of Machines.
+// isTemplateHeld reports whether a user holds the rollout, by a pause or by an invalid spec, or a
+// gate does. Each set then replaces the Machines that it loses, with every strategy: the hold
+// concerns the template, not the number of Machines.
 func (f *fleet) isTemplateHeld() bool {
-	return f.isPaused() || f.problem != nil && !f.noneCanStart
+	return f.isPaused() || f.problem != nil && !f.noneCanStart || f.hold != nil || f.isFull || f.isNew
 }
 
 // isReplacementHeld reports whether no Machine is replaced: the rollout is held, or there is no set

@@ -18,6 +18,9 @@ func (p *plan) history(s machinev1alpha1.MachineDeploymentStatus) []machinev1alp
 				r.StartTime, r.CompletionTime, r.Outcome = before.StartTime, before.CompletionTime, before.Outcome
 			}
 		}
+		if p.rejected != nil && r.Revision == p.rejected.Revision {
+			r.Outcome = machinev1alpha1.RevisionRejected
+		}
 		switch {
 		case i < len(out)-1:
 			if r.Outcome == machinev1alpha1.RevisionInProgress {
@@ -26,7 +29,7 @@ func (p *plan) history(s machinev1alpha1.MachineDeploymentStatus) []machinev1alp
 			if r.StartTime != nil && r.CompletionTime == nil {
 				r.CompletionTime = now
 			}
-		case p.current == nil || r.Outcome == machinev1alpha1.RevisionComplete:
+		case p.current == nil || r.Outcome == machinev1alpha1.RevisionComplete || r.Outcome == machinev1alpha1.RevisionRejected:
 		default:
 			if r.StartTime == nil {
 				r.StartTime = now

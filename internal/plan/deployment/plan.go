@@ -28,6 +28,8 @@ type Observed struct {
 	// ClassProblem is the reason why no VM can be created from the class, nil if one can.
 	ClassProblem *shared.Problem
 	Safety       shared.Safety
+	// Gate of a step of the user's own in the pipeline, nil without one.
+	Gate *shared.RolloutGate
 }
 
 // A Desired MachineSet.
@@ -115,7 +117,8 @@ func (p *plan) decide() Decision {
 	for _, s := range p.sets {
 		d.Sets = append(d.Sets, Desired{MachineSet: p.composed(s), Ready: s.isReady()})
 	}
-	d.Ready = p.isComplete()
+	// The template of the spec is not rolled out if it was rejected.
+	d.Ready = p.isComplete() && !p.isSpecRejected()
 	d.Conditions = p.conditions(d.Status)
 	d.CallAgain = p.callAgain(d.Status)
 	if until, held := p.holdMessages(d.Conditions); held {

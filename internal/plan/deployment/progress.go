@@ -14,7 +14,8 @@ func (s *set) updated(target rolling) int32 {
 	switch u := s.Spec.InPlaceUpdate; {
 	case u == nil:
 		return s.Status.Replicas
-	case u.ID != target.hash() && !u.Paused || !s.isSettled():
+	case u.ID != target.hash() && !u.Paused || !s.isSettled() || !rollingOf(s.Spec.Template).same(target):
+		// The counts of a paused update are about the template of the set.
 		return 0
 	}
 	return s.Status.UpdatedReplicas
@@ -42,7 +43,12 @@ func (p *plan) staysComplete() bool {
 // but scaling and replacing.
 func (p *plan) wasComplete() bool {
 	c := p.condition(machinev1alpha1.ConditionProgressing)
-	return p.current != nil && p.Deployment.Status.Revision == p.revision && c != nil && c.Reason == machinev1alpha1.ReasonNewMachineSetAvailable
+	if p.current == nil || p.Deployment.Status.Revision != p.revision || c == nil {
+		return false
+	}
+	last := p.lastRevision()
+	return c.Reason == machinev1alpha1.ReasonNewMachineSetAvailable ||
+		c.Reason == machinev1alpha1.ReasonRolloutRejected && last != nil && last.Revision == p.revision && last.Outcome == machinev1alpha1.RevisionComplete
 }
 
 // isDone reports whether there is no rollout: the revision is or was complete, and no Machine of
@@ -50,7 +56,13 @@ func (p *plan) wasComplete() bool {
 func (p *plan) isDone() bool { return p.isComplete() || p.wasComplete() && p.isAlone() }
 
 // rollsOn reports whether a rollout is in progress and may continue.
-func (p *plan) rollsOn() bool { return !p.isDone() && !p.isHeld() && p.problem == nil }
+func (p *plan) rollsOn() bool {
+	return !p.isDone() && !p.isInterrupted() && !p.isPaused() && p.problem == nil
+}
+
+// isInterrupted reports whether a freeze or a gate interrupts the rollout. A step whose Machines are not all available does
+// not: its rollout must make progress.
+func (p *plan) isInterrupted() bool { return p.Safety.Frozen || p.hold != nil }
 
 // progressOf the rollout: how far it ever came, and when it last came further. Both change only
 // together with the counts that show the progress. A change of replicas is no progress.
@@ -78,10 +90,10 @@ func (p *plan) progressOf(s machinev1alpha1.MachineDeploymentStatus) (*machinev1
 	return &next, p.afterFreeze()
 }
 
-// afterFreeze is the time of the last progress, later by the time of a freeze that has ended.
+// afterFreeze is the time of the last progress, later by the time of an interruption that has ended.
 func (p *plan) afterFreeze() *metav1.Time {
 	last, since := p.Deployment.Status.LastProgressTime, p.Deployment.Status.FrozenSince
-	if since == nil || p.Safety.Frozen {
+	if since == nil || p.isInterrupted() {
 		return last
 	}
 	later := metav1.NewTime(last.Add(max(0, p.now.Sub(since.Time))).UTC().Truncate(time.Second))
@@ -91,10 +103,10 @@ func (p *plan) afterFreeze() *metav1.Time {
 	return &later
 }
 
-// frozenSince is the time at which the freeze in force interrupted the rollout, nil if there is none.
+// frozenSince is the time at which a freeze or a gate interrupted the rollout, nil if none does.
 func (p *plan) frozenSince() *metav1.Time {
 	switch {
-	case !p.Safety.Frozen || p.isDone():
+	case !p.isInterrupted() || p.isDone():
 		return nil
 	case p.Deployment.Status.FrozenSince != nil:
 		return p.Deployment.Status.FrozenSince
@@ -136,7 +148,10 @@ func (p *plan) startsAnew() bool {
 	switch c.Reason {
 	case machinev1alpha1.ReasonMachineSetCreated, machinev1alpha1.ReasonMachineSetUpdated, machinev1alpha1.ReasonProgressDeadlineExceeded:
 		return false
-	case machinev1alpha1.ReasonFrozen:
+	case machinev1alpha1.ReasonRolloutRejected:
+		return false
+	case machinev1alpha1.ReasonFrozen, machinev1alpha1.ReasonSoaking, machinev1alpha1.ReasonAwaitingApproval, machinev1alpha1.ReasonOutsideWindow,
+		machinev1alpha1.ReasonRolloutHeld, machinev1alpha1.ReasonGateHolds:
 		// A release without the field recorded no time of the freeze.
 		return p.Deployment.Status.FrozenSince == nil
 	}

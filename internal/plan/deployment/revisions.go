@@ -19,10 +19,27 @@ func (p *plan) updateRevisions() {
 		now.ChangeCause = p.revisions[i].ChangeCause
 		p.rollback = &machinev1alpha1.Rollback{Requested: p.rollback.Requested, Revision: now.Revision}
 	}
+	if p.goesBack {
+		// The annotation describes the rejected template.
+		now.ChangeCause = ""
+		if i := slices.IndexFunc(p.revisions, func(r machinev1alpha1.Revision) bool { return equal(content(r), p.target) }); i >= 0 {
+			now.ChangeCause = p.revisions[i].ChangeCause
+		}
+	}
 	p.revision = now.Revision
 	p.revisions = append(slices.DeleteFunc(p.revisions, func(r machinev1alpha1.Revision) bool { return equal(content(r), p.target) }), now)
 	keep := 1 + int(p.Deployment.Spec.RevisionHistoryLimit)
-	p.revisions = p.revisions[max(0, len(p.revisions)-keep):]
+	dropped := p.revisions[:max(0, len(p.revisions)-keep)]
+	p.revisions = p.revisions[len(dropped):]
+	isGood := func(r machinev1alpha1.Revision) bool { return r.Outcome == machinev1alpha1.RevisionComplete }
+	if p.hasGates() && !slices.ContainsFunc(p.revisions, isGood) {
+		for _, r := range slices.Backward(dropped) {
+			if isGood(r) {
+				p.revisions = append([]machinev1alpha1.Revision{r}, p.revisions...)
+				break
+			}
+		}
+	}
 }
 
 // lastRevision of the status, nil if there is none.

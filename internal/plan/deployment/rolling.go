@@ -4,6 +4,9 @@ package deployment
 func (p *plan) rollingUpdate() {
 	p.scaleUpNew()
 	p.scaleDownOld()
+	if p.isLimited() && p.isHeld() {
+		p.fillOld()
+	}
 }
 
 // scaleUpNew scales the new set up as far as there is room, or down to replicas. It uses the
@@ -13,7 +16,7 @@ func (p *plan) scaleUpNew() {
 	if p.isReplacementHeld() {
 		most = p.bounds.replicas
 	}
-	n := p.upTo(p.newSet, p.bounds.replicas, most)
+	n := p.upTo(p.newSet, p.newMost(), most)
 	if n < p.newSet.desired && p.deletesMarkedFirst() {
 		return
 	}
@@ -43,9 +46,12 @@ func (p *plan) scaleDownOld() {
 		spare = min(spare, tooMuch)
 	}
 
+	// A step keeps the Machines that the new set may not replace yet.
+	most := max(tooMuch, sum(p.oldSets, p.nextReplicas)-p.oldLeast())
 	reduced := int32(0)
-	for _, s := range p.oldSets {
+	for _, s := range p.replacedFirst() {
 		n := max(p.costless(s), min(s.unavailable(), max(0, unmissed-reduced)))
+		n = max(min(n, most-reduced), p.lostOfRejected(s))
 		if p.reduceDesired(s, n) {
 			reduced += n
 		}
@@ -53,12 +59,25 @@ func (p *plan) scaleDownOld() {
 	if held {
 		spare -= reduced
 	}
-	for _, s := range p.oldSets {
+	spare = min(spare, most-reduced)
+	for _, s := range p.replacedFirst() {
 		n := min(p.nextDesired[s], max(0, spare))
 		if p.reduceDesired(s, n) {
 			spare -= n
+		} else if n > 0 && p.isLimited() {
+			// No Machine of another set goes in the place of one of this set, which goes soon.
+			break
 		}
 	}
+}
+
+// lostOfRejected is the number of Machines that the set of a rejected template has lost. It creates none in their
+// place, so the new set does.
+func (p *plan) lostOfRejected(s *set) int32 {
+	if !p.isRejected(s) || !s.createsNone() {
+		return 0
+	}
+	return max(0, p.nextDesired[s]-s.Status.Replicas)
 }
 
 // costless returns the number of Machines of an old set that the rollout deletes regardless of the

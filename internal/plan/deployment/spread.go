@@ -46,6 +46,8 @@ func (p *plan) rescale() {
 		p.scaleDownAll(max(0, -toMost), fewer)
 	case p.Safety.Frozen && p.bounds.replicas > before:
 		p.waitToScale()
+	case p.bounds.replicas > before && p.isLimited():
+		p.growInStep()
 	case p.bounds.replicas > before && !p.hasProof():
 		p.scaleUpOnTrial(toMost)
 	default:

@@ -43,6 +43,7 @@ func (p *plan) status() machinev1alpha1.MachineDeploymentStatus {
 	s.Progress, s.LastProgressTime = p.progressOf(s)
 	s.FrozenSince = p.frozenSince()
 	s.Revisions = p.history(s)
+	s.Rollout = p.rolloutStatus()
 	s.Replacements = p.replacements(s.Revisions)
 	return s
 }
@@ -93,12 +94,18 @@ func (p *plan) callAgain(s machinev1alpha1.MachineDeploymentStatus) time.Duratio
 			return shared.Soonest
 		}
 	}
+	if p.isNew {
+		return shared.Soonest
+	}
 	again := shared.AtRest
 	if left, byHand := p.untilFreezeStalls(); byHand && left > 0 {
 		again = left
 	}
 	if a := p.Deployment.Spec.Rollout.After; a != nil && p.now.Before(a.Time) {
 		again = min(again, a.Sub(p.now))
+	}
+	if left, waits := p.untilGate(); waits && !p.isDone() {
+		again = min(again, left)
 	}
 	// A deadline that has passed needs no call.
 	if left := p.untilDeadline(s); p.rollsOn() && left > 0 {

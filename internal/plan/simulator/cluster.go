@@ -44,6 +44,8 @@ type Cluster struct {
 	Classes map[string]Class
 	// Target cluster that the Machines join, nil if nothing is known of it.
 	Target *freeze.Cluster
+	// Gate of a step of the user's own in the pipeline, nil without one.
+	Gate *plan.RolloutGate
 	// OnEvent is called with each event and its source, if it is set.
 	OnEvent func(source string, e plan.Event)
 
@@ -72,6 +74,8 @@ type Cluster struct {
 	// sawGeneration and sawSets identify the view of the last plan of the deployment.
 	sawGeneration int64
 	sawSets       int
+	// rejects means that the current reconcile recorded the rejection of a template.
+	rejects bool
 	// orders are the Machines that groups may still create, computed after ordersAsOf writes of
 	// groups.
 	orders     map[string]bool
@@ -158,13 +162,13 @@ func (c *Cluster) uid() types.UID {
 }
 
 func (c *Cluster) planRollout(d *machinev1alpha1.MachineDeployment, children []child[*machinev1alpha1.MachineSet]) ([]*machinev1alpha1.MachineSet, func(*machinev1alpha1.MachineDeployment)) {
-	generation, seen := d.Generation, c.setsOfRollout.seen
+	generation, seen, rejected := d.Generation, c.setsOfRollout.seen, deployment.Rejected(d) != nil
 	observed := freeze.OfDeployment(d)
 	observed.Cluster = c.Target
 	s := freeze.Plan(c.Now, observed)
 	of := deployment.Template(d).Spec.ClassRef
 	class := c.Classes[of.Name]
-	o := deployment.Observed{Deployment: d, ClassFound: !class.Missing, Safety: s.Safety}
+	o := deployment.Observed{Deployment: d, ClassFound: !class.Missing, Safety: s.Safety, Gate: c.Gate}
 	proven := false
 	for _, ch := range children {
 		o.Sets = append(o.Sets, deployment.Set{MachineSet: ch.object, Observed: ch.observed, Terminating: ch.terminating})
@@ -183,6 +187,7 @@ func (c *Cluster) planRollout(d *machinev1alpha1.MachineDeployment, children []c
 	}
 	return desired, func(d *machinev1alpha1.MachineDeployment) {
 		c.emit("deployment", s.Events, p.Events)
+		c.rejects = !rejected && p.Status.Rollout != nil && p.Status.Rollout.Rejected != nil
 		c.sawGeneration, c.sawSets = generation, seen
 		c.onScaled(o.Deployment, children, p.Status.MachineSets)
 		c.onReduced(c, p.Status.MachineSets)
@@ -320,7 +325,7 @@ func (c *Cluster) Update(change func(*machinev1alpha1.MachineDeployment)) {
 		e.object.Generation++
 	}
 	c.deployments.put(e.object, e.refs)
-	if changed {
+	if changed || (deployment.Rejected(before) == nil) != (deployment.Rejected(e.object) == nil) {
 		c.onUpdate(c, e.object)
 	}
 }
@@ -337,7 +342,16 @@ func (c *Cluster) wanted() kind {
 	if r := c.BackTo; r != nil {
 		return kind{r.ClassRef.Name, r.Version, ptr.Deref(r.FailureDomain, "")}
 	}
-	return kindOf(c.deployment().Spec.Template.Spec)
+	d := c.deployment()
+	if r := deployment.Rejected(d); r != nil {
+		// The rejection is a wish: that of the user who aborted, or whose policy is to roll back.
+		for _, good := range slices.Backward(d.Status.Revisions) {
+			if good.Revision > r.Revision || good.Revision < r.Revision && good.Outcome == machinev1alpha1.RevisionComplete {
+				return kind{good.ClassRef.Name, good.Version, ptr.Deref(good.FailureDomain, "")}
+			}
+		}
+	}
+	return kindOf(d.Spec.Template.Spec)
 }
 
 // Sets returns the current MachineSets.
@@ -355,8 +369,11 @@ func (c *Cluster) Writes() int {
 func (c *Cluster) ReconcileDeployment() { _ = c.reconcileDeployment() }
 
 func (c *Cluster) reconcileDeployment() error {
-	c.sawGeneration = 0
+	c.sawGeneration, c.rejects = 0, false
 	err := c.rollout.reconcile(DeploymentName, c.Crash, c.Order)
+	if c.rejects {
+		c.onUpdate(c, c.deployment())
+	}
 	if c.sawGeneration > 0 {
 		for _, n := range c.all() {
 			n.deploymentDecided(c, c.sawGeneration, c.sawSets)

@@ -19,6 +19,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/names"
 	"github.com/drover-dev/drover/internal/plan"
+	"github.com/drover-dev/drover/internal/plan/deployment"
 	"github.com/drover-dev/drover/internal/plan/freeze"
 )
 
@@ -299,6 +300,15 @@ func (s *story) play(words []string, line string) error {
 			}
 		})
 		w.touch()
+	case "hold", "hold no", "abort", "retry", "approve " + arg(1), "hold " + arg(1):
+		w.Update(func(d *machinev1alpha1.MachineDeployment) { request(d, words[0], arg(1)) })
+		w.touch()
+	case "gate holds":
+		w.Gate = &plan.RolloutGate{Hold: true, Reason: "EtcdUpgrade", Message: "etcd is being upgraded"}
+		w.touch()
+	case "gate opens":
+		w.Gate = nil
+		w.touch()
 	case "pause", "resume":
 		spec(func(d *machinev1alpha1.MachineDeploymentSpec) { d.Paused = words[0] == "pause" })
 	case "roll back":
@@ -455,6 +465,27 @@ func setFields(spec *machinev1alpha1.MachineDeploymentSpec, pairs []string) erro
 			spec.Remediation.MaxUnhealthy = bound
 		case "order":
 			spec.Remediation.Order = machinev1alpha1.RemediationOrder(v)
+		case "steps":
+			steps, err := stepsOf(v)
+			if err != nil {
+				return err
+			}
+			spec.Strategy.RollingUpdate.Steps = steps
+		case "window", "blackout":
+			// Fields of cron are joined by underscores.
+			schedule, d, _ := strings.Cut(strings.ReplaceAll(v, "_", " "), "+")
+			duration, err := time.ParseDuration(d)
+			if err != nil {
+				return err
+			}
+			windows := []machinev1alpha1.TimeWindow{{Schedule: schedule, Duration: metav1.Duration{Duration: duration}}}
+			if pairs[i] == "window" {
+				spec.Rollout.Windows = windows
+			} else {
+				spec.Rollout.Blackouts = windows
+			}
+		case "onFailure":
+			spec.Rollout.OnFailure = machinev1alpha1.FailurePolicy(v)
 		case "deadline":
 			spec.ProgressDeadlineSeconds = int32(n)
 		case "minReady":
@@ -464,6 +495,55 @@ func setFields(spec *machinev1alpha1.MachineDeploymentSpec, pairs []string) erro
 		}
 	}
 	return nil
+}
+
+// stepsOf a text like 1+10m,50%+Manual,80%+1h+Manual.
+func stepsOf(text string) ([]machinev1alpha1.RolloutStep, error) {
+	var out []machinev1alpha1.RolloutStep
+	for _, t := range strings.Split(text, ",") {
+		parts := strings.Split(t, "+")
+		s := machinev1alpha1.RolloutStep{Updated: intstr.Parse(parts[0])}
+		for _, p := range parts[1:] {
+			if p == string(machinev1alpha1.ApprovalManual) {
+				s.Approval = machinev1alpha1.ApprovalManual
+				continue
+			}
+			d, err := time.ParseDuration(p)
+			if err != nil {
+				return nil, err
+			}
+			s.Soak = &metav1.Duration{Duration: d}
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+// request of a user, as kubectl drover rollout records it.
+func request(d *machinev1alpha1.MachineDeployment, verb, arg string) {
+	if d.Annotations == nil {
+		d.Annotations = map[string]string{}
+	}
+	id := ""
+	if n := len(d.Status.Revisions); n > 0 {
+		id = deployment.IDOf(d.Status.Revisions[n-1])
+	}
+	switch verb {
+	case "approve":
+		d.Annotations[machinev1alpha1.AnnotationRolloutApprove] = id + "/" + arg
+	case "hold":
+		d.Annotations[machinev1alpha1.AnnotationRolloutHold] = arg
+		if arg == "no" {
+			delete(d.Annotations, machinev1alpha1.AnnotationRolloutHold)
+		}
+	case "abort":
+		d.Annotations[machinev1alpha1.AnnotationRolloutAbort] = id
+	case "retry":
+		delete(d.Annotations, machinev1alpha1.AnnotationRolloutAbort)
+		if r := deployment.Rejected(d); r != nil {
+			d.Annotations[machinev1alpha1.AnnotationRolloutRetry] = r.ID
+		}
+	}
 }
 
 // wait for some time, or until the pool is settled.

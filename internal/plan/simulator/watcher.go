@@ -221,7 +221,13 @@ func (w *watcher) isHeld(c *Cluster) bool {
 			return true
 		}
 	}
-	after := d.Spec.Rollout.After
+	// A gate that holds lets each set replace the Machines that it loses. Which gate holds when, gateWatch knows.
+	rollout := d.Spec.Rollout
+	_, byUser := d.Annotations[machinev1alpha1.AnnotationRolloutHold]
+	if byUser || d.Status.Rollout != nil || c.Gate != nil || len(d.Spec.Strategy.RollingUpdate.Steps)+len(rollout.Windows)+len(rollout.Blackouts) > 0 {
+		return true
+	}
+	after := rollout.After
 	return len(w.wishes) > 1 || w.latest().paused || after != nil && c.Now.Before(after.Time) ||
 		isTrue(d.Status.Conditions, machinev1alpha1.ConditionFrozen) || !isTrue(d.Status.Conditions, machinev1alpha1.ConditionValid)
 }

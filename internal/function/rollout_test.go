@@ -1,0 +1,64 @@
+package function
+
+import (
+	"strings"
+	"testing"
+
+	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
+	"github.com/crossplane/function-sdk-go/resource"
+
+	"github.com/drover-dev/drover/internal/function/step"
+)
+
+// gated is a MachineDeployment whose template was changed from v1.35.3 to v1.35.4, with two Machines of the former.
+func gated(t *testing.T, gate string) *fnv1.RunFunctionRequest {
+	t.Helper()
+	const spec = `{"spec": {"classRef": {"kind": "MachineClass", "name": "small"}, "version": "%"}, "metadata": {"labels": {"pool": "a"%%}}}`
+	template := func(version, labels string) string {
+		return strings.Replace(strings.Replace(spec, "%%", labels, 1), "%", version, 1)
+	}
+	req := &fnv1.RunFunctionRequest{
+		Input: resource.MustStructJSON(`{"apiVersion": "fn.drover.dev/v1alpha1", "kind": "Rollout"}`),
+		Observed: &fnv1.State{Composite: &fnv1.Resource{Resource: resource.MustStructJSON(`{"apiVersion": "machine.drover.dev/v1alpha1", "kind": "MachineDeployment",
+			"metadata": {"namespace": "ns", "name": "md", "uid": "u", "generation": 1},
+			"spec": {"replicas": 2, "selector": {"matchLabels": {"pool": "a"}}, "template": ` + template("v1.35.4", "") + `},
+			"status": {"observedGeneration": 1, "machineSets": [{"name": "md-old", "replicas": 2}]}}`)}},
+		RequiredResources: map[string]*fnv1.Resources{
+			"class": {Items: []*fnv1.Resource{{Resource: resource.MustStructJSON(`{"apiVersion": "machine.drover.dev/v1alpha1", "kind": "MachineClass", "metadata": {"namespace": "ns", "name": "small"}, "spec": {"provider": "local"}}`)}}},
+			requirementSets: {Items: []*fnv1.Resource{{Resource: resource.MustStructJSON(`{"apiVersion": "machine.drover.dev/v1alpha1", "kind": "MachineSet",
+				"metadata": {"namespace": "ns", "name": "md-old", "uid": "s", "generation": 1, "labels": {"machine.drover.dev/deployment": "md", "machine.drover.dev/template-hash": "old"},
+					"ownerReferences": [{"apiVersion": "machine.drover.dev/v1alpha1", "kind": "MachineDeployment", "name": "md", "uid": "u", "controller": true}]},
+				"spec": {"replicas": 2, "selector": {"matchLabels": {"pool": "a"}}, "template": ` + template("v1.35.3", `, "machine.drover.dev/deployment": "md"`) + `},
+				"status": {"decidedGeneration": 1, "replicas": 2, "readyReplicas": 2, "availableReplicas": 2}}`)}}},
+		},
+	}
+	if gate != "" {
+		req.Context = resource.MustStructJSON(`{"` + step.ContextRolloutGate + `": ` + gate + `}`)
+	}
+	return req
+}
+
+// TestAStepOfTheUsersOwnHoldsARollout has the context that a step before the step rollout left.
+func TestAStepOfTheUsersOwnHoldsARollout(t *testing.T) {
+	for name, tc := range map[string]struct{ gate, reason, message string }{
+		"without one":    {"", "MachineSetCreated", ""},
+		"it lets it go":  {`{"hold": false, "reason": "Free"}`, "MachineSetCreated", ""},
+		"it holds it":    {`{"hold": true, "reason": "EtcdUpgrade", "message": "etcd is being upgraded", "until": "2999-01-01T00:00:00Z"}`, "GateHolds", "EtcdUpgrade: etcd is being upgraded; until 2999-01-01T00:00:00Z"},
+		"without a word": {`{"hold": true}`, "GateHolds", "a step of the pipeline holds the rollout"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rsp, err := runRollout(now, gated(t, tc.gate))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c := conditionOf(rsp, "Progressing"); c.GetReason() != tc.reason || !strings.Contains(c.GetMessage(), tc.message) {
+				t.Errorf("Progressing is %v, want %s with %q", c, tc.reason, tc.message)
+			}
+		})
+	}
+	for _, bad := range []string{`{"hold": "yes"}`, `{"hold": true, "until": "tomorrow"}`, `"hold"`} {
+		if _, err := runRollout(now, gated(t, bad)); err == nil || !strings.Contains(err.Error(), `"drover.dev/rollout-gate"`) || !strings.Contains(err.Error(), "must have hold") {
+			t.Errorf("%s: error %v", bad, err)
+		}
+	}
+}

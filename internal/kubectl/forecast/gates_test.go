@@ -1,0 +1,67 @@
+package forecast_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/kubectl/forecast"
+	"github.com/drover-dev/drover/internal/plan/simulator"
+)
+
+// TestAForecastHasStepsAndWindows changes the version of four Machines at midnight.
+func TestAForecastHasStepsAndWindows(t *testing.T) {
+	w := simulator.NewWorld(spec(), simulator.Cloud{ID: 30 * time.Second, Boot: time.Minute, Drain: 20 * time.Second})
+	if !w.RunUntil(time.Hour, w.Settled) {
+		t.Fatal("the pool did not begin")
+	}
+	of := func(change func(*machinev1alpha1.MachineDeployment)) forecast.Forecast {
+		in := forecast.Input{Before: w.Deployment(), After: w.Deployment(), TargetRead: true}
+		in.After.Spec.Template.Spec.Version = "v2"
+		change(in.After)
+		for _, s := range w.Sets() {
+			in.Sets = append(in.Sets, *s)
+		}
+		for _, m := range w.Machines() {
+			in.Machines = append(in.Machines, *m)
+		}
+		return forecast.Of(w.Now, in)
+	}
+	window := func(schedule string) func(*machinev1alpha1.MachineDeployment) {
+		return func(d *machinev1alpha1.MachineDeployment) {
+			d.Spec.Rollout.Windows = []machinev1alpha1.TimeWindow{{Schedule: schedule, Duration: metav1.Duration{Duration: time.Hour}}}
+		}
+	}
+	if f := of(func(*machinev1alpha1.MachineDeployment) {}); len(f.Steps) > 0 || f.Window != "" {
+		t.Errorf("without any: %v, %q", f.Steps, f.Window)
+	}
+	f := of(func(d *machinev1alpha1.MachineDeployment) {
+		d.Spec.Strategy.RollingUpdate.Steps = []machinev1alpha1.RolloutStep{
+			{Updated: intstr.FromString("25%"), Soak: &metav1.Duration{Duration: time.Hour}, Approval: machinev1alpha1.ApprovalManual},
+			{Updated: intstr.FromString("100%"), Soak: &metav1.Duration{Duration: time.Hour}},
+		}
+	})
+	if len(f.Steps) != 1 || f.Steps[0].Updated != 1 || f.Steps[0].Soak.Duration != time.Hour || f.Steps[0].Approval != machinev1alpha1.ApprovalManual {
+		t.Errorf("steps %+v", f.Steps)
+	}
+	if f := of(window("0 2 * * *")); f.Window != "It begins at 2026-01-01T02:00:00Z, when the next window opens" || len(f.Replaced) != 4 {
+		t.Errorf("outside of a window: %q, %d are replaced", f.Window, len(f.Replaced))
+	}
+	if f := of(window("0 0 * * *")); f.Window != "It begins at once, and pauses when the window closes at 2026-01-01T01:00:00Z" {
+		t.Errorf("in a window: %q", f.Window)
+	}
+	f = of(window("0 2 30 2 *"))
+	if len(f.Blocks) == 0 || f.Blocks[0].Reason != machinev1alpha1.ReasonInvalidWindow || !strings.Contains(f.Blocks[0].Message, "there is no such day") {
+		t.Errorf("a window that never comes: %+v", f.Blocks)
+	}
+	f = of(func(d *machinev1alpha1.MachineDeployment) {
+		d.Annotations = map[string]string{machinev1alpha1.AnnotationRolloutHold: "incident"}
+	})
+	if len(f.Blocks) == 0 || f.Blocks[0].Reason != machinev1alpha1.ReasonRolloutHeld || len(f.Replaced) > 0 {
+		t.Errorf("a hold: %+v, %d are replaced", f.Blocks, len(f.Replaced))
+	}
+}

@@ -1,0 +1,428 @@
+package deployment
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	shared "github.com/drover-dev/drover/internal/plan"
+	"github.com/drover-dev/drover/internal/schedule"
+)
+
+// gates of a rollout: what it may not do now. They concern Machines of other templates only, so a deployment
+// without any is not held: its first Machines, its scaling and its remediation wait for nothing.
+//
+// A rollout that is held behaves as a paused one: each set replaces the Machines that it loses.
+type gates struct {
+	// outdated means that there are Machines of other templates.
+	outdated bool
+	// goesBack means that the template of the spec was rejected. The way back waits for no window and no step.
+	goesBack bool
+	windows  *schedule.Windows
+	// rejected template of the spec, nil if there is none. isNew means that this plan rejects it.
+	rejected *machinev1alpha1.RejectedTemplate
+	isNew    bool
+	// id of the rollout, "" until the status has its revision.
+	id string
+	// step of the rollout from 1, 0 without steps. limit is the number of Machines of the new template in it.
+	step    int32
+	limit   int32
+	reached *metav1.Time
+	// isFull means that the new set has all Machines of the step, and that the next step may not begin yet.
+	isFull bool
+	// hold is the cause for which the rollout does not continue, nil if there is none. A step whose Machines are
+	// not all available is none: the rollout still has to make progress.
+	hold *machinev1alpha1.RolloutHold
+	// next is the time at which a gate opens or closes, zero if there is none.
+	next time.Time
+}
+
+// unlimited is the limit of a rollout without steps.
+const unlimited = math.MaxInt32
+
+// IDOf returns the ID of the rollout of a revision, by which approvals and requests name it.
+func IDOf(r machinev1alpha1.Revision) string {
+	return strconv.FormatInt(r.Revision, 10) + "-" + content(r).hash()
+}
+
+// HashOfSpec identifies the template in the spec, by which a rejection names it, with the time for which it is rolled out.
+func HashOfSpec(d *machinev1alpha1.MachineDeployment) string {
+	r := rollingOf(d.Spec.Template)
+	r.After = d.Spec.Rollout.After
+	return r.hash()
+}
+
+// Rejected returns the rejection of the template in the spec that is in force, nil if there is none: another template, or
+// a request to retry, withdraws one.
+func Rejected(d *machinev1alpha1.MachineDeployment) *machinev1alpha1.RejectedTemplate {
+	if d.Status.Rollout == nil || d.Status.Rollout.Rejected == nil {
+		return nil
+	}
+	r := d.Status.Rollout.Rejected
+	if r.Hash != HashOfSpec(d) || d.Annotations[machinev1alpha1.AnnotationRolloutRetry] == r.ID {
+		return nil
+	}
+	return r
+}
+
+// lastGood returns the revision to go back to from a rejected one, nil if there is none: the one that is rolled
+// out instead already, or the latest one that was complete.
+func lastGood(revisions []machinev1alpha1.Revision, rejected int64) *machinev1alpha1.Revision {
+	if n := len(revisions); n > 0 && revisions[n-1].Revision > rejected {
+		return &revisions[n-1]
+	}
+	for i := range slices.Backward(revisions) {
+		if r := &revisions[i]; r.Revision < rejected && r.Outcome == machinev1alpha1.RevisionComplete {
+			return r
+		}
+	}
+	return nil
+}
+
+// LastGood returns the revision to go back to if the rollout in progress fails, nil if there is none.
+func LastGood(d *machinev1alpha1.MachineDeployment) *machinev1alpha1.Revision {
+	n := len(d.Status.Revisions)
+	if n == 0 {
+		return nil
+	}
+	return lastGood(d.Status.Revisions, d.Status.Revisions[n-1].Revision)
+}
+
+// hasGates reports whether the last revision that was complete must be kept to go back to.
+func (f *fleet) hasGates() bool {
+	return f.Deployment.Spec.Rollout.OnFailure == machinev1alpha1.FailureRollback || len(f.steps()) > 0
+}
+
+// steps of the rollout. The schema refuses steps with other strategies.
+func (f *fleet) steps() []machinev1alpha1.RolloutStep {
+	if s := f.Deployment.Spec.Strategy; cmp.Or(s.Type, machinev1alpha1.RollingUpdate) == machinev1alpha1.RollingUpdate {
+		return s.RollingUpdate.Steps
+	}
+	return nil
+}
+
+// checkWindows of the rollout.
+func (f *fleet) checkWindows() {
+	var err error
+	if f.windows, err = schedule.Parse(f.now, f.Deployment.Spec.Rollout); err != nil && f.problem == nil {
+		f.problem = &shared.Problem{Reason: machinev1alpha1.ReasonInvalidWindow, Message: err.Error() + "; meanwhile no healthy Machine is replaced"}
+	}
+}
+
+// closeGates that do not depend on the set of the template.
+func (f *fleet) closeGates() {
+	d := f.Deployment
+	if f.outdated = slices.ContainsFunc(f.oldSets, f.isOutdated); !f.outdated {
+		return
+	}
+	byUser, held := d.Annotations[machinev1alpha1.AnnotationRolloutHold]
+	switch {
+	case held:
+		f.hold = &machinev1alpha1.RolloutHold{Reason: machinev1alpha1.ReasonRolloutHeld, Message: fmt.Sprintf(
+			"the annotation %s holds the rollout%s: no Machine is replaced or updated until it is removed", machinev1alpha1.AnnotationRolloutHold, cause(byUser))}
+	case d.Spec.Strategy.Type == machinev1alpha1.OnDelete:
+		// The user decides when each Machine is replaced.
+	case f.Gate != nil && f.Gate.Hold:
+		f.hold = f.heldByGate()
+	case f.goesBack:
+	case !f.windows.IsOpen(f.now):
+		opens := metav1.NewTime(f.windows.Opens(f.now).UTC().Truncate(time.Second))
+		f.hold = &machinev1alpha1.RolloutHold{Reason: machinev1alpha1.ReasonOutsideWindow, Until: &opens, Message: fmt.Sprintf(
+			"outside of spec.rollout.windows: healthy Machines are replaced from %s on", opens.Format(time.RFC3339))}
+	default:
+		f.next = f.windows.Closes(f.now)
+	}
+	if f.hold != nil && f.hold.Until != nil {
+		f.next = f.hold.Until.Time
+	}
+}
+
+// cause in the words of a user, for a message.
+func cause(text string) string {
+	if text = strings.TrimSpace(text); text == "" || text == "true" {
+		return ""
+	}
+	return " (" + shortened(text) + ")"
+}
+
+// shortened limits the text of a user in a message.
+func shortened(text string) string {
+	const most = 256
+	text = strings.ToValidUTF8(text, "?")
+	if r := []rune(text); len(r) > most {
+		return string(r[:most]) + "..."
+	}
+	return text
+}
+
+// heldByGate is the hold of a step of the user's own. A time that has passed holds on, because that step still does.
+func (f *fleet) heldByGate() *machinev1alpha1.RolloutHold {
+	g := f.Gate
+	h := &machinev1alpha1.RolloutHold{Reason: machinev1alpha1.ReasonGateHolds, Message: "a step of the pipeline holds the rollout"}
+	if g.Reason != "" {
+		h.Message += ": " + shortened(g.Reason)
+	}
+	if g.Message != "" {
+		h.Message += ": " + shortened(g.Message)
+	}
+	if g.Until != nil && f.now.Before(g.Until.Time) {
+		h.Until = g.Until
+		h.Message += "; until " + g.Until.UTC().Format(time.RFC3339)
+	}
+	return h
+}
+
+// isOutdated reports whether a set has, or may get, Machines of another template.
+func (f *fleet) isOutdated(s *set) bool {
+	if s.total() == 0 {
+		return false
+	}
+	if !rollingOf(s.Spec.Template).same(f.target) {
+		return true
+	}
+	if f.updatesInPlace() {
+		return s.Spec.InPlaceUpdate != nil && (s.Spec.InPlaceUpdate.ID != f.target.hash() || s.isMixed())
+	}
+	return s.isMixed() || !f.isYoungEnough(s)
+}
+
+// reject the template, if a user aborted its rollout, or if its deadline is exceeded and the policy is to roll
+// back. The rejection is recorded first, and carried out when it is read back. Without a revision to go back to, none
+// is rejected.
+func (f *fleet) reject() {
+	d := f.Deployment
+	if f.rejected != nil || d.Spec.RollbackTo != nil || f.id == "" {
+		return
+	}
+	last := f.lastRevision()
+	if last.Outcome == machinev1alpha1.RevisionComplete || lastGood(d.Status.Revisions, last.Revision) == nil {
+		return
+	}
+	r := &machinev1alpha1.RejectedTemplate{ID: f.id, Hash: HashOfSpec(d), Revision: last.Revision, Time: metav1.NewTime(f.now.UTC().Truncate(time.Second))}
+	overdue := f.condition(machinev1alpha1.ConditionProgressing)
+	switch {
+	case d.Annotations[machinev1alpha1.AnnotationRolloutAbort] == f.id:
+		r.Reason, r.Message = machinev1alpha1.RejectionAborted, fmt.Sprintf("a user aborted the rollout when %d of %d Machines were updated, %d of them available",
+			f.newSet.Status.Replicas, f.bounds.replicas, f.newSet.available())
+	case d.Spec.Rollout.OnFailure == machinev1alpha1.FailureRollback && last.Outcome == machinev1alpha1.RevisionDeadlineExceeded &&
+		overdue != nil && overdue.Reason == machinev1alpha1.ReasonProgressDeadlineExceeded:
+		r.Reason, r.Message = machinev1alpha1.ReasonProgressDeadlineExceeded, overdue.Message
+		if s := f.condition(machinev1alpha1.ConditionStalled); s != nil && s.Reason == overdue.Reason {
+			r.Message = s.Message
+		}
+	default:
+		return
+	}
+	f.rejected, f.isNew = r, true
+}
+
+// identify the rollout, if the status has its revision.
+func (f *fleet) identify() {
+	if last := f.lastRevision(); f.outdated && last != nil && equal(content(*last), f.target) {
+		f.id = IDOf(*last)
+	}
+}
+
+// enterStep finds the step of the rollout. Going back to the revision that was complete last is no trial, and has
+// none.
+func (f *fleet) enterStep() {
+	steps := f.steps()
+	if len(steps) == 0 || !f.outdated || f.isNew || f.newSet != f.current || f.current == nil {
+		return
+	}
+	f.step = 1
+	switch before := f.Deployment.Status.Rollout; {
+	case f.goesBack || f.isLastGood():
+		f.step = int32(len(steps)) + 1
+	case before != nil && f.id != "" && before.ID == f.id:
+		f.step, f.reached = max(1, before.Step), before.ReachedTime
+	}
+	for ; int(f.step) <= len(steps); f.step, f.reached = f.step+1, nil {
+		s := steps[f.step-1]
+		if f.limit = resolveStep(s.Updated, f.bounds.replicas); f.limit >= f.bounds.replicas || !f.isInStep(s) {
+			break
+		}
+	}
+	if int(f.step) > len(steps) || f.limit >= f.bounds.replicas {
+		f.limit, f.reached = unlimited, nil
+	}
+}
+
+// A Step of a rollout, with the number of updated Machines for the replicas of its deployment.
+type Step struct {
+	Updated  int32
+	Soak     time.Duration
+	Approval machinev1alpha1.Approval
+}
+
+// StepsOf a deployment.
+func StepsOf(d *machinev1alpha1.MachineDeployment) []Step {
+	f := &fleet{Observed: Observed{Deployment: d}}
+	var out []Step
+	for _, s := range f.steps() {
+		step := Step{Updated: resolveStep(s.Updated, d.Spec.Replicas), Approval: s.Approval}
+		if s.Soak != nil {
+			step.Soak = s.Soak.Duration
+		}
+		out = append(out, step)
+	}
+	return out
+}
+
+func resolveStep(updated intstr.IntOrString, replicas int32) int32 {
+	n, invalid := shared.Scaled(&updated, replicas, true)
+	if invalid != "" {
+		// The schema refuses it. The safest limit is the smallest.
+		return 1
+	}
+	return max(1, n)
+}
+
+// isInStep decides on the step of the limit, and reports whether the next one may begin.
+func (f *fleet) isInStep(s machinev1alpha1.RolloutStep) (passed bool) {
+	if f.isFull = f.newSet.desired >= f.limit; !f.isFull || f.newSet.available() < f.limit {
+		f.reached = nil
+		return false
+	}
+	if f.reached == nil {
+		if !f.newSet.isSettled() {
+			return false
+		}
+		f.reached = ptr.To(metav1.NewTime(f.now.UTC().Truncate(time.Second)))
+	}
+	until := f.reached.Time
+	if s.Soak != nil {
+		until = until.Add(s.Soak.Duration)
+	}
+	approved := s.Approval == "" || f.approved() >= f.step
+	what := fmt.Sprintf("step %d of %d: all %d updated Machines are available since %s", f.step, len(f.steps()), f.limit, f.reached.UTC().Format(time.RFC3339))
+	var h *machinev1alpha1.RolloutHold
+	switch {
+	case f.now.Before(until):
+		h = &machinev1alpha1.RolloutHold{Reason: machinev1alpha1.ReasonSoaking, Until: ptr.To(metav1.NewTime(until)), Message: fmt.Sprintf("%s, and must be until %s", what, until.UTC().Format(time.RFC3339))}
+		if !approved {
+			h.Message += "; the next step needs an approval as well"
+		}
+	case !approved:
+		h = &machinev1alpha1.RolloutHold{Reason: machinev1alpha1.ReasonAwaitingApproval, Message: what + "; to begin the next step, run kubectl drover rollout approve"}
+	default:
+		f.isFull = false
+		return true
+	}
+	// What a user or a window holds is named first: it holds the next step as well.
+	if f.hold == nil {
+		f.hold = h
+		if h.Until != nil && (f.next.IsZero() || h.Until.Time.Before(f.next)) {
+			f.next = h.Until.Time
+		}
+	}
+	return false
+}
+
+// approved is the last step of the rollout that a user has approved.
+func (f *fleet) approved() int32 {
+	id, step, found := strings.Cut(f.Deployment.Annotations[machinev1alpha1.AnnotationRolloutApprove], "/")
+	n, err := strconv.ParseInt(step, 10, 32)
+	if !found || err != nil || f.id == "" || id != f.id {
+		return 0
+	}
+	return int32(n)
+}
+
+// isLastGood reports whether the target is the revision that was complete last.
+func (f *fleet) isLastGood() bool {
+	for _, r := range slices.Backward(f.Deployment.Status.Revisions) {
+		if r.Outcome == machinev1alpha1.RevisionComplete {
+			return equal(content(r), f.target)
+		}
+	}
+	return false
+}
+
+// isLimited reports whether a step limits the number of Machines of the new template.
+func (f *fleet) isLimited() bool { return f.limit != unlimited }
+
+// newMost is the number of Machines that the new set may have. A limit that became smaller deletes none.
+func (f *fleet) newMost() int32 { return min(f.bounds.replicas, max(f.limit, f.newSet.desired)) }
+
+// oldLeast is the number of Machines that the old sets keep during a step, so that no Machine is missing while the step
+// lasts.
+func (f *fleet) oldLeast() int32 {
+	if !f.isLimited() {
+		return 0
+	}
+	return f.bounds.replicas - f.newMost()
+}
+
+// isSpecRejected reports whether the template in the spec is not rolled out because it was rejected.
+func (f *fleet) isSpecRejected() bool {
+	return f.rejected != nil && f.Deployment.Spec.RollbackTo == nil
+}
+
+// isRejected reports whether a set is that of the rejected template. It creates no Machine any more.
+func (f *fleet) isRejected(s *set) bool {
+	return f.goesBack && !f.updatesInPlace() && s.revision == f.rejected.Revision
+}
+
+// rolloutStatus is nil for a rollout without gates.
+func (p *plan) rolloutStatus() *machinev1alpha1.RolloutStatus {
+	s := machinev1alpha1.RolloutStatus{Step: p.step, ReachedTime: p.reached, Held: p.hold, Rejected: p.rejected}
+	if s == (machinev1alpha1.RolloutStatus{}) {
+		return nil
+	}
+	if n := len(p.revisions); n > 0 && p.current != nil && p.outdated {
+		s.ID = IDOf(p.revisions[n-1])
+	}
+	return &s
+}
+
+// untilGate is the time until a gate opens or closes, false if there is none.
+func (f *fleet) untilGate() (time.Duration, bool) {
+	if f.next.IsZero() {
+		return 0, false
+	}
+	return max(shared.Soonest, f.next.Sub(f.now)), true
+}
+
+// growInStep scales up during a step: the new set grows as far as the step allows, if it has proven itself, and the
+// old sets by the rest.
+func (p *plan) growInStep() {
+	if p.newSet.available() == 0 || p.isHeld() {
+		p.fillOld()
+		return
+	}
+	p.rollingUpdate()
+	if sum(p.sets, p.nextReplicas) < p.bounds.replicas {
+		p.waitToScale()
+	}
+}
+
+// fillOld lets the largest old set have the Machines that are missing, because a step allows no more of the new
+// template.
+func (p *plan) fillOld() {
+	missing := min(p.bounds.replicas-sum(p.sets, p.nextReplicas), p.room(p.bounds.most()))
+	if len(p.oldSets) == 0 || missing <= 0 {
+		return
+	}
+	s := slices.MaxFunc(p.oldSets, func(a, b *set) int { return cmp.Compare(p.nextDesired[a], p.nextDesired[b]) })
+	p.setDesired(s, p.nextDesired[s]+missing)
+}
+
+// replacedFirst are the old sets in the order in which a rollout replaces their Machines: oldest first. During a step, the
+// newest goes first, because it may be that of a canary that was given up.
+func (p *plan) replacedFirst() []*set {
+	sets := slices.Clone(p.oldSets)
+	if p.isLimited() {
+		slices.Reverse(sets)
+	}
+	return sets
+}
