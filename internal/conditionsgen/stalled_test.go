@@ -61,7 +61,6 @@ var ownAffairs = map[string]string{
 	"NodeAmbiguous":           "another Node must not stall a set by a claim",
 	"TokenPlaceholderMissing": "user data of the user's own may have other credentials",
 	"UpdateCandidate":         "Updated of the set counts it",
-	"HealthProfileNotFound":   "HealthValid of the set has it, and its Machines work",
 	"RebootFailed":            "a reboot concerns one Machine that exists",
 	"NodeConditionReported":   "the user asked only for a report, and the Machine works",
 }

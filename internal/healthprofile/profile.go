@@ -68,8 +68,8 @@ type Rule struct {
 }
 
 // Rules that apply to the Nodes of a health, in the order of its conditions and then of its profiles, of which
-// those that do not exist are left out. What an entry of the conditions leaves open, the first profile with its type and
-// status decides. The conditions of a health without any are the defaults of the schema.
+// those that do not exist are left out. A field that an entry of the conditions does not set is taken from the first profile with its type and
+// status. The conditions of a health without any are the defaults of the schema.
 func Rules(h machinev1alpha1.Health, profiles []*machinev1alpha1.HealthProfile) []Rule {
 	conditions := h.Conditions
 	if conditions == nil {

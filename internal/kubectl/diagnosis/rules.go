@@ -40,7 +40,7 @@ var setRules = []rule{
 	{condition: machinev1alpha1.ConditionCapacityExhausted, status: metav1.ConditionTrue},
 	{condition: machinev1alpha1.ConditionSelectorExclusive, status: metav1.ConditionFalse, needsUser: []string{"*"}},
 	{condition: machinev1alpha1.ConditionAnnotationsValid, status: metav1.ConditionFalse, needsUser: []string{"*"}},
-	// What the cloud or the class lacks is advice: nothing waits for it.
+	// The other reasons are advice: nothing waits for them.
 	{condition: machinev1alpha1.ConditionHealthValid, status: metav1.ConditionFalse, only: []string{machinev1alpha1.ReasonHealthProfileNotFound}, needsUser: []string{"*"}},
 	{condition: machinev1alpha1.ConditionReconciling, status: metav1.ConditionTrue,
 		only: []string{machinev1alpha1.ReasonDrainBlocked, machinev1alpha1.ReasonWaitingForHooks}},
@@ -65,7 +65,7 @@ var machineRules = []rule{
 	{condition: machinev1alpha1.ConditionNodeHealthy, status: metav1.ConditionFalse},
 	{condition: machinev1alpha1.ConditionUserDataComplete, status: metav1.ConditionFalse, needsUser: []string{"*"}},
 	{condition: machinev1alpha1.ConditionAnnotationsValid, status: metav1.ConditionFalse, needsUser: []string{"*"}},
-	// What the cloud or the class lacks is advice: nothing waits for it.
+	// The other reasons are advice: nothing waits for them.
 	{condition: machinev1alpha1.ConditionHealthValid, status: metav1.ConditionFalse, only: []string{machinev1alpha1.ReasonHealthProfileNotFound}, needsUser: []string{"*"}},
 	{condition: machinev1alpha1.ConditionUpdated, status: metav1.ConditionFalse, only: []string{machinev1alpha1.ReasonUpdateFailed}, needsUser: []string{"*"}},
 	// A reboot that failed is no cause: the conditions of the Node show what it leaves.

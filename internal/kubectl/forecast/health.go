@@ -12,7 +12,7 @@ import (
 	"github.com/drover-dev/drover/internal/plan"
 )
 
-// A HealthRule is a condition of Nodes, and what follows when it lasts.
+// A HealthRule is a condition of Nodes, and the action that follows when it lasts.
 type HealthRule struct {
 	Condition string `json:"condition"`
 	Status    string `json:"status"`

@@ -39,8 +39,8 @@ func (f facts) devicesUntil() time.Time {
 	return f.node.since.Add(timeoutOf(f.health, c))
 }
 
-// healthValid is False while spec.health names profiles that do not exist. What the provider and the class lack is
-// reported by the set, before there is a Machine.
+// healthValid is False while spec.health names profiles that do not exist. The set
+// reports the other reasons, before there is a Machine.
 func healthValid(f facts) *plan.Condition {
 	problems := plan.HealthProblems(f.Machine.Spec.Health, plan.HealthFacts{HealthProfiles: f.HealthProfiles}, "spec.health")
 	return plan.HealthValid(problems, f.before.Conditions)

@@ -79,7 +79,9 @@ func losesDevices(t *rapid.T) int {
 		}
 		w.Run(time.Duration(rapid.IntRange(0, 90).Draw(t, "minutes")) * time.Minute)
 	}
-	w.Update(func(d *machinev1alpha1.MachineDeployment) { d.Spec.Remediation.MaxUnhealthy = ptr.To(intstr.FromString("100%")) })
+	w.Update(func(d *machinev1alpha1.MachineDeployment) {
+		d.Spec.Remediation.MaxUnhealthy = ptr.To(intstr.FromString("100%"))
+	})
 	w.Run(time.Minute)
 	if !w.RunUntil(48*time.Hour, w.Settled) {
 		t.Fatalf("a Machine is neither cured nor replaced:\n%s", w)
