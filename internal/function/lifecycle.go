@@ -34,8 +34,9 @@ func runLifecycle(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctio
 		return nil, err
 	}
 	rsp := step.NewResponse(req)
-	d, looked := machine.Plan(now, o), true
-	if o.NeedsTarget(d) {
+	looked := observeHealth(req, rsp, &o)
+	d := machine.Plan(now, o)
+	if looked && o.NeedsTarget(d) {
 		c, _, found := rsp.Cluster(req, o.Machine.Namespace, o.Machine.Spec.ClusterRef, "spec.clusterRef")
 		looked = found
 		if found {
@@ -55,6 +56,18 @@ func runLifecycle(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctio
 		}
 	}
 	return rsp.RunFunctionResponse, rsp.Report(machinev1alpha1.MachineGroupVersionKind, &d.Status, d.Report)
+}
+
+// observeHealth adds the objects by which the health of the Machine is judged. It returns false while Crossplane has not
+// looked for them yet. Without its class, as after its deletion, devices are not judged.
+func observeHealth(req *fnv1.RunFunctionRequest, rsp step.Response, o *machine.Observed) bool {
+	profiles, looked := rsp.HealthProfiles(req, o.Machine.Spec.Health)
+	if o.HealthProfiles = profiles; !looked || !o.JudgesDevices() {
+		return looked
+	}
+	class, _, looked := rsp.Class(req, o.Machine, "spec.classRef.name")
+	o.Devices = plan.DevicesOf(class)
+	return looked
 }
 
 func observeMachine(req *fnv1.RunFunctionRequest) (machine.Observed, error) {

@@ -7,6 +7,7 @@ import (
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
@@ -102,17 +103,20 @@ func observeSet(now time.Time, req *fnv1.RunFunctionRequest, rsp step.Response, 
 	if !looked || !looked2 {
 		return o, false, nil
 	}
+	var composition plan.Object
 	if class != nil {
-		var c plan.Object
-		if c, problem, looked = rsp.Composition(req, class); !looked {
+		if composition, problem, looked = rsp.Composition(req, class); !looked {
 			return o, false, nil
 		}
 		// A MachineDeployment has checked the class before it made the set.
 		if problem == nil && metav1.GetControllerOfNoCopy(s) == nil {
-			if problem, looked = checkClass(req, rsp, c, class, next); !looked {
+			if problem, looked = checkClass(req, rsp, composition, class, next); !looked {
 				return o, false, nil
 			}
 		}
+	}
+	if o.HealthProblems, looked = observeHealthOf(req, rsp, next, class, composition); !looked {
+		return o, false, nil
 	}
 	o.Problem = cmp.Or(problem, o.Safety.Problem)
 	for _, c := range children {
@@ -136,6 +140,23 @@ func observeSet(now time.Time, req *fnv1.RunFunctionRequest, rsp step.Response, 
 		o.Foreign = append(o.Foreign, &machinev1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Name: f.GetName(), OwnerReferences: f.GetOwnerReferences()}})
 	}
 	return o, true, nil
+}
+
+// observeHealthOf returns the parts of the health of new Machines that cannot be carried out as they are written. The last
+// result is false while Crossplane has not looked for their profiles yet.
+func observeHealthOf(req *fnv1.RunFunctionRequest, rsp step.Response, next *machinev1alpha1.Machine, class *machinev1alpha1.MachineClass, composition plan.Object) ([]plan.Problem, bool) {
+	profiles, looked := rsp.HealthProfiles(req, next.Spec.Health)
+	if !looked {
+		return nil, false
+	}
+	f := plan.HealthFacts{HealthProfiles: profiles, Class: class}
+	// Without an input Infrastructure, the pipeline decides by itself whether VMs are rebooted.
+	if composition.Unstructured != nil {
+		input := plan.InputOf(composition, "Infrastructure")
+		reboots, _, _ := unstructured.NestedBool(input, "virtualMachine", "reboot")
+		f.CannotReboot = input != nil && !reboots
+	}
+	return plan.HealthProblems(next.Spec.Health, f, "spec.template.spec.health"), true
 }
 
 func respondSet(req *fnv1.RunFunctionRequest, rsp step.Response, s *machinev1alpha1.MachineSet, d set.Decision) error {

@@ -18,6 +18,8 @@ var pages = map[string]func(*source) (string, error){
 	"docs/reference/labels.md":  renderKeys,
 	"docs/reference/metrics.md": renderMetrics,
 	"docs/reference/flags.md":   renderFlags,
+
+	"docs/reference/health-profiles.md": renderHealthProfiles,
 }
 
 func main() {

@@ -130,6 +130,9 @@ type Observation struct {
 	// Conditions of the Node. Heartbeats are left out.
 	Conditions []Condition `json:"conditions,omitempty"`
 
+	// Devices that the Node offers to pods, by its allocatable: nil if that is not known.
+	Devices machinev1alpha1.Devices `json:"devices,omitzero"`
+
 	// Join is the progress of the join.
 	Join Join `json:"join,omitzero"`
 

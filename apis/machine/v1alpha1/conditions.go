@@ -86,6 +86,14 @@ const (
 	//   - False: The annotations that the message names are ignored.
 	//   - Do: Correct the annotations that the message names.
 	ConditionAnnotationsValid = "AnnotationsValid"
+	// ConditionHealthValid reports whether spec.health can be carried out as it is written. Machines run and are judged by
+	// the rest otherwise. Objects whose health always could be do not have it.
+	//   - Kinds: Machine, MachineSet, MachineDeployment, NodePool
+	//   - Polarity: True is good
+	//   - True: All profiles exist, and each condition leads to the action that it names.
+	//   - False: A part of spec.health, which the message names, has no effect or another one.
+	//   - Do: Correct the part of spec.health that the message names.
+	ConditionHealthValid = "HealthValid"
 	// ConditionUserDataComplete reports whether user data of the class's own has a placeholder for
 	// the join token. Machines whose user data always had one, or was written by Drover, do not
 	// have it.

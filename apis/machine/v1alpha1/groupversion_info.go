@@ -30,6 +30,7 @@ var (
 	ClusterMachineClassGroupVersionKind    = SchemeGroupVersion.WithKind("ClusterMachineClass")
 	NodeTemplateGroupVersionKind           = SchemeGroupVersion.WithKind("NodeTemplate")
 	OperatingSystemProfileGroupVersionKind = SchemeGroupVersion.WithKind("OperatingSystemProfile")
+	HealthProfileGroupVersionKind          = SchemeGroupVersion.WithKind("HealthProfile")
 )
 
 // AddToScheme adds the kinds in this package to a scheme.
@@ -45,6 +46,7 @@ func AddToScheme(s *runtime.Scheme) error {
 		&NodeTemplate{}, &NodeTemplateList{},
 		&OrphanCollector{}, &OrphanCollectorList{},
 		&OperatingSystemProfile{}, &OperatingSystemProfileList{},
+		&HealthProfile{}, &HealthProfileList{},
 	)
 	metav1.AddToGroupVersion(s, SchemeGroupVersion)
 	return nil

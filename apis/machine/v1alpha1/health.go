@@ -13,6 +13,8 @@ import (
 // +kubebuilder:validation:XValidation:rule="!has(self.conditions) || self.conditions.all(c, self.conditions.exists_one(o, o.type == c.type && o.status == c.status))",message="conditions must not repeat a type with the same status"
 // +kubebuilder:validation:XValidation:rule="!has(self.conditions) || self.conditions.all(c, c.type != 'Ready' || !has(c.action) || c.action != 'Report')",message="conditions of type Ready must have the action Replace or Reboot: a Node that is not Ready is always unhealthy; to keep its Machine, set spec.health.disabled"
 // +kubebuilder:validation:XValidation:rule="!has(self.conditions) || self.conditions.all(c, !has(c.action) || c.action != 'Report' || !has(c.timeout))",message="conditions with the action Report must have no timeout: they are reported at once"
+// +kubebuilder:validation:XValidation:rule="!has(self.conditions) || self.conditions.all(c, c.type != 'DevicesMissing' || !has(c.timeout) || duration(c.timeout) >= duration('1m'))",message="conditions of type DevicesMissing must have a timeout of at least 1m: device plugins register their devices after the kubelet is Ready"
+// +kubebuilder:validation:XValidation:rule="!has(self.conditions) || self.conditions.all(c, c.type != 'DevicesMissing' || c.status == 'True')",message="conditions of type DevicesMissing must have the status True: devices are missing or not"
 type Health struct {
 	// Timeout is how long a Machine may be Unknown. After it the Machine is Failed. It
 	// counts from when the Node became unhealthy for the first of all conditions
@@ -32,6 +34,16 @@ type Health struct {
 	// +kubebuilder:default={{type: KernelDeadlock, status: "True"}, {type: ReadonlyFilesystem, status: "True"}, {type: DiskPressure, status: "True"}, {type: NetworkUnavailable, status: "True"}}
 	Conditions []HealthCondition `json:"conditions,omitzero"`
 
+	// Profiles are names of HealthProfiles, built-in ones or objects: further conditions with their actions. A field that an
+	// entry of Conditions does not set is taken from the first profile that has its type and status.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=63
+	// +kubebuilder:validation:items:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
+	Profiles []string `json:"profiles,omitempty"`
+
 	// Reboot limits the reboots of conditions with the action Reboot. Its timeout is also that of reboots
 	// that users request.
 	// +optional
@@ -47,6 +59,10 @@ type Health struct {
 // A HealthAction is what follows when a Node has a condition for the time of its timeout.
 // +kubebuilder:validation:Enum=Replace;Reboot;Report
 type HealthAction string
+
+// NodeDevicesMissing is the type of the condition of Nodes that Drover itself determines: a device that the class names is
+// missing. A condition of this type that a Node reports is ignored.
+const NodeDevicesMissing = "DevicesMissing"
 
 // Actions of health conditions.
 const (
@@ -93,7 +109,9 @@ type HealthReboot struct {
 
 // A HealthCondition makes a Node unhealthy.
 type HealthCondition struct {
-	// Type of the Node's condition.
+	// Type of the Node's condition. DevicesMissing is a condition that Drover itself determines: it is True while the
+	// allocatable of the Node has fewer of an extended resource, such as nvidia.com/gpu, than
+	// spec.nodeCapacity.capacity of the class names. Until it joined, the Machine waits for its devices.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=316
 	Type string `json:"type"`

@@ -8,7 +8,7 @@ package v1alpha1
 const (
 	// ReasonValid means that nothing that a user wrote keeps the object from its work.
 	//   - Kinds: Machine, MachineSet, MachineDeployment, NodePool
-	//   - Of: Valid=True, AnnotationsValid=True
+	//   - Of: Valid=True, AnnotationsValid=True, HealthValid=True
 	ReasonValid = "Valid"
 	// ReasonClassNotFound means that the MachineClass or ClusterMachineClass does not exist.
 	//   - Kinds: Machine, MachineSet, MachineDeployment
@@ -396,7 +396,7 @@ const (
 	ReasonRebootDelayed = "RebootDelayed"
 )
 
-// Reasons of Preserved and AnnotationsValid.
+// Reasons of Preserved, AnnotationsValid and HealthValid.
 const (
 	// ReasonPreserved means that the Machine is preserved.
 	//   - Kinds: Machine
@@ -417,6 +417,24 @@ const (
 	//   - Of: AnnotationsValid=False
 	//   - Do: Correct the annotation that the message names, or move it to the object that it is meant for.
 	ReasonAnnotationInvalid = "AnnotationInvalid"
+	// ReasonHealthProfileNotFound means that a profile of spec.health.profiles does not exist. The Nodes are judged by the
+	// other profiles and conditions.
+	//   - Kinds: Machine, MachineSet, MachineDeployment, NodePool
+	//   - Of: HealthValid=False
+	//   - Do: Create the HealthProfile that the message names, or name a built-in one.
+	ReasonHealthProfileNotFound = "HealthProfileNotFound"
+	// ReasonDevicesNotNamed means that spec.health judges the devices of Nodes, and the class names none: DevicesMissing has no
+	// effect.
+	//   - Kinds: MachineSet, MachineDeployment, NodePool
+	//   - Of: HealthValid=False
+	//   - Do: Create a class whose spec.nodeCapacity.capacity names the devices, such as nvidia.com/gpu, and name it in the template.
+	ReasonDevicesNotNamed = "DevicesNotNamed"
+	// ReasonRebootNotSupported means that the provider of the Machines cannot reboot VMs: conditions with the action Reboot lead
+	// to a replacement at once.
+	//   - Kinds: MachineSet, MachineDeployment, NodePool
+	//   - Of: HealthValid=False
+	//   - Do: To end the report, set the action Replace for the conditions that the message names.
+	ReasonRebootNotSupported = "RebootNotSupported"
 )
 
 // Reasons of ReplicaFailure, CapacityExhausted and SelectorExclusive. The codes of the provider's

@@ -21,6 +21,16 @@ const (
 	classCRD      = "../../../package/provider-drover/crds/machine.drover.dev_machineclasses.yaml"
 )
 
+const healthCRD = "../../../package/provider-drover/crds/machine.drover.dev_healthprofiles.yaml"
+
+const healthProfile = `
+apiVersion: machine.drover.dev/v1alpha1
+kind: HealthProfile
+metadata: {name: acme-v1}
+spec:
+  conditions: [{type: FabricDown, action: Reboot, timeout: 3m}]
+`
+
 const profile = `
 apiVersion: machine.drover.dev/v1alpha1
 kind: OperatingSystemProfile
@@ -234,6 +244,18 @@ func TestBadInputIsRefusedByTheSchema(t *testing.T) {
 			[]string{"spec.health.timeout", "must be a duration of at most 87600h, with the largest unit first, such as 90s, 10m or 1h30m"}},
 		"ReadyThatIsUnhealthyWhenTrue": {machineCRD, machine, map[string]any{"spec.health.conditions": []any{map[string]any{"type": "Ready"}}},
 			[]string{"spec.health", "conditions of type Ready must have the status False or Unknown"}},
+		"DevicesThatMissBeforeTheyAreThere": {machineCRD, machine, map[string]any{"spec.health.conditions": []any{map[string]any{"type": "DevicesMissing", "timeout": "30s"}}},
+			[]string{"spec.health", "conditions of type DevicesMissing must have a timeout of at least 1m"}},
+		"DevicesThatAreNotMissing": {deploymentXRD, deployment, map[string]any{"spec.template.spec.health": map[string]any{"conditions": []any{map[string]any{"type": "DevicesMissing", "status": "False"}}}},
+			[]string{"spec.template.spec.health", "conditions of type DevicesMissing must have the status True"}},
+		"HealthProfileThatIsNoName": {deploymentXRD, deployment, map[string]any{"spec.template.spec.health": map[string]any{"profiles": []any{"NVIDIA"}}},
+			[]string{"spec.template.spec.health.profiles[0]"}},
+		"HealthProfileWithoutVersion": {healthCRD, healthProfile, map[string]any{"metadata.name": "acme"},
+			[]string{"the name must end with a version"}},
+		"HealthProfileWithAReservedName": {healthCRD, healthProfile, map[string]any{"metadata.name": "nvidia-v2"},
+			[]string{"names like nvidia-v1 are reserved"}},
+		"HealthProfileThatOnlyReportsLater": {healthCRD, healthProfile, map[string]any{"spec.conditions": []any{map[string]any{"type": "A", "action": "Report", "timeout": "1m"}}},
+			[]string{"conditions with the action Report must have no timeout"}},
 		"UnhealthyConditionTwice": {machineCRD, machine, map[string]any{"spec.health.conditions": []any{map[string]any{"type": "A"}, map[string]any{"type": "A", "timeout": "1m"}}},
 			[]string{"spec.health", "conditions must not repeat a type with the same status"}},
 		"ANodeThatIsNotReadyIsOnlyReported": {machineCRD, machine, map[string]any{"spec.health.conditions": []any{map[string]any{"type": "Ready", "status": "Unknown", "action": "Report"}}},
@@ -312,6 +334,7 @@ func TestWhatAVMWasMadeFromCannotChange(t *testing.T) {
 		"MachineCluster":         {machineCRD, machine, "spec.clusterRef.name", "other", "clusterRef is immutable"},
 		"DeploymentSelector":     {deploymentXRD, deployment, "spec.selector.matchLabels", map[string]any{"team": "a"}, "selector is immutable"},
 		"NamespaceOfACollector":  {collectorXRD, collector, "spec.namespace", "default", "namespace cannot be changed"},
+		"HealthProfile":          {healthCRD, healthProfile, "spec.description", "new", "a HealthProfile is immutable"},
 		"Profile":                {profileCRD, profile, "spec.description", "new", "an OperatingSystemProfile is immutable"},
 		"MachineClassOfProvider": {classCRD, class, "spec.forProvider.size", "large", "a MachineClass is immutable"},
 	}

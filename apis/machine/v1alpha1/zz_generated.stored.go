@@ -11,6 +11,12 @@ func (in *ClusterMachineClass) UnmarshalJSON(b []byte) error {
 }
 
 // UnmarshalJSON decodes an object, and drops and records the fields that do not fit.
+func (in *HealthProfile) UnmarshalJSON(b []byte) error {
+	type plain HealthProfile
+	return stored.Unmarshal(b, (*plain)(in), &in.Undecoded)
+}
+
+// UnmarshalJSON decodes an object, and drops and records the fields that do not fit.
 func (in *Machine) UnmarshalJSON(b []byte) error {
 	type plain Machine
 	return stored.Unmarshal(b, (*plain)(in), &in.Undecoded)

@@ -44,6 +44,7 @@ func observation(node *corev1.Node) workernode.Observation {
 		Created:  node.CreationTimestamp.DeepCopy(),
 		Present:  true,
 		BootID:   info.BootID,
+		Devices:  machinev1alpha1.DevicesIn(node.Status.Allocatable),
 		NodeInfo: &workernode.Info{
 			KubeletVersion:          info.KubeletVersion,
 			OSImage:                 info.OSImage,

@@ -9,6 +9,7 @@ import (
 
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/healthprofile"
 	"github.com/drover-dev/drover/internal/osprofile"
 	"github.com/drover-dev/drover/internal/plan"
 )
@@ -20,6 +21,8 @@ const (
 	requirementCompositions = "compositions"
 	requirementInstallation = "installation"
 	requirementProfile      = "profile"
+	// Requirements of HealthProfiles end with their names.
+	requirementHealthProfile = "health-profile-"
 )
 
 // Class requires a Machine's class, of either kind. It returns nil and a problem if there is none, or
@@ -85,6 +88,36 @@ func (r Response) Profile(req *fnv1.RunFunctionRequest, class *machinev1alpha1.M
 		return nil, &plan.Problem{Reason: machinev1alpha1.ReasonProfileNotFound, Message: err.Error()}, true
 	}
 	return p, nil, true
+}
+
+// HealthProfiles returns the profiles that a health names: built-in ones, or else required objects. The last result is false
+// while Crossplane has not looked for them yet.
+func (r Response) HealthProfiles(req *fnv1.RunFunctionRequest, h machinev1alpha1.Health) (plan.HealthProfiles, bool) {
+	var out plan.HealthProfiles
+	complete := true
+	for _, name := range h.Profiles {
+		if p := healthprofile.BuiltIn(name); p != nil {
+			out.Found = append(out.Found, p)
+			continue
+		}
+		r.RequireByName(requirementHealthProfile+name, machinev1alpha1.SchemeGroupVersion.String(), machinev1alpha1.HealthProfileGroupVersionKind.Kind, "", name)
+		found, looked := Required(req, requirementHealthProfile+name)
+		if !looked {
+			complete = false
+			continue
+		}
+		// One that cannot be decoded has no conditions to judge by.
+		var p *machinev1alpha1.HealthProfile
+		if len(found) > 0 {
+			p, _ = As[machinev1alpha1.HealthProfile](found[0])
+		}
+		if p == nil {
+			out.Missing = append(out.Missing, name)
+			continue
+		}
+		out.Found = append(out.Found, p)
+	}
+	return out, complete
 }
 
 // Composition requires the Compositions of a class's provider. It returns the one for the class's

@@ -21,9 +21,11 @@ import (
 
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/healthprofile"
 	"github.com/drover-dev/drover/internal/kubectl/collect"
 	"github.com/drover-dev/drover/internal/kubectl/forecast"
 	"github.com/drover-dev/drover/internal/kubectl/view"
+	"github.com/drover-dev/drover/internal/plan"
 )
 
 // lastApplied is the annotation in which kubectl apply keeps the applied object.
@@ -194,8 +196,39 @@ func (p *planner) input(c client.Client, v *view.View, before, after *machinev1a
 	if v.Target != nil && v.Target.Budgets != nil {
 		in.TargetRead, in.Pods, in.Budgets = true, v.Target.Pods, v.Target.Budgets
 	}
-	in.ClassMissing, err = p.lacksClass(c, after)
+	if in.ClassMissing, err = p.lacksClass(c, after); err != nil {
+		return in, err
+	}
+	in.Profiles, err = p.profiles(c, after.Spec.Template.Spec.Health)
 	return in, err
+}
+
+// profiles of a health: built-in ones, those of the file and those of the cluster.
+func (p *planner) profiles(c client.Client, h machinev1alpha1.Health) (out plan.HealthProfiles, err error) {
+	for _, name := range h.Profiles {
+		found := healthprofile.BuiltIn(name)
+		if found == nil {
+			found = &machinev1alpha1.HealthProfile{}
+			err = c.Get(p.ctx, client.ObjectKey{Name: name}, found)
+			for _, u := range p.objects {
+				if u.GroupVersionKind() == machinev1alpha1.HealthProfileGroupVersionKind && u.GetName() == name {
+					err = runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, found)
+				}
+			}
+		}
+		switch {
+		case apierrors.IsNotFound(err):
+			out.Missing = append(out.Missing, name)
+		case apierrors.IsForbidden(err):
+			// Drover's own condition reports a missing one.
+		case err != nil:
+			return out, err
+		default:
+			out.Found = append(out.Found, found)
+		}
+		err = nil
+	}
+	return out, nil
 }
 
 // dryRun returns the object as the API server would store it. As kubectl apply does, it merges the last applied

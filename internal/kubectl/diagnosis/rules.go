@@ -40,6 +40,8 @@ var setRules = []rule{
 	{condition: machinev1alpha1.ConditionCapacityExhausted, status: metav1.ConditionTrue},
 	{condition: machinev1alpha1.ConditionSelectorExclusive, status: metav1.ConditionFalse, needsUser: []string{"*"}},
 	{condition: machinev1alpha1.ConditionAnnotationsValid, status: metav1.ConditionFalse, needsUser: []string{"*"}},
+	// The other reasons are advice: nothing waits for them.
+	{condition: machinev1alpha1.ConditionHealthValid, status: metav1.ConditionFalse, only: []string{machinev1alpha1.ReasonHealthProfileNotFound}, needsUser: []string{"*"}},
 	{condition: machinev1alpha1.ConditionReconciling, status: metav1.ConditionTrue,
 		only:      []string{machinev1alpha1.ReasonEvictionRefused, machinev1alpha1.ReasonDrainBlocked, machinev1alpha1.ReasonWaitingForHooks},
 		needsUser: []string{machinev1alpha1.ReasonEvictionRefused}},
@@ -64,6 +66,8 @@ var machineRules = []rule{
 	{condition: machinev1alpha1.ConditionNodeHealthy, status: metav1.ConditionFalse},
 	{condition: machinev1alpha1.ConditionUserDataComplete, status: metav1.ConditionFalse, needsUser: []string{"*"}},
 	{condition: machinev1alpha1.ConditionAnnotationsValid, status: metav1.ConditionFalse, needsUser: []string{"*"}},
+	// The other reasons are advice: nothing waits for them.
+	{condition: machinev1alpha1.ConditionHealthValid, status: metav1.ConditionFalse, only: []string{machinev1alpha1.ReasonHealthProfileNotFound}, needsUser: []string{"*"}},
 	{condition: machinev1alpha1.ConditionUpdated, status: metav1.ConditionFalse, only: []string{machinev1alpha1.ReasonUpdateFailed}, needsUser: []string{"*"}},
 	// A reboot that failed is no cause: the conditions of the Node show what it leaves.
 	{condition: machinev1alpha1.ConditionRebooted, status: metav1.ConditionFalse, but: []string{machinev1alpha1.ReasonRebootFailed}},

@@ -37,6 +37,8 @@ type Input struct {
 	Machines      []machinev1alpha1.Machine
 	// ClassMissing means that the class of After does not exist.
 	ClassMissing bool
+	// Profiles that the health of After names.
+	Profiles plan.HealthProfiles
 	// Config of the target cluster of After, nil if it was not read.
 	Config *view.Config
 	// Pods and Budgets of the target cluster, nil if it was not read.
@@ -92,6 +94,8 @@ type Forecast struct {
 	Window string `json:"window,omitempty"`
 	// Blocks are the blockers of the change, now or later.
 	Blocks []Block `json:"blocks,omitempty"`
+	// Health are the conditions of Nodes and the actions that follow after the change, if the change concerns them.
+	Health []HealthRule `json:"health,omitempty"`
 	// AtLeast is the shortest duration. It is 0 if that is not known.
 	AtLeast metav1.Duration `json:"atLeast"`
 	// Basis of AtLeast.
@@ -128,6 +132,7 @@ func Of(now time.Time, in Input) Forecast {
 	f.machines()
 	f.bounds()
 	f.blocks()
+	f.health()
 	f.duration()
 	f.gates()
 	return f.Forecast

@@ -36,9 +36,30 @@ func (s Screen) forecast(out *strings.Builder, f forecast.Forecast) {
 	for _, line := range lines(f) {
 		fmt.Fprintln(out, s.hanging(2, line))
 	}
+	s.health(out, f.Health)
 	if f.AtLeast.Duration > 0 {
 		fmt.Fprintln(out, s.hanging(2, fmt.Sprintf("It takes at least %s: %s.", f.AtLeast.Duration, f.Basis)))
 	}
+}
+
+// health as a table of conditions and their actions.
+func (s Screen) health(out *strings.Builder, rules []forecast.HealthRule) {
+	if len(rules) == 0 {
+		return
+	}
+	fmt.Fprintln(out, "  Conditions of its Nodes lead to:")
+	t := table{rows: [][]string{{"  CONDITION", "STATUS", "ACTION", "AFTER", "PROFILE"}}}
+	for _, r := range rules {
+		after, profile := "at once", r.Profile
+		if r.After != nil {
+			after = r.After.Duration.String()
+		}
+		if profile == "" {
+			profile = "-"
+		}
+		t.rows = append(t.rows, []string{"  " + clean(r.Condition), clean(r.Status), string(r.Action), after, clean(profile)})
+	}
+	s.table(out, t)
 }
 
 func orNone(v string) string {

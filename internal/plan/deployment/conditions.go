@@ -27,7 +27,7 @@ func (p *plan) conditions(s machinev1alpha1.MachineDeploymentStatus) []shared.Co
 		valid, p.available(s), progressing, failure,
 		p.reconciling(s, progressing, stalled), stalled,
 	}
-	for _, c := range []*shared.Condition{p.exhaustedCondition(s), p.remediationAllowed(), p.annotationsValid()} {
+	for _, c := range []*shared.Condition{p.exhaustedCondition(s), p.remediationAllowed(), p.annotationsValid(), p.healthValid()} {
 		if c != nil {
 			out = append(out, *c)
 		}
@@ -92,6 +92,16 @@ func (p *plan) available(s machinev1alpha1.MachineDeploymentStatus) shared.Condi
 
 func (p *plan) annotationsValid() *shared.Condition {
 	return shared.AnnotationsValid(shared.InvalidSwitchesOfSet("MachineDeployment", p.Deployment), p.Deployment.Status.Conditions)
+}
+
+// healthValid is that of the set of the template. Old sets do not count: the health of their Machines is that of the
+// template, too.
+func (p *plan) healthValid() *shared.Condition {
+	var of []shared.Reporter
+	if p.newSet != nil {
+		of = append(of, shared.Reporter{Name: "MachineSet " + p.newSet.Name, Conditions: p.newSet.Status.Conditions})
+	}
+	return shared.HealthValidOf(of, p.Deployment.Status.Conditions)
 }
 
 // numbers of the Machines of all sets.

@@ -130,7 +130,8 @@ func Merge(now time.Time, lists ...[]machinev1alpha1.ReplacedMachine) []machinev
 		}
 	}
 	slices.SortFunc(out, func(a, b machinev1alpha1.ReplacedMachine) int {
-		return cmp.Or(a.Time.Compare(b.Time.Time), cmp.Compare(a.Machine, b.Machine))
+		// A Machine reboots before it is replaced, also within the same second.
+		return cmp.Or(a.Time.Compare(b.Time.Time), cmp.Compare(a.Machine, b.Machine), cmp.Compare(keyOf(b).reboot, keyOf(a).reboot))
 	})
 	return out[max(0, len(out)-machinev1alpha1.MaxReplacedMachines):]
 }

@@ -16,7 +16,7 @@ const (
 
 func conditions(f facts, d decision) []plan.Condition {
 	out := []plan.Condition{valid(f), infrastructureReady(f), nodeReady(f)}
-	for _, c := range []*plan.Condition{nodeHealthy(f, d), updatedCondition(f, d.update), rebootedCondition(f, d.reboot), preservedCondition(f, d.preservation), annotationsValid(f)} {
+	for _, c := range []*plan.Condition{nodeHealthy(f, d), updatedCondition(f, d.update), rebootedCondition(f, d.reboot), preservedCondition(f, d.preservation), annotationsValid(f), healthValid(f)} {
 		if c != nil {
 			out = append(out, *c)
 		}

@@ -22,6 +22,8 @@ type facts struct {
 	before machinev1alpha1.MachineStatus
 	// hasRun means that the Machine had a healthy Node.
 	hasRun bool
+	// health has the conditions of spec.health and of its profiles.
+	health machinev1alpha1.Health
 	node   node
 	// isNodeKnown means that the Node can be observed now.
 	isNodeKnown bool
@@ -78,7 +80,8 @@ func factsOf(now time.Time, o Observed) facts {
 	before := *m.Status.DeepCopy()
 	plan.SettleStatus(now, &before)
 	f := facts{Observed: o, now: now, before: before, hasRun: plan.HasRun(before), providerID: o.VM.ProviderID, problem: o.Bootstrap.Problem}
-	f.node = nodeOf(now, m.Spec.Health, before.NodeGoneSince, o.WorkerNode, f.hasRun)
+	f.health = health(o)
+	f.node = nodeOf(now, f.health, o.Devices, before.NodeGoneSince, o.WorkerNode, f.hasRun)
 	if o.VM.AwaitsCompanion {
 		// Without its disk or its place behind a load balancer, the VM is not complete.
 		f.node.healthy = false
@@ -111,6 +114,9 @@ func factsOf(now time.Time, o Observed) facts {
 	f.creationTimeout = plan.CreationTimeout(m)
 	if !f.node.healthy && !f.isRefused && !f.isInvalid && !f.skipsRemediation {
 		f.deadline = plan.StartsSince(m, f.refusedUntil).Add(f.creationTimeout)
+		if at := f.devicesUntil(); at.After(f.deadline) {
+			f.deadline = at
+		}
 	}
 	return f
 }

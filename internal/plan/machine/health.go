@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/healthprofile"
 	"github.com/drover-dev/drover/internal/plan"
 	"github.com/drover-dev/drover/internal/workernode"
 )
@@ -19,11 +20,13 @@ import (
 // that is Ready only for a moment after each restart of its kubelet never recovers.
 const wellAgain = time.Minute
 
-func healthConditions(h machinev1alpha1.Health) []machinev1alpha1.HealthCondition {
+// health of the Node of a Machine: spec.health, with the conditions of its profiles.
+func health(o Observed) machinev1alpha1.Health {
+	h := healthprofile.Apply(o.Machine.Spec.Health, o.HealthProfiles.Found)
 	if h.Conditions == nil {
-		return machinev1alpha1.DefaultHealthConditions()
+		h.Conditions = machinev1alpha1.DefaultHealthConditions()
 	}
-	return h.Conditions
+	return h
 }
 
 // unhealthy returns the conditions of a Node, other than Ready, which make it unhealthy, and those which are only to be
@@ -44,7 +47,7 @@ func unhealthy(conditions []workernode.Condition, h machinev1alpha1.Health) (bad
 
 // healthConditionOf returns the entry of a condition with a status, nil if there is none.
 func healthConditionOf(h machinev1alpha1.Health, typ, status string) *machinev1alpha1.HealthCondition {
-	all := healthConditions(h)
+	all := h.Conditions
 	i := slices.IndexFunc(all, func(c machinev1alpha1.HealthCondition) bool { return c.Type == typ && c.Status == status })
 	if i < 0 {
 		return nil
@@ -69,13 +72,13 @@ func unhealthiness(f facts, interrupted bool) *machinev1alpha1.Unhealthiness {
 		return after
 	}
 	lasting := machinev1alpha1.Unhealthiness{Since: at}
-	if before != nil && (before.Until == nil || f.now.Before(before.Until.Add(min(wellAgain, healthTimeout(f.Machine))))) {
+	if before != nil && (before.Until == nil || f.now.Before(before.Until.Add(min(wellAgain, healthTimeout(f.health))))) {
 		lasting = *before
 	}
 	s := machinev1alpha1.Unhealthiness{Since: lasting.Since}
 	for _, c := range f.node.bad {
 		s.Conditions = append(s.Conditions, machinev1alpha1.UnhealthyCondition{
-			Type: c.Type, Status: c.Status, Reason: c.Reason, Since: since(c, lasting, f.Machine.Spec.Health, at),
+			Type: c.Type, Status: c.Status, Reason: c.Reason, Since: since(c, lasting, f.health, at),
 		})
 	}
 	s.RebootID = rebootDue(f, s)
@@ -98,24 +101,24 @@ func since(c workernode.Condition, lasting machinev1alpha1.Unhealthiness, h mach
 
 // failsAt returns the time at which the Machine fails if its Node is not healthy by then, and the
 // condition that decides.
-func failsAt(m *machinev1alpha1.Machine, u machinev1alpha1.Unhealthiness) (time.Time, machinev1alpha1.UnhealthyCondition) {
+func failsAt(h machinev1alpha1.Health, u machinev1alpha1.Unhealthiness) (time.Time, machinev1alpha1.UnhealthyCondition) {
 	first, why := time.Time{}, machinev1alpha1.UnhealthyCondition{Since: u.Since}
 	if len(u.Conditions) == 0 {
-		return u.Since.Add(healthTimeout(m)), why
+		return u.Since.Add(healthTimeout(h)), why
 	}
 	for _, c := range u.Conditions {
-		if at := c.Since.Add(timeoutOf(m, c)); first.IsZero() || at.Before(first) {
+		if at := c.Since.Add(timeoutOf(h, c)); first.IsZero() || at.Before(first) {
 			first, why = at, c
 		}
 	}
 	return first, why
 }
 
-func timeoutOf(m *machinev1alpha1.Machine, c machinev1alpha1.UnhealthyCondition) time.Duration {
-	if own := ownTimeout(m.Spec.Health, c.Type, c.Status); own != nil {
+func timeoutOf(h machinev1alpha1.Health, c machinev1alpha1.UnhealthyCondition) time.Duration {
+	if own := ownTimeout(h, c.Type, c.Status); own != nil {
 		return own.Duration
 	}
-	return healthTimeout(m)
+	return healthTimeout(h)
 }
 
 func ownTimeout(h machinev1alpha1.Health, typ, status string) *metav1.Duration {
@@ -125,8 +128,8 @@ func ownTimeout(h machinev1alpha1.Health, typ, status string) *metav1.Duration {
 	return nil
 }
 
-func healthTimeout(m *machinev1alpha1.Machine) time.Duration {
-	return plan.Timeout(m.Spec.Health.Timeout, machinev1alpha1.DefaultHealthTimeout)
+func healthTimeout(h machinev1alpha1.Health) time.Duration {
+	return plan.Timeout(h.Timeout, machinev1alpha1.DefaultHealthTimeout)
 }
 
 // nodeHealthy is nil for a Machine whose Node never was unhealthy.
@@ -154,7 +157,7 @@ func nodeHealthy(f facts, d decision) *plan.Condition {
 
 // prospect describes the next change of a Machine whose Node is unhealthy.
 func prospect(f facts, d decision) string {
-	at, _ := failsAt(f.Machine, *d.unhealthy)
+	at, _ := failsAt(f.health, *d.unhealthy)
 	gone := f.goneUntil()
 	switch {
 	case d.phase == machinev1alpha1.MachineFailed:
@@ -170,7 +173,7 @@ func prospect(f facts, d decision) string {
 	case d.unhealthy.RebootID != "":
 		return fmt.Sprintf("reboot %s is due, and begins when the Machine's set has room for it within spec.remediation", d.unhealthy.RebootID)
 	}
-	if _, why := failsAt(f.Machine, *d.unhealthy); actionOn(f.Machine, why) == machinev1alpha1.HealthActionReboot {
+	if _, why := failsAt(f.health, *d.unhealthy); actionOn(f.health, why) == machinev1alpha1.HealthActionReboot {
 		if reason := f.noReboot(); reason != "" {
 			return fmt.Sprintf("the Machine is Failed at %s unless its Node is healthy before; it is not rebooted: %s", at.UTC().Format(time.RFC3339), reason)
 		}

@@ -20,8 +20,8 @@ func healthReboot(m *machinev1alpha1.Machine) machinev1alpha1.HealthReboot {
 }
 
 // actionOn returns the action of a condition. Ready without an entry leads to a replacement.
-func actionOn(m *machinev1alpha1.Machine, c machinev1alpha1.UnhealthyCondition) machinev1alpha1.HealthAction {
-	if named := healthConditionOf(m.Spec.Health, c.Type, c.Status); named != nil {
+func actionOn(h machinev1alpha1.Health, c machinev1alpha1.UnhealthyCondition) machinev1alpha1.HealthAction {
+	if named := healthConditionOf(h, c.Type, c.Status); named != nil {
 		return named.ActionOrDefault()
 	}
 	return machinev1alpha1.HealthReplace
@@ -54,11 +54,11 @@ func rebootDue(f facts, sick machinev1alpha1.Unhealthiness) string {
 func (f facts) rebootCause(sick machinev1alpha1.Unhealthiness) (machinev1alpha1.UnhealthyCondition, bool) {
 	over := machinev1alpha1.Unhealthiness{Since: sick.Since}
 	for _, c := range sick.Conditions {
-		if actionOn(f.Machine, c) == machinev1alpha1.HealthActionReboot && f.isOver(sick, c) {
+		if actionOn(f.health, c) == machinev1alpha1.HealthActionReboot && f.isOver(sick, c) {
 			over.Conditions = append(over.Conditions, c)
 		}
 	}
-	_, first := failsAt(f.Machine, over)
+	_, first := failsAt(f.health, over)
 	return first, len(over.Conditions) > 0
 }
 
@@ -80,11 +80,11 @@ func (f facts) isRequestedReboot() bool {
 // reboot that is not possible or did not help.
 func (f facts) replacedFor(sick machinev1alpha1.Unhealthiness) (machinev1alpha1.UnhealthyCondition, bool) {
 	if len(sick.Conditions) == 0 {
-		at, why := failsAt(f.Machine, sick)
+		at, why := failsAt(f.health, sick)
 		return why, !f.now.Before(at)
 	}
 	for _, c := range sick.Conditions {
-		isReboot := actionOn(f.Machine, c) == machinev1alpha1.HealthActionReboot
+		isReboot := actionOn(f.health, c) == machinev1alpha1.HealthActionReboot
 		if f.isOver(sick, c) && (!isReboot || f.noReboot() != "") {
 			return c, true
 		}
@@ -96,10 +96,10 @@ func (f facts) replacedFor(sick machinev1alpha1.Unhealthiness) (machinev1alpha1.
 func (f facts) isOver(sick machinev1alpha1.Unhealthiness, c machinev1alpha1.UnhealthyCondition) bool {
 	last := f.before.Reboot
 	if last != nil && last.ByHealth != "" && last.State == machinev1alpha1.RebootFailed &&
-		actionOn(f.Machine, c) == machinev1alpha1.HealthActionReboot && sick.Since.Before(&metav1.Time{Time: last.Since.Add(wellAgain)}) {
+		actionOn(f.health, c) == machinev1alpha1.HealthActionReboot && sick.Since.Before(&metav1.Time{Time: last.Since.Add(wellAgain)}) {
 		return true
 	}
-	return !f.now.Before(c.Since.Add(timeoutOf(f.Machine, c)))
+	return !f.now.Before(c.Since.Add(timeoutOf(f.health, c)))
 }
 
 // noReboot returns why the health of the Node causes no reboot, or no further one, "" if it may.

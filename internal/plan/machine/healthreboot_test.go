@@ -271,6 +271,18 @@ func TestHealthRebootsAMachine(t *testing.T) {
 			w.boots("second", "True")
 			w.want(machinev1alpha1.RebootSucceeded, running, "")
 		},
+		"SoftAsLongAsItsFirstBootTook": func(w *rebootWorld) {
+			w.machine.Status.Join = &machinev1alpha1.JoinStatus{Milestones: []machinev1alpha1.ReachedMilestone{
+				{Name: machinev1alpha1.JoinVMRunning, Time: metav1.NewTime(created)}, {Name: machinev1alpha1.JoinNodeReady, Time: metav1.NewTime(created.Add(10 * time.Minute))},
+			}}
+			w.has("KernelDeadlock")
+			w.after(5 * time.Minute)
+			w.drained()
+			w.after(9 * time.Minute)
+			w.wantRequests("Soft/health-20300101T120500Z")
+			w.after(time.Minute)
+			w.wantRequests("Soft/health-20300101T120500Z", "Hard/health-20300101T120500Z")
+		},
 		"AndOnlyReportsWhatIsToBeReported": func(w *rebootWorld) {
 			w.has("DiskPressure")
 			w.after(24 * time.Hour)

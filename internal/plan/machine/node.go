@@ -41,7 +41,7 @@ type node struct {
 
 // nodeOf returns the observed Node of a Machine. Startup taints count only for a Machine that has
 // never run: a Node that recovers is not starting.
-func nodeOf(now time.Time, h machinev1alpha1.Health, goneSince *metav1.Time, wn *workernode.WorkerNode, hasRun bool) node {
+func nodeOf(now time.Time, h machinev1alpha1.Health, devices machinev1alpha1.Devices, goneSince *metav1.Time, wn *workernode.WorkerNode, hasRun bool) node {
 	if wn == nil {
 		return node{}
 	}
@@ -55,7 +55,7 @@ func nodeOf(now time.Time, h machinev1alpha1.Health, goneSince *metav1.Time, wn 
 		}
 	}
 	n.ready = n.joined && n.status == isTrue
-	n.bad, n.reported = unhealthy(n.Conditions, h)
+	n.bad, n.reported = unhealthy(withDevices(n.Observation, devices), h)
 	if !n.ready {
 		status := isUnknown
 		if n.status == isFalse {
@@ -68,6 +68,9 @@ func nodeOf(now time.Time, h machinev1alpha1.Health, goneSince *metav1.Time, wn 
 	switch {
 	case n.starting:
 		n.message = fmt.Sprintf("The Node %s still has the startup taints %s", n.NodeName, strings.Join(n.StartupTaints, ", "))
+		return n
+	case n.ready && len(n.bad) > 0 && n.bad[0].Type == machinev1alpha1.NodeDevicesMissing:
+		n.message = fmt.Sprintf("The Node %s lacks devices that its class names: %s", n.NodeName, n.bad[0].Reason)
 		return n
 	case n.ready && len(n.bad) > 0:
 		n.message = fmt.Sprintf("The Node %s has the condition %s with the status %s", n.NodeName, n.bad[0].Type, n.bad[0].Status)

@@ -118,8 +118,8 @@ func ofNode(f facts, sick *machinev1alpha1.Unhealthiness) *failure {
 	if !ok {
 		return nil
 	}
-	message := fmt.Sprintf("%s, for longer than %s", describeBad(sick.Conditions), timeoutOf(f.Machine, why))
-	if actionOn(f.Machine, why) == machinev1alpha1.HealthActionReboot {
+	message := fmt.Sprintf("%s, for longer than %s", describeBad(sick.Conditions), timeoutOf(f.health, why))
+	if actionOn(f.health, why) == machinev1alpha1.HealthActionReboot {
 		message += "; it is not rebooted: " + f.noReboot()
 	}
 	return &failure{machinev1alpha1.FailureNodeUnhealthy, "", message}

@@ -16,6 +16,11 @@ type Observed struct {
 	VM        plan.VM
 	// WorkerNode is the observed Node, nil until parameters for it were decided.
 	WorkerNode *workernode.WorkerNode
+	// HealthProfiles are those of spec.health.
+	HealthProfiles plan.HealthProfiles
+	// Devices that the Machine's class names. They are nil if it names none or is not known, or if spec.health does not judge
+	// them.
+	Devices machinev1alpha1.Devices
 	// CloudNamesNodes means that the cloud sets the name of the Node, so that it differs from the
 	// Machine's.
 	CloudNamesNodes bool
@@ -92,6 +97,9 @@ func Plan(now time.Time, o Observed) Desired {
 	if f.VM.LookAgain > 0 && d.phase != machinev1alpha1.MachineFailed {
 		out.CallAgain = min(out.CallAgain, f.VM.LookAgain)
 	}
+	if len(o.HealthProfiles.Missing) > 0 {
+		out.CallAgain = min(out.CallAgain, plan.InFlight) // Nothing reports that a profile was created.
+	}
 	if f.untilNodeMayRequest > 0 {
 		out.CallAgain = min(out.CallAgain, f.untilNodeMayRequest)
 	}
@@ -117,7 +125,7 @@ func callAgain(f facts, d decision) time.Duration {
 		if gone := f.goneUntil(); !gone.IsZero() {
 			return min(plan.InFlight, f.untilFailed(gone))
 		}
-		if at, _ := failsAt(f.Machine, *d.unhealthy); f.judgesHealth && d.unhealthy.RebootID == "" {
+		if at, _ := failsAt(f.health, *d.unhealthy); f.judgesHealth && d.unhealthy.RebootID == "" {
 			return min(plan.InFlight, f.untilFailed(at))
 		}
 	default:

@@ -16,7 +16,8 @@ import (
 )
 
 const (
-	// softRebootFor is the time that a Node has to prove a soft reboot, if spec.health.reboot.timeout is not shorter.
+	// softRebootFor is the time that a Node has to prove a soft reboot, if spec.health.reboot.timeout is not shorter, and
+	// the first boot of the Machine did not take longer.
 	// An operating system that hangs ignores the request: after this time the VM is reset.
 	softRebootFor = 5 * time.Minute
 	// longestBoot bounds the time that a slow first boot adds: a Node may have waited a night for its network.
@@ -214,11 +215,14 @@ func rebootRequest(s *machinev1alpha1.RebootStatus) string {
 // to boot, as its first boot showed, has that time.
 func rebootTimeouts(f facts) (soft, reboot time.Duration) {
 	reboot = plan.Timeout(healthReboot(f.Machine).Timeout, machinev1alpha1.DefaultRebootTimeout)
+	soft = softRebootFor
 	ran, ready := f.before.Join.At(machinev1alpha1.JoinVMRunning), f.before.Join.At(machinev1alpha1.JoinNodeReady)
 	if ran != nil && ready != nil {
-		reboot = max(reboot, min(ready.Sub(ran.Time), longestBoot))
+		first := min(ready.Sub(ran.Time), longestBoot)
+		// A hard reboot in the middle of the boot after a soft one would begin it again.
+		soft, reboot = max(soft, first), max(reboot, first)
 	}
-	return min(softRebootFor, reboot), reboot
+	return min(soft, reboot), reboot
 }
 
 // rebootDeadline returns when the state of the reboot changes although nothing is observed, zero if it does not.

@@ -24,6 +24,9 @@ type rebootWorld struct {
 	// requests that the provider got, and the reasons of all events.
 	requests, events []string
 	target           struct{ unreachable bool }
+	// profiles of spec.health, and the devices that the class names.
+	profiles plan.HealthProfiles
+	devices  machinev1alpha1.Devices
 }
 
 func newRebootWorld(t *testing.T) *rebootWorld {
@@ -40,7 +43,7 @@ func newRebootWorld(t *testing.T) *rebootWorld {
 // plan decides until nothing changes. The Node follows its parameters at once, but for the drain.
 func (w *rebootWorld) plan() {
 	for range 5 {
-		w.last = Plan(w.now, Observed{Machine: w.machine, VM: w.vm, WorkerNode: w.node, TargetUnreachable: w.target.unreachable})
+		w.last = Plan(w.now, Observed{Machine: w.machine, VM: w.vm, WorkerNode: w.node, TargetUnreachable: w.target.unreachable, HealthProfiles: w.profiles, Devices: w.devices})
 		for _, e := range w.last.Events {
 			w.events = append(w.events, e.Reason)
 		}

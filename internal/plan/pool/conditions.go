@@ -20,7 +20,7 @@ const (
 func (p *plan) conditions(s machinev1alpha1.NodePoolStatus) []shared.Condition {
 	stalled := shared.Stalled(p.stalledBy())
 	out := []shared.Condition{p.valid(), p.available(s), p.failure(), p.reconciling(s, stalled), stalled}
-	for _, c := range []*shared.Condition{p.exhausted(), p.annotationsValid()} {
+	for _, c := range []*shared.Condition{p.exhausted(), p.annotationsValid(), p.healthValid()} {
 		if c != nil {
 			out = append(out, *c)
 		}
@@ -37,6 +37,15 @@ func (p *plan) valid() shared.Condition {
 
 func (p *plan) annotationsValid() *shared.Condition {
 	return shared.AnnotationsValid(shared.InvalidSwitchesOfSet("NodePool", p.Pool), p.Pool.Status.Conditions)
+}
+
+// healthValid is that of the first MachineDeployment that has a fault.
+func (p *plan) healthValid() *shared.Condition {
+	var of []shared.Reporter
+	for _, m := range p.members {
+		of = append(of, shared.Reporter{Name: "MachineDeployment " + m.name, Conditions: m.status().Conditions})
+	}
+	return shared.HealthValidOf(of, p.Pool.Status.Conditions)
 }
 
 func (p *plan) available(s machinev1alpha1.NodePoolStatus) shared.Condition {

@@ -22,7 +22,7 @@ const (
 
 func (p *plan) conditions(allowed *shared.Condition) []shared.Condition {
 	out := []shared.Condition{p.valid(), p.replicaFailure()}
-	for _, c := range []*shared.Condition{p.exhaustedCondition(), p.updatedCondition(), p.exclusive(), p.annotationsValid(), allowed} {
+	for _, c := range []*shared.Condition{p.exhaustedCondition(), p.updatedCondition(), p.exclusive(), p.annotationsValid(), p.healthValid(), allowed} {
 		if c != nil {
 			out = append(out, *c)
 		}
@@ -199,6 +199,10 @@ func (f *fleet) exclusive() *shared.Condition {
 
 func (f *fleet) annotationsValid() *shared.Condition {
 	return shared.AnnotationsValid(shared.InvalidSwitchesOfSet("MachineSet", f.Set), f.Set.Status.Conditions)
+}
+
+func (f *fleet) healthValid() *shared.Condition {
+	return shared.HealthValid(f.HealthProblems, f.Set.Status.Conditions)
 }
 
 func (p *plan) remediationAllowed() *shared.Condition {

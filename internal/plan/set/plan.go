@@ -43,6 +43,8 @@ type Observed struct {
 	// Problem with the class or the cluster that prevents the creation of Machines.
 	Problem *shared.Problem
 	Safety  shared.Safety
+	// HealthProblems are the parts of the template's spec.health that cannot be carried out as they are written.
+	HealthProblems []shared.Problem
 }
 
 // A Desired Machine.

@@ -44,8 +44,12 @@ func (p *plan) reboot() {
 	}
 	starting, above := p.starting(), p.aboveReplicas()
 	for _, m := range due {
-		if max(starting, above) >= int(p.limits.InFlight) {
-			return
+		inFlight := above
+		if p.recorded.replacements.Has(m.Name) {
+			inFlight-- // The Machine that it replaces waits for it, and it must not wait for that one.
+		}
+		if max(starting, inFlight) >= int(p.limits.InFlight) {
+			continue
 		}
 		p.rebooting.Insert(m.Name)
 		p.events = append(p.events, shared.Event{

@@ -52,6 +52,14 @@ func TestRebootsShareTheBudgetOfReplacements(t *testing.T) {
 		"OneAtATimeByDefault": {
 			set: set(4, budget("1", all)), machines: append(runs(2), some(2, "d", unknown, dueReboot)...), listed: []string{"da"}, waiting: 1,
 		},
+		"AlsoOfAReplacementThatIsWaitedFor": {
+			set:      set(1, createFirst, budget("1", all), replacing("a", "by")),
+			machines: []Machine{machine("a", failed, worked), machine("by", unknown, dueReboot)}, listed: []string{"by"},
+		},
+		"AndNotBesideAReplacementThatIsWaitedFor": {
+			set:      set(2, createFirst, budget("1", all), replacing("a", "by")),
+			machines: []Machine{machine("a", failed, worked), machine("by", pending), machine("d", unknown, dueReboot)}, waiting: 1,
+		},
 		"AsManyAsMaxInFlight": {
 			set: set(5, budget("2", all)), machines: append(runs(2), some(3, "d", unknown, dueReboot)...), listed: []string{"da", "db"}, waiting: 1,
 		},

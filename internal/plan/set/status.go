@@ -101,6 +101,9 @@ func (p *plan) callAgain(s machinev1alpha1.MachineSetStatus, ready bool) time.Du
 		again = min(again, shared.InFlight)
 	}
 	again = min(again, p.untilStuck())
+	if len(p.HealthProblems) > 0 {
+		again = min(again, shared.InFlight) // Nothing reports that a profile was created.
+	}
 	if p.backingOff() {
 		again = min(again, p.backoff.Until.Sub(p.now))
 	}

@@ -120,6 +120,7 @@ func (c *Cluster) digest(set types.UID, ms []*machinev1alpha1.Machine) string {
 
 // applyChange as the API server does: it creates only Machines that the view does not have.
 func (c *Cluster) applyChange(owner metav1.OwnerReference, ch group.Change) error {
+	owner.Kind = machinev1alpha1.MachineSetGroupVersionKind.Kind
 	spec := machinev1alpha1.MachineSpec{}
 	if err := json.Unmarshal(ch.Template.Spec.Raw, &spec); err != nil {
 		return err

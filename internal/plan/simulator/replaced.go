@@ -3,6 +3,7 @@ package simulator
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -163,7 +164,7 @@ func (c *Cluster) checkReplacements() {
 			want = append(want, key)
 		}
 	}
-	slices.SortFunc(want, func(a, b string) int { return cmp.Or(at(a).Compare(at(b)), cmp.Compare(a, b)) })
+	slices.SortFunc(want, func(a, b string) int { return cmp.Or(at(a).Compare(at(b)), compareKeys(a, b)) })
 	want = want[max(0, len(want)-machinev1alpha1.MaxReplacedMachines):]
 	var got []string
 	for _, e := range listed {
@@ -186,6 +187,13 @@ func (c *Cluster) checkReplacements() {
 	if !slices.Equal(want, got) {
 		c.violated("status.replacements lists %v instead of %v", got, want)
 	}
+}
+
+// compareKeys by their Machines. A reboot of a Machine is before its replacement.
+func compareKeys(a, b string) int {
+	machineA, rebootA, _ := strings.Cut(a, " at ")
+	machineB, rebootB, _ := strings.Cut(b, " at ")
+	return cmp.Or(cmp.Compare(machineA, machineB), cmp.Compare(rebootB, rebootA))
 }
 
 // keyOf an entry: the Machine and, of a reboot, its time.

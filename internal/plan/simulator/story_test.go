@@ -378,6 +378,10 @@ func (s *story) toMachines(words []string, arg func(int) string) error {
 			s.w.KillNode(name)
 		case "revive":
 			s.w.ReviveNode(name)
+		case "rob":
+			s.w.LoseGPU(name, 1)
+		case "break":
+			s.w.LoseGPU(name, 100)
 		case "lose":
 			s.w.LoseVM(name)
 		case "mark":
@@ -415,10 +419,16 @@ func (s *story) prepare(words []string, arg func(int) string) (bool, error) {
 				s.cloud.Drain = d
 			case "update":
 				s.cloud.Update = d
+			case "reboot":
+				s.cloud.Reboot = d
 			default:
 				return false, nil // These are actions of the cloud, not settings.
 			}
 		}
+		return true, err
+	case "GPUs":
+		n, err := strconv.ParseInt(arg(1), 10, 64)
+		s.cloud.GPUs = n
 		return true, err
 	case "hang":
 		n, err := strconv.Atoi(arg(2))
@@ -488,6 +498,8 @@ func setFields(spec *machinev1alpha1.MachineDeploymentSpec, pairs []string) erro
 			spec.Rollout.OnFailure = machinev1alpha1.FailurePolicy(v)
 		case "deadline":
 			spec.ProgressDeadlineSeconds = int32(n)
+		case "profile":
+			spec.Template.Spec.Health.Profiles = []string{v}
 		case "minReady":
 			spec.MinReadySeconds = int32(n)
 		default:

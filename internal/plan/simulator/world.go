@@ -2,6 +2,7 @@ package simulator
 
 import (
 	"container/heap"
+	"fmt"
 	"math/rand"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/healthprofile"
 	"github.com/drover-dev/drover/internal/plan"
 	"github.com/drover-dev/drover/internal/plan/group"
 	"github.com/drover-dev/drover/internal/plan/machine"
@@ -32,6 +34,10 @@ type Cloud struct {
 	Jitter float64
 	// Update is the time that the agent of a Node takes for an update in place.
 	Update time.Duration
+	// Reboot is the time that a VM takes to reboot, until its Node is Ready. With 0 the cloud cannot reboot VMs.
+	Reboot time.Duration
+	// GPUs that the class names for each Node. With 0 it names none.
+	GPUs int64
 	// Refuses is the error code with which the cloud refuses to create VMs, "" if it creates them.
 	Refuses string
 	// RefusesIn limits a refusal to one failure domain, "" for all.
@@ -74,6 +80,12 @@ type vm struct {
 	leaving    bool
 	// annotations of the Node.
 	annotations map[string]string
+	// rebooted is the last request of a reboot that the provider carried out, and boots counts them.
+	rebooted string
+	boots    int
+	// lacksGPU means that the Node offers one GPU less than its class names, until as many reboots as curedBy.
+	lacksGPU bool
+	curedBy  int
 }
 
 // A World is a cluster with a clock: its reconciles, its cloud and its Machines take time. The
@@ -83,6 +95,8 @@ type World struct {
 	Cloud Cloud
 	// OnTick is called when nothing is left to do at a time.
 	OnTick func()
+	// OnReboot is called when a provider gets a request to reboot the VM of a Machine.
+	OnReboot func(machine, request string)
 
 	vms   map[string]*vm
 	count int
@@ -343,6 +357,7 @@ func (w *World) reconcileMachine(name string) {
 		}
 	}
 	w.act(m.Name, v, d.WorkerNode)
+	w.reboot(m.Name, v, d.Requests.Reboot)
 	w.enqueueMachine(name, d.CallAgain)
 }
 
@@ -362,6 +377,15 @@ func (w *World) observe(m *machinev1alpha1.Machine, v *vm) machine.Observed {
 	default:
 		o.VM.State, o.VM.Problem = plan.VMAbsent, class.Problem
 	}
+	if w.Cloud.Reboot > 0 {
+		o.VM.Reboot = &plan.RebootReport{Begun: v.rebooted}
+	}
+	for _, profile := range m.Spec.Health.Profiles {
+		o.HealthProfiles.Found = append(o.HealthProfiles.Found, healthprofile.BuiltIn(profile))
+	}
+	if w.Cloud.GPUs > 0 {
+		o.Devices = machinev1alpha1.Devices{gpu: w.Cloud.GPUs}
+	}
 	if w.Target != nil && w.Target.Unreachable {
 		o.TargetUnreachable = true
 	}
@@ -374,6 +398,12 @@ func (w *World) observe(m *machinev1alpha1.Machine, v *vm) machine.Observed {
 	}
 	if seen.Present {
 		seen.Conditions = []workernode.Condition{{Type: "Ready", Status: v.node, Reason: "Kubelet", Since: ptr.To(metav1.NewTime(v.nodeSince))}}
+	}
+	if seen.BootID = fmt.Sprintf("boot-%d", v.boots); w.Cloud.GPUs > 0 {
+		seen.Devices = machinev1alpha1.Devices{gpu: w.Cloud.GPUs}
+		if v.lacksGPU {
+			seen.Devices[gpu]--
+		}
 	}
 	if v.updated != "" {
 		seen.Labels = map[string]string{machinev1alpha1.LabelUpdatedTo: v.updated}
@@ -449,6 +479,31 @@ func (w *World) act(name string, v *vm, p *workernode.Parameters) {
 			w.enqueueMachine(name, reaction)
 		})
 	}
+}
+
+// gpu is the device of Nodes.
+const gpu = "nvidia.com/gpu"
+
+// reboot a VM as its provider does: once for each request.
+func (w *World) reboot(name string, v *vm, request string) {
+	if request == "" || request == v.rebooted || v.leaving {
+		return
+	}
+	if v.rebooted = request; w.OnReboot != nil {
+		w.OnReboot(name, request)
+	}
+	v.node, v.nodeSince = "Unknown", w.Now
+	w.In(w.Cloud.Reboot, func() {
+		v.boots++
+		v.lacksGPU = v.lacksGPU && v.boots < v.curedBy
+		v.node, v.nodeSince = "True", w.Now
+		w.enqueueMachine(name, reaction)
+	})
+}
+
+// LoseGPU takes a GPU from a Machine's Node, until it was rebooted as often as given.
+func (w *World) LoseGPU(name string, reboots int) {
+	w.change(name, func(v *vm) { v.lacksGPU, v.curedBy = true, v.boots+reboots })
 }
 
 // leave as a deleted Machine does: its Node is drained, and then its VM is deleted.
