@@ -51,6 +51,7 @@ func TestEachFaultIsNamedWithItsCure(t *testing.T) {
 		"MissingClass":          {"the class does not exist", []string{"ClassNotFound", "absent", "Create the class, or name another one"}, diagnosis.NeedsUser},
 		"MissingCredentials":    {"the Secret with the kubeconfig does not exist", []string{"CredentialsMissing", "absent", "Create the Secret that spec.credentials names"}, diagnosis.NeedsUser},
 		"BlockedBudget":         {"a budget lets no pod go from a Machine that is deleted", []string{"PodDisruptionBudget", "maxUnavailable is 0", "drover.dev/force-drain"}, diagnosis.NeedsUser},
+		"EvictionRefused":       {"a webhook of the target cluster refuses evictions", []string{"EvictionRefused", "evictions.example.org", "Correct what refuses the evictions in the target cluster"}, diagnosis.NeedsUser},
 		"BlockedParent":         {"a budget lets no pod go from a Machine of a deployment that is deleted", []string{"PodDisruptionBudget", "drover.dev/force-drain"}, diagnosis.NeedsUser},
 		"KubeletNeverStarts":    {"the VM boots and no kubelet starts", []string{"JoinTimeout", "last milestone: VMRunning", "Read the console of the VM"}, diagnosis.NeedsUser},
 		"NodeWithoutProviderID": {"a Node of the right name proves nothing", []string{"NodeUnproven", "cluster.drover.dev/join-token"}, diagnosis.NeedsUser},
