@@ -64,6 +64,9 @@ var Forms = map[string]Form{
 	`^[-a-z0-9*]+$`:       {"a name of a namespace, in which each * stands for any number of characters", "team-*", ""},
 	`^[-_./A-Za-z0-9*]+$`: {"a key, in which each * stands for any number of characters", "example.org/*", ""},
 
+	// Times.
+	`^[0-9A-Za-z*/,?-]+( +[0-9A-Za-z*/,?-]+){4}$`: {"a schedule of cron with five fields: minute, hour, day of the month, month and day of the week", "0 2 * * 1-5", ""},
+
 	// Addresses.
 	`^https://`:                                                 {"a URL that begins with https://", "https://api.example.org:6443", isURL},
 	`^https?://[A-Za-z0-9.:\[\]-]+/?$`:                          {"a URL of a host that begins with https:// or http://, with a port from 1 to 65535 if it has one and without a path", "https://cloud.example.org:8006", isURL},
