@@ -13,6 +13,7 @@ import (
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/kubectl/view"
+	"github.com/drover-dev/drover/internal/plan/deployment"
 )
 
 // A State of an object.
@@ -289,7 +290,9 @@ func (g *group) below(d *machinev1alpha1.MachineDeployment) {
 	ref := refOf(view.MachineDeployment, d)
 	g.target(d.Namespace, d.Spec.Template.Spec.ClusterRef, d.Status.Conditions)
 	g.Findings = append(g.Findings, applyToSet(ref, d.Status.Conditions, d.Status.Exhausted)...)
-	if f, ok := paused(d, ref); ok {
+	if f, ok := paused(d, ref); ok && isApproved(d) {
+		g.Doing = "the approval of the step is not observed yet"
+	} else if ok {
 		g.Findings = append(g.Findings, f)
 	}
 	for _, s := range g.v.SetsOf(d) {
@@ -310,6 +313,13 @@ var waitsForUser = map[string]string{
 	machinev1alpha1.ReasonMachineDeploymentPaused: "kubectl drover rollout resume %s -n %s",
 	machinev1alpha1.ReasonAwaitingApproval:        "kubectl drover rollout approve %s -n %s",
 	machinev1alpha1.ReasonRolloutHeld:             "kubectl drover rollout hold %s -n %s --undo",
+}
+
+// isApproved reports whether the step that the rollout waits at is approved, and the status does not know it yet.
+func isApproved(d *machinev1alpha1.MachineDeployment) bool {
+	r := d.Status.Rollout
+	return r != nil && r.Step > 0 && deployment.ApprovedStep(d, r.ID) >= r.Step &&
+		view.Is(d.Status.Conditions, machinev1alpha1.ConditionProgressing, metav1.ConditionUnknown).Reason == machinev1alpha1.ReasonAwaitingApproval
 }
 
 // paused returns a finding if a user holds a rollout that has Machines to replace, or must approve one.

@@ -329,10 +329,13 @@ func (f *fleet) isInStep(s machinev1alpha1.RolloutStep) (passed bool) {
 }
 
 // approved is the last step of the rollout that a user has approved.
-func (f *fleet) approved() int32 {
-	id, step, found := strings.Cut(f.Deployment.Annotations[machinev1alpha1.AnnotationRolloutApprove], "/")
+func (f *fleet) approved() int32 { return ApprovedStep(f.Deployment, f.id) }
+
+// ApprovedStep returns the last step of the rollout with an ID that a user has approved, and 0 if there is none.
+func ApprovedStep(d *machinev1alpha1.MachineDeployment, rollout string) int32 {
+	id, step, found := strings.Cut(d.Annotations[machinev1alpha1.AnnotationRolloutApprove], "/")
 	n, err := strconv.ParseInt(step, 10, 32)
-	if !found || err != nil || f.id == "" || id != f.id {
+	if !found || err != nil || rollout == "" || id != rollout {
 		return 0
 	}
 	return int32(n)
