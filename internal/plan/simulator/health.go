@@ -310,6 +310,12 @@ func (w *watcher) onDecision(c *Cluster, d decision) {
 			w.spared[name] = d.spared(c)
 			w.outside[name] = m != nil && !w.mayRoll(c, m)
 		case handedOver:
+			if d.spec.Creation == machinev1alpha1.CreationDisabled {
+				// If there are enough Machines without the pair, the set forgets it. Then another set replaces
+				// the Machine.
+				replacing = append(replacing, name)
+				break
+			}
 			excess--
 		case replaced:
 			replacing = append(replacing, name)
