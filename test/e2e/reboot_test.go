@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -49,8 +50,16 @@ func TestAMachineIsRebooted(t *testing.T) {
 	})
 
 	step(t, "ByItsHealthBecauseItsKubeletStopped", func(t *testing.T) {
+		profile := &machinev1alpha1.HealthProfile{ObjectMeta: metav1.ObjectMeta{Name: f.Namespace + "-v1"}}
 		kubectl(t, f, "patch", "md", md.Name, "--type=merge", "--patch",
-			`{"spec": {"template": {"spec": {"health": {"conditions": [{"type": "Ready", "status": "Unknown", "timeout": "1s", "action": "Reboot"}]}}}}}`)
+			fmt.Sprintf(`{"spec": {"template": {"spec": {"health": {"profiles": [%q]}}}}}`, profile.Name))
+		awaitReason(t, f, md, machinev1alpha1.ConditionHealthValid, machinev1alpha1.ReasonHealthProfileNotFound)
+		profile.Spec.Conditions = []machinev1alpha1.ProfileCondition{{HealthCondition: machinev1alpha1.HealthCondition{
+			Type: string(corev1.NodeReady), Status: string(corev1.ConditionUnknown), Timeout: &metav1.Duration{Duration: time.Second}, Action: machinev1alpha1.HealthActionReboot,
+		}}}
+		f.Create(t, profile)
+		t.Cleanup(func() { _ = f.Client.Delete(context.Background(), profile) })
+		awaitReason(t, f, md, machinev1alpha1.ConditionHealthValid, machinev1alpha1.ReasonValid)
 		strike(t, f, localcloud.FaultKubeletStops, name)
 		patience.Eventually(t, func(ctx context.Context) string {
 			d := &machinev1alpha1.MachineDeployment{}

@@ -273,7 +273,7 @@ func (u *uninstallation) written(t *testing.T) map[string]types.UID {
 	t.Helper()
 	out := map[string]types.UID{}
 	for apiVersion, kinds := range map[string][]string{
-		"machine.drover.dev/v1alpha1": {"MachineClass", "OperatingSystemProfile", "MachineDeployment", "MachineSet", "Machine", "OrphanCollector"},
+		"machine.drover.dev/v1alpha1": {"MachineClass", "OperatingSystemProfile", "HealthProfile", "MachineDeployment", "MachineSet", "Machine", "OrphanCollector"},
 		"cluster.drover.dev/v1alpha1": {"ProviderConfig", "ClusterProviderConfig"},
 		"local.drover.dev/v1alpha1":   {"ProviderConfig", "ClusterProviderConfig", "VirtualMachine"},
 	} {

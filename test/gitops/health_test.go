@@ -41,6 +41,7 @@ func TestHealthChecksOfArgoCD(t *testing.T) {
 		"AClass":           {"A kind that only holds values has no status.", object(machineGroup, "MachineClass", nil, nil), "Healthy", ""},
 		"AClusterClass":    {"The same.", object(machineGroup, "ClusterMachineClass", nil, nil), "Healthy", ""},
 		"AProfile":         {"The same.", object(machineGroup, "OperatingSystemProfile", nil, nil), "Healthy", ""},
+		"AHealthProfile":   {"The same.", object(machineGroup, "HealthProfile", nil, nil), "Healthy", ""},
 		"ACloudsAccount":   {"Credentials of a cloud are not probed.", object("hcloud.drover.dev/v1alpha1", "ProviderConfig", nil, nil), "Healthy", ""},
 		"ANewTarget":       {"Nothing is known of the target cluster yet.", object("cluster.drover.dev/v1alpha1", "ProviderConfig", nil, nil), "Progressing", "The target cluster was not probed yet"},
 		"AnUnreachableOne": {"The message names the remedy.", object("cluster.drover.dev/v1alpha1", "ClusterProviderConfig", nil, observed(condition("Reachable", "False", "no route"))), "Degraded", "no route"},

@@ -59,6 +59,17 @@ func viewOf(w *simulator.World) *view.View {
 // TestEachStateOfARolloutIsShown renders the status in states that the planners themselves report.
 func TestEachStateOfARolloutIsShown(t *testing.T) {
 	roll := func(d *machinev1alpha1.MachineDeployment) { d.Spec.Template.Spec.Version = "v1.35.4" }
+	// canary rolls with a step of one Machine that must be approved.
+	canary := func(w *simulator.World) {
+		w.Update(func(d *machinev1alpha1.MachineDeployment) {
+			d.Spec.Strategy.RollingUpdate.Steps = []machinev1alpha1.RolloutStep{{Updated: intstr.FromInt32(1), Approval: machinev1alpha1.ApprovalManual}}
+			roll(d)
+		})
+		w.Run(10 * time.Minute)
+	}
+	annotate := func(key, value string) func(*machinev1alpha1.MachineDeployment) {
+		return func(d *machinev1alpha1.MachineDeployment) { d.Annotations = map[string]string{key: value} }
+	}
 	cases := map[string]struct {
 		reason string
 		until  func(t *testing.T, w *simulator.World)
@@ -80,6 +91,33 @@ func TestEachStateOfARolloutIsShown(t *testing.T) {
 			w.Update(func(d *machinev1alpha1.MachineDeployment) { d.Spec.Paused = true })
 			w.Run(10 * time.Minute)
 		}, diagnosis.NeedsUser},
+		"AwaitingApproval": {"a step waits for a user", func(_ *testing.T, w *simulator.World) { canary(w) }, diagnosis.NeedsUser},
+		"Approved": {"the approval of the step is not observed yet", func(_ *testing.T, w *simulator.World) {
+			canary(w)
+			w.Update(annotate(machinev1alpha1.AnnotationRolloutApprove, w.Deployment().Status.Rollout.ID+"/1"))
+		}, diagnosis.InProgress},
+		"ApprovedAnotherRollout": {"the approval is for another rollout", func(_ *testing.T, w *simulator.World) {
+			canary(w)
+			w.Update(annotate(machinev1alpha1.AnnotationRolloutApprove, "1-other/1"))
+			w.Run(time.Minute)
+		}, diagnosis.NeedsUser},
+		"Held": {"a user holds the rollout", func(_ *testing.T, w *simulator.World) {
+			w.Update(annotate(machinev1alpha1.AnnotationRolloutHold, "we look at the first Machine"))
+			w.Update(roll)
+			w.Run(10 * time.Minute)
+		}, diagnosis.NeedsUser},
+		"Aborted": {"a user rejected the template, and the Machines of it are gone", func(_ *testing.T, w *simulator.World) {
+			canary(w)
+			w.Update(annotate(machinev1alpha1.AnnotationRolloutAbort, w.Deployment().Status.Rollout.ID))
+			w.Run(20 * time.Minute)
+		}, diagnosis.NeedsUser},
+		"OutsideWindow": {"no window is open", func(_ *testing.T, w *simulator.World) {
+			w.Update(func(d *machinev1alpha1.MachineDeployment) {
+				d.Spec.Rollout.Windows = []machinev1alpha1.TimeWindow{{Schedule: "0 23 * * *", Duration: metav1.Duration{Duration: time.Hour}}}
+				roll(d)
+			})
+			w.Run(10 * time.Minute)
+		}, diagnosis.InProgress},
 		"Frozen": {"the label holds a scale-up", func(_ *testing.T, w *simulator.World) {
 			w.Update(func(d *machinev1alpha1.MachineDeployment) {
 				d.Labels = map[string]string{machinev1alpha1.LabelFreeze: "true"}
