@@ -262,7 +262,7 @@ integration: $(if $(BUILT),,build) ##+ Run the tests that need an API server: of
 LONG ?=
 .PHONY: e2e
 e2e: $(if $(BUILT),,build packages) $(if $(LONG),previous-if-possible) ## Run the end-to-end tests on a local control plane: the short form, or with LONG=1 all.
-	$(PLANE_ENV) DROVER_PREVIOUS=$$(ls -d $(previous_dir)/packages 2>/dev/null) $(TESTED) -count=1 -parallel 20 ./test/e2e
+	$(PLANE_ENV) DROVER_PREVIOUS=$$(ls -d $(previous_dir)/packages 2>/dev/null) $(TESTED) -count=1 -parallel 12 ./test/e2e
 
 .PHONY: docs
 docs: $(if $(BUILT),,build packages $(BIN)/crossplane-cli) ##+ Run the commands of the pages.

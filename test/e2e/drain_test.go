@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -588,16 +587,18 @@ func (m *member) vmState(ctx context.Context) string {
 // Check that the Machine has an event with a reason, and with texts in its message.
 func (m *member) reported(t *testing.T, reason string, texts ...string) {
 	t.Helper()
-	l := &corev1.EventList{}
-	if err := m.f.Client.List(t.Context(), l, client.InNamespace(m.f.Namespace)); err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range l.Items {
-		if e.InvolvedObject.Kind == "Machine" && e.InvolvedObject.Name == m.name && e.Reason == reason &&
-			!slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(e.Message, text) }) {
-			return
+	// An event is sent after what it reports, and a busy computer sends it later.
+	patience.Eventually(t, func(ctx context.Context) string {
+		l := &corev1.EventList{}
+		if err := m.f.Client.List(ctx, l, client.InNamespace(m.f.Namespace)); err != nil {
+			return err.Error()
 		}
-	}
-	b, _ := json.Marshal(l.Items)
-	t.Errorf("no event %s of the Machine %s with %q\n%s", reason, m.name, texts, b)
+		for _, e := range l.Items {
+			if e.InvolvedObject.Kind == "Machine" && e.InvolvedObject.Name == m.name && e.Reason == reason &&
+				!slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(e.Message, text) }) {
+				return ""
+			}
+		}
+		return fmt.Sprintf("no event %s of the Machine %s with %q", reason, m.name, texts)
+	}, m.f.Describe)
 }

@@ -642,13 +642,13 @@ func TestKubectlDroverChangesWhatItIsAskedTo(t *testing.T) {
 	f.DeleteDeployment(t, md.Name)
 }
 
-// checkHistory checks that status.replacements has the five replacements of the test, each once and with its drain,
+// checkHistory checks that status.replacements has the seven replacements of the test, each once and with its drain,
 // and that kubectl drover shows them.
 func checkHistory(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment, first string) {
 	t.Helper()
 	who := &authv1.SelfSubjectReview{}
 	must(t, f.Client.Create(t.Context(), who))
-	want := []string{"Rollout 2", "Rollout 3", "Rollout 4", "Requested by " + who.Status.UserInfo.Username, "Deleted"}
+	want := []string{"Rollout 2", "Rollout 3", "Rollout 4", "Rollout 5", "Rollout 5", "Requested by " + who.Status.UserInfo.Username, "Deleted"}
 	var all []machinev1alpha1.ReplacedMachine
 	patience.Eventually(t, func(ctx context.Context) string {
 		if err := f.Client.Get(ctx, client.ObjectKeyFromObject(md), md); err != nil {
