@@ -205,6 +205,12 @@ func (f *fleet) healthValid() *shared.Condition {
 	return shared.HealthValid(f.HealthProblems, f.Set.Status.Conditions)
 }
 
+// lacksProfile reports whether spec.health names a profile that does not exist. The other problems are of the class and its
+// provider.
+func (f *fleet) lacksProfile() bool {
+	return slices.ContainsFunc(f.HealthProblems, func(p shared.Problem) bool { return p.Reason == machinev1alpha1.ReasonHealthProfileNotFound })
+}
+
 func (p *plan) remediationAllowed() *shared.Condition {
 	return remediation.Condition(p.limits, p.unlimited, remediation.State{
 		Machines:  int32(len(p.kept)),

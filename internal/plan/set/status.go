@@ -101,7 +101,7 @@ func (p *plan) callAgain(s machinev1alpha1.MachineSetStatus, ready bool) time.Du
 		again = min(again, shared.InFlight)
 	}
 	again = min(again, p.untilStuck())
-	if len(p.HealthProblems) > 0 {
+	if p.lacksProfile() {
 		again = min(again, shared.InFlight) // Nothing reports that a profile was created.
 	}
 	if p.backingOff() {
