@@ -308,16 +308,15 @@ func checkClass(req *fnv1.RunFunctionRequest, rsp step.Response, composition pla
 	// Schemas are required in the same call as the profile: each further call repeats all
 	// requirements in its request, and Crossplane makes at most six.
 	problem, complete = requireSchemas(req, rsp, b.VM, b.CompanionsOf(class), &o)
-	if problem != nil && complete && looked {
-		// Only the absence of schemas is a problem here.
-		installed, looked := areInstalled(req, rsp, b, b.CompanionsOf(class))
-		if installed || !looked {
-			problem = nil
-		}
-		return problem, looked
+	if !complete || !looked {
+		return nil, false
 	}
-	if problem != nil || !complete || !looked {
-		return problem, complete && looked
+	if problem != nil {
+		// Only the absence of schemas is a problem here.
+		if installed, known := areInstalled(req, rsp, b, b.CompanionsOf(class)); installed || !known {
+			return nil, known
+		}
+		return problem, true
 	}
 	if problem := vm.Check(b, o); problem != nil {
 		return problem, true

@@ -8,49 +8,24 @@ package healthprofile
 import (
 	"cmp"
 	"embed"
-	"fmt"
 	"maps"
-	"path"
 	"slices"
-	"strings"
-	"sync"
 
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/yaml"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/builtin"
 )
 
 //go:embed profiles/*.yaml
 var files embed.FS
 
-const (
-	dir    = "profiles"
-	suffix = ".yaml"
-)
-
 // A strictProfile is decoded without the method of the kind, which drops fields that do not fit.
 type strictProfile machinev1alpha1.HealthProfile
 
 // all profiles by name. They are read once, and must not be changed.
-var all = sync.OnceValue(func() map[string]*machinev1alpha1.HealthProfile {
-	entries, err := files.ReadDir(dir)
-	if err != nil {
-		panic(err) // It is embedded.
-	}
-	out := map[string]*machinev1alpha1.HealthProfile{}
-	for _, e := range entries {
-		b, err := files.ReadFile(path.Join(dir, e.Name()))
-		if err != nil {
-			panic(err)
-		}
-		p := &strictProfile{}
-		if err := yaml.UnmarshalStrict(b, p); err != nil {
-			panic(fmt.Errorf("%s: %w", e.Name(), err))
-		}
-		out[strings.TrimSuffix(e.Name(), suffix)] = (*machinev1alpha1.HealthProfile)(p)
-	}
-	return out
+var all = builtin.Profiles(files, func(p *strictProfile) *machinev1alpha1.HealthProfile {
+	return (*machinev1alpha1.HealthProfile)(p)
 })
 
 // BuiltIn returns the built-in profile of a name, nil if there is none. It must not be changed.
@@ -71,12 +46,8 @@ type Rule struct {
 // those that do not exist are left out. A field that an entry of the conditions does not set is taken from the first profile with its type and
 // status. The conditions of a health without any are the defaults of the schema.
 func Rules(h machinev1alpha1.Health, profiles []*machinev1alpha1.HealthProfile) []Rule {
-	conditions := h.Conditions
-	if conditions == nil {
-		conditions = machinev1alpha1.DefaultHealthConditions()
-	}
 	var out []Rule
-	for _, c := range conditions {
+	for _, c := range conditionsOf(h) {
 		out = append(out, Rule{HealthCondition: c})
 	}
 	for _, p := range profiles {
@@ -107,9 +78,18 @@ func complete(r *Rule, by machinev1alpha1.HealthCondition, name string) {
 	}
 }
 
+// conditionsOf a health, without those of its profiles.
+func conditionsOf(h machinev1alpha1.Health) []machinev1alpha1.HealthCondition {
+	if h.Conditions == nil {
+		return machinev1alpha1.DefaultHealthConditions()
+	}
+	return h.Conditions
+}
+
 // Apply returns the health with the conditions of its [Rules]. The argument is not changed.
 func Apply(h machinev1alpha1.Health, profiles []*machinev1alpha1.HealthProfile) machinev1alpha1.Health {
 	if len(profiles) == 0 {
+		h.Conditions = conditionsOf(h)
 		return h
 	}
 	rules := Rules(h, profiles)

@@ -7,48 +7,22 @@ package osprofile
 
 import (
 	"embed"
-	"fmt"
 	"maps"
-	"path"
 	"slices"
-	"strings"
-	"sync"
-
-	"sigs.k8s.io/yaml"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/builtin"
 )
 
 //go:embed profiles/*.yaml
 var files embed.FS
 
-const (
-	dir    = "profiles"
-	suffix = ".yaml"
-)
-
 // A strictProfile is decoded without the method of the kind, which drops fields that do not fit.
 type strictProfile machinev1alpha1.OperatingSystemProfile
 
 // all profiles by name. They are read once, and must not be changed.
-var all = sync.OnceValue(func() map[string]*machinev1alpha1.OperatingSystemProfile {
-	entries, err := files.ReadDir(dir)
-	if err != nil {
-		panic(err) // It is embedded.
-	}
-	out := map[string]*machinev1alpha1.OperatingSystemProfile{}
-	for _, e := range entries {
-		b, err := files.ReadFile(path.Join(dir, e.Name()))
-		if err != nil {
-			panic(err)
-		}
-		p := &strictProfile{}
-		if err := yaml.UnmarshalStrict(b, p); err != nil {
-			panic(fmt.Errorf("%s: %w", e.Name(), err))
-		}
-		out[strings.TrimSuffix(e.Name(), suffix)] = Defaulted((*machinev1alpha1.OperatingSystemProfile)(p))
-	}
-	return out
+var all = builtin.Profiles(files, func(p *strictProfile) *machinev1alpha1.OperatingSystemProfile {
+	return Defaulted((*machinev1alpha1.OperatingSystemProfile)(p))
 })
 
 // BuiltIn returns the built-in profile of a name, nil if there is none. It must not be

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -130,7 +129,7 @@ func MissingDevices(wanted, there machinev1alpha1.Devices) string {
 			out = append(out, fmt.Sprintf("%s: %d of %d", name, has, n))
 		}
 	}
-	slices.SortFunc(out, cmp.Compare[string])
+	slices.Sort(out)
 	if len(out) > maxShownDevices {
 		out = append(out[:maxShownDevices], fmt.Sprintf("%d more", len(out)-maxShownDevices))
 	}

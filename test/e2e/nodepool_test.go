@@ -75,8 +75,8 @@ func tryAgain(t *testing.T, f kit.Fleet) {
 }
 
 // teamSeesTheOffer checks that a user with nothing but the role edit in the namespace reads the offer, in the status of the
-// pool too, and that with drover:offer beside it the user gets the plan of a change. Without, the user is told what to
-// bind.
+// pool too, and that with drover:offer beside it the user gets the plan of a change. Without it, the error names the role
+// to bind.
 func teamSeesTheOffer(t *testing.T, f kit.Fleet, pool *machinev1alpha1.NodePool) {
 	t.Helper()
 	user := tenantName(t, f, "edit")

@@ -133,6 +133,7 @@ func copyPlane(from, to string) error {
 	return nil
 }
 
+// copyTree keeps the modes of files, unlike os.CopyFS: there are keys among them.
 func copyTree(from, to string) error {
 	return filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {

@@ -95,32 +95,49 @@ func (f *change) carryOut(ctx context.Context, c action.Change) error {
 	return nil
 }
 
-// machineCommand changes the Machines that it names.
-func (a *app) machineCommand(cmd *cobra.Command, done string, decide func(*machinev1alpha1.Machine) (action.Change, error)) *cobra.Command {
+// changeCommand changes the objects that it names, of some kinds.
+func (a *app) changeCommand(cmd *cobra.Command, done string, kinds []string, decide func(*view.View, view.Ref) ([]action.Change, error)) *cobra.Command {
 	f := a.newChange(done)
-	cmd.Args, cmd.ValidArgsFunction = objects(anyNumber), a.completeRefs(view.Machine)
+	cmd.Args, cmd.ValidArgsFunction = objects(anyNumber), a.completeRefs(kinds...)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		v, all, err := a.named(cmd.Context(), args, view.Machine)
+		v, all, err := a.named(cmd.Context(), args, kinds...)
 		if err != nil {
 			return err
 		}
 		for _, ref := range all {
-			m := v.Machine(ref.Namespace, ref.Name)
-			if m == nil {
-				return view.NotFound(ref)
-			}
-			c, err := decide(m)
-			if err == nil {
-				err = f.carryOut(cmd.Context(), c)
-			}
+			changes, err := decide(v, ref)
 			if err != nil {
 				return err
+			}
+			for _, c := range changes {
+				if err := f.carryOut(cmd.Context(), c); err != nil {
+					return err
+				}
 			}
 		}
 		return nil
 	}
 	f.add(cmd)
 	return cmd
+}
+
+// one is the list of one change.
+func one(c action.Change, err error) ([]action.Change, error) {
+	if err != nil {
+		return nil, err
+	}
+	return []action.Change{c}, nil
+}
+
+// machineCommand changes the Machines that it names.
+func (a *app) machineCommand(cmd *cobra.Command, done string, decide func(*machinev1alpha1.Machine) (action.Change, error)) *cobra.Command {
+	return a.changeCommand(cmd, done, []string{view.Machine}, func(v *view.View, ref view.Ref) ([]action.Change, error) {
+		m := v.Machine(ref.Namespace, ref.Name)
+		if m == nil {
+			return nil, view.NotFound(ref)
+		}
+		return one(decide(m))
+	})
 }
 
 func (a *app) drain() *cobra.Command {
@@ -209,33 +226,13 @@ func (a *app) preserve() *cobra.Command {
 
 func (a *app) freeze() *cobra.Command {
 	undo := false
-	f := a.newChange("frozen")
-	cmd := &cobra.Command{
+	cmd := a.changeCommand(&cobra.Command{
 		Use:     "freeze (KIND NAME | KIND/NAME) [--undo]",
 		Short:   "Hold the creation and the replacement of Machines",
 		Long:    "Hold the creation and the replacement of Machines of a MachineDeployment, of a MachineSet that stands alone, or of all MachineDeployments of a NodePool. Scaling down and deletions go on.",
 		Example: "  kubectl drover freeze md/workers\n\n  # Let it go on\n  kubectl drover freeze md/workers --undo",
-		Args:    objects(anyNumber), ValidArgsFunction: a.completeRefs(view.MachineDeployment, view.MachineSet, view.NodePool),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			v, all, err := a.named(cmd.Context(), args, view.MachineDeployment, view.MachineSet, view.NodePool)
-			if err != nil {
-				return err
-			}
-			for _, ref := range all {
-				changes, err := action.Freeze(v, ref, undo)
-				if err != nil {
-					return err
-				}
-				for _, c := range changes {
-					if err := f.carryOut(cmd.Context(), c); err != nil {
-						return err
-					}
-				}
-			}
-			return nil
-		},
-	}
+	}, "frozen", []string{view.MachineDeployment, view.MachineSet, view.NodePool},
+		func(v *view.View, ref view.Ref) ([]action.Change, error) { return action.Freeze(v, ref, undo) })
 	cmd.Flags().BoolVar(&undo, "undo", false, "Let Machines be created and replaced again.")
-	f.add(cmd)
 	return cmd
 }

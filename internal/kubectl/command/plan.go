@@ -206,16 +206,7 @@ func (p *planner) input(c client.Client, v *view.View, before, after *machinev1a
 // profiles of a health: built-in ones, those of the file and those of the cluster.
 func (p *planner) profiles(c client.Client, h machinev1alpha1.Health) (out plan.HealthProfiles, err error) {
 	for _, name := range h.Profiles {
-		found := healthprofile.BuiltIn(name)
-		if found == nil {
-			found = &machinev1alpha1.HealthProfile{}
-			err = c.Get(p.ctx, client.ObjectKey{Name: name}, found)
-			for _, u := range p.objects {
-				if u.GroupVersionKind() == machinev1alpha1.HealthProfileGroupVersionKind && u.GetName() == name {
-					err = runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, found)
-				}
-			}
-		}
+		found, err := p.profile(c, name)
 		switch {
 		case apierrors.IsNotFound(err):
 			out.Missing = append(out.Missing, name)
@@ -226,9 +217,21 @@ func (p *planner) profiles(c client.Client, h machinev1alpha1.Health) (out plan.
 		default:
 			out.Found = append(out.Found, found)
 		}
-		err = nil
 	}
 	return out, nil
+}
+
+func (p *planner) profile(c client.Client, name string) (*machinev1alpha1.HealthProfile, error) {
+	if b := healthprofile.BuiltIn(name); b != nil {
+		return b, nil
+	}
+	out := &machinev1alpha1.HealthProfile{}
+	for _, u := range p.objects {
+		if u.GroupVersionKind() == machinev1alpha1.HealthProfileGroupVersionKind && u.GetName() == name {
+			return out, runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, out)
+		}
+	}
+	return out, c.Get(p.ctx, client.ObjectKey{Name: name}, out)
 }
 
 // dryRun returns the object as the API server would store it. As kubectl apply does, it merges the last applied

@@ -119,58 +119,17 @@ func (a *app) resume() *cobra.Command {
 }
 
 func (a *app) held(name, short, done string, decide func(*view.View, view.Ref) (action.Change, error)) *cobra.Command {
-	f := a.newChange(done)
-	cmd := &cobra.Command{
+	return a.requested(&cobra.Command{
 		Use:     name + " (KIND NAME | KIND/NAME)",
 		Short:   short,
 		Long:    short + ". Scaling, and replacing Machines that failed, go on during a pause.",
 		Example: fmt.Sprintf("  kubectl drover rollout %s md/workers\n\n  kubectl drover rollout %s np/web", name, name),
-		Args:    objects(anyNumber), ValidArgsFunction: a.completeRefs(view.MachineDeployment, view.NodePool),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			v, all, err := a.named(cmd.Context(), args, view.MachineDeployment, view.NodePool)
-			if err != nil {
-				return err
-			}
-			for _, ref := range all {
-				c, err := decide(v, ref)
-				if err == nil {
-					err = f.carryOut(cmd.Context(), c)
-				}
-				if err != nil {
-					return err
-				}
-			}
-			return nil
-		},
-	}
-	f.add(cmd)
-	return cmd
+	}, done, func(v *view.View, ref view.Ref) ([]action.Change, error) { return one(decide(v, ref)) })
 }
 
 // requested is a command that changes the rollouts of MachineDeployments, or of those of NodePools.
 func (a *app) requested(cmd *cobra.Command, done string, decide func(*view.View, view.Ref) ([]action.Change, error)) *cobra.Command {
-	f := a.newChange(done)
-	cmd.Args, cmd.ValidArgsFunction = objects(anyNumber), a.completeRefs(view.MachineDeployment, view.NodePool)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		v, all, err := a.named(cmd.Context(), args, view.MachineDeployment, view.NodePool)
-		if err != nil {
-			return err
-		}
-		for _, ref := range all {
-			changes, err := decide(v, ref)
-			if err != nil {
-				return err
-			}
-			for _, c := range changes {
-				if err := f.carryOut(cmd.Context(), c); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	}
-	f.add(cmd)
-	return cmd
+	return a.changeCommand(cmd, done, []string{view.MachineDeployment, view.NodePool}, decide)
 }
 
 func (a *app) approve() *cobra.Command {

@@ -290,7 +290,7 @@ func (g *group) below(d *machinev1alpha1.MachineDeployment) {
 	ref := refOf(view.MachineDeployment, d)
 	g.target(d.Namespace, d.Spec.Template.Spec.ClusterRef, d.Status.Conditions)
 	g.Findings = append(g.Findings, applyToSet(ref, d.Status.Conditions, d.Status.Exhausted)...)
-	if f, ok := paused(d, ref); ok && isApproved(d) {
+	if f, ok := paused(d, ref); ok && f.Reason == machinev1alpha1.ReasonAwaitingApproval && isApproved(d) {
 		g.Doing = "the approval of the step is not observed yet"
 	} else if ok {
 		g.Findings = append(g.Findings, f)
@@ -315,11 +315,10 @@ var waitsForUser = map[string]string{
 	machinev1alpha1.ReasonRolloutHeld:             "kubectl drover rollout hold %s -n %s --undo",
 }
 
-// isApproved reports whether the step that the rollout waits at is approved, and the status does not know it yet.
+// isApproved reports whether the step that the rollout is at is approved.
 func isApproved(d *machinev1alpha1.MachineDeployment) bool {
 	r := d.Status.Rollout
-	return r != nil && r.Step > 0 && deployment.ApprovedStep(d, r.ID) >= r.Step &&
-		view.Is(d.Status.Conditions, machinev1alpha1.ConditionProgressing, metav1.ConditionUnknown).Reason == machinev1alpha1.ReasonAwaitingApproval
+	return r != nil && r.Step > 0 && deployment.ApprovedStep(d, r.ID) >= r.Step
 }
 
 // paused returns a finding if a user holds a rollout that has Machines to replace, or must approve one.

@@ -1,7 +1,6 @@
 package forecast
 
 import (
-	"cmp"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -50,5 +49,5 @@ func timeoutOf(c machinev1alpha1.HealthCondition, h machinev1alpha1.Health) time
 	if c.Timeout != nil {
 		return c.Timeout.Duration
 	}
-	return cmp.Or(h.Timeout.Duration, machinev1alpha1.DefaultHealthTimeout)
+	return plan.Timeout(h.Timeout, machinev1alpha1.DefaultHealthTimeout)
 }

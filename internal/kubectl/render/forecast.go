@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -50,14 +51,11 @@ func (s Screen) health(out *strings.Builder, rules []forecast.HealthRule) {
 	fmt.Fprintln(out, "  Conditions of its Nodes lead to:")
 	t := table{rows: [][]string{{"  CONDITION", "STATUS", "ACTION", "AFTER", "PROFILE"}}}
 	for _, r := range rules {
-		after, profile := "at once", r.Profile
+		after := "at once"
 		if r.After != nil {
 			after = r.After.Duration.String()
 		}
-		if profile == "" {
-			profile = "-"
-		}
-		t.rows = append(t.rows, []string{"  " + clean(r.Condition), clean(r.Status), string(r.Action), after, clean(profile)})
+		t.rows = append(t.rows, []string{"  " + clean(r.Condition), clean(r.Status), string(r.Action), after, cmp.Or(clean(r.Profile), "-")})
 	}
 	s.table(out, t)
 }

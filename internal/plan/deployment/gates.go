@@ -248,7 +248,7 @@ func (f *fleet) enterStep() {
 	}
 	for ; int(f.step) <= len(steps); f.step, f.reached = f.step+1, nil {
 		s := steps[f.step-1]
-		if f.limit = resolveStep(s.Updated, f.bounds.replicas); f.limit >= f.bounds.replicas || !f.isInStep(s) {
+		if f.limit = resolveStep(s.Updated, f.bounds.replicas); f.limit >= f.bounds.replicas || !f.passes(s) {
 			break
 		}
 	}
@@ -287,8 +287,9 @@ func resolveStep(updated intstr.IntOrString, replicas int32) int32 {
 	return max(1, n)
 }
 
-// isInStep decides on the step of the limit, and reports whether the next one may begin.
-func (f *fleet) isInStep(s machinev1alpha1.RolloutStep) (passed bool) {
+// passes reports whether the step of the limit is over, so that the next one may begin. If not, it records what the step
+// waits for.
+func (f *fleet) passes(s machinev1alpha1.RolloutStep) bool {
 	if f.isFull = f.newSet.desired >= f.limit; !f.isFull || f.newSet.available() < f.limit {
 		f.reached = nil
 		return false

@@ -22,11 +22,7 @@ const wellAgain = time.Minute
 
 // health of the Node of a Machine: spec.health, with the conditions of its profiles.
 func health(o Observed) machinev1alpha1.Health {
-	h := healthprofile.Apply(o.Machine.Spec.Health, o.HealthProfiles.Found)
-	if h.Conditions == nil {
-		h.Conditions = machinev1alpha1.DefaultHealthConditions()
-	}
-	return h
+	return healthprofile.Apply(o.Machine.Spec.Health, o.HealthProfiles.Found)
 }
 
 // unhealthy returns the conditions of a Node, other than Ready, which make it unhealthy, and those which are only to be
@@ -47,12 +43,11 @@ func unhealthy(conditions []workernode.Condition, h machinev1alpha1.Health) (bad
 
 // healthConditionOf returns the entry of a condition with a status, nil if there is none.
 func healthConditionOf(h machinev1alpha1.Health, typ, status string) *machinev1alpha1.HealthCondition {
-	all := h.Conditions
-	i := slices.IndexFunc(all, func(c machinev1alpha1.HealthCondition) bool { return c.Type == typ && c.Status == status })
+	i := slices.IndexFunc(h.Conditions, func(c machinev1alpha1.HealthCondition) bool { return c.Type == typ && c.Status == status })
 	if i < 0 {
 		return nil
 	}
-	return &all[i]
+	return &h.Conditions[i]
 }
 
 // unhealthiness of the Node of a Machine that has run. It changes only with the Node's conditions, and when a reboot is
