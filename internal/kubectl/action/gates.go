@@ -53,8 +53,8 @@ func Approve(v *view.View, ref view.Ref) ([]Change, error) {
 		ref, r := refOf(view.MachineDeployment, d), d.Status.Rollout
 		steps := d.Spec.Strategy.RollingUpdate.Steps
 		switch {
-		case d.Status.ObservedGeneration != d.Generation:
-			return Change{}, fmt.Errorf("%s has changed, and the change is not observed yet: look at its rollout first", ref)
+		case !deployment.IsRecorded(d):
+			return Change{}, notObserved(ref)
 		case r == nil || r.ID == "" || r.Step == 0 || int(r.Step) > len(steps):
 			return Change{}, fmt.Errorf("%s is at no step that could be approved: kubectl drover rollout status %s -n %s", ref, ref, ref.Namespace)
 		case steps[r.Step-1].Approval == "":
@@ -91,16 +91,17 @@ func Hold(v *view.View, ref view.Ref, cause string, undo bool) ([]Change, error)
 // rolled out instead.
 func Abort(v *view.View, ref view.Ref) ([]Change, error) {
 	return of(v, ref, func(d *machinev1alpha1.MachineDeployment) (Change, error) {
-		ref, n := refOf(view.MachineDeployment, d), len(d.Status.Revisions)
-		if d.Status.ObservedGeneration != d.Generation || n == 0 {
-			return Change{}, fmt.Errorf("%s has changed, and the change is not observed yet: look at its rollout first", ref)
-		}
-		last := d.Status.Revisions[n-1]
+		ref := refOf(view.MachineDeployment, d)
 		switch {
 		case deployment.Rejected(d) != nil:
 			return Change{}, fmt.Errorf("the template of %s is rejected already", ref)
 		case d.Spec.RollbackTo != nil:
 			return Change{}, fmt.Errorf("%s has spec.rollbackTo: remove it to roll forward (kubectl drover rollout undo %s --release)", ref, ref)
+		case !deployment.IsRecorded(d):
+			return Change{}, notObserved(ref)
+		}
+		last := d.Status.Revisions[len(d.Status.Revisions)-1]
+		switch {
 		case last.Outcome == machinev1alpha1.RevisionComplete:
 			return Change{}, fmt.Errorf("revision %d of %s is complete: to go back, run kubectl drover rollout undo %s", last.Revision, ref, ref)
 		case deployment.LastGood(d) == nil:
@@ -110,6 +111,11 @@ func Abort(v *view.View, ref view.Ref) ([]Change, error) {
 		c.Note = fmt.Sprintf("Revision %d is rolled out instead until spec.template is changed, or kubectl drover rollout retry %s -n %s.", deployment.LastGood(d).Revision, ref, ref.Namespace)
 		return c, nil
 	})
+}
+
+// notObserved is the error for a rollout that Drover has not begun.
+func notObserved(ref view.Ref) error {
+	return fmt.Errorf("the template of %s has changed, and the change is not observed yet: look at its rollout first", ref)
 }
 
 // Retry returns the changes that withdraw rejections: the templates are rolled out again, from the first step on.

@@ -61,6 +61,13 @@ func HashOfSpec(d *machinev1alpha1.MachineDeployment) string {
 	return r.hash()
 }
 
+// IsRecorded reports whether the latest revision is that of the template in the spec. The generation does not tell: Crossplane
+// raises it, too, when it records the MachineSets that it composed.
+func IsRecorded(d *machinev1alpha1.MachineDeployment) bool {
+	n := len(d.Status.Revisions)
+	return n > 0 && content(d.Status.Revisions[n-1]).hash() == HashOfSpec(d)
+}
+
 // Rejected returns the rejection of the template in the spec that is in force, nil if there is none: another template, or
 // a request to retry, withdraws one.
 func Rejected(d *machinev1alpha1.MachineDeployment) *machinev1alpha1.RejectedTemplate {
