@@ -483,10 +483,11 @@ func (w *watcher) rolls(c *Cluster, m *machinev1alpha1.Machine) bool {
 	})
 }
 
-// startsOver reports whether a rollout with OnDelete may delete a Machine without a user. It may delete those of
-// another template that start. One that became available since its set counted it is still deleted.
+// startsOver reports whether a rollout with OnDelete may delete a Machine that no user deleted. It may delete those of
+// another template that start or failed. One that became available since its set counted it is still deleted, and a
+// client that marked a Machine wants that one to go first when its set shrinks.
 func (w *watcher) startsOver(m *machinev1alpha1.Machine) bool {
-	return w.starting[m.Name] && slices.ContainsFunc(w.wishes, func(wish *wish) bool {
+	return (w.starting[m.Name] || isMarked(m)) && slices.ContainsFunc(w.wishes, func(wish *wish) bool {
 		return wish.strategy == machinev1alpha1.OnDelete && !wish.paused && wish.kind != kindOf(m.Spec)
 	})
 }
