@@ -27,7 +27,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -76,7 +75,7 @@ func New(t *testing.T, add func(*runtime.Scheme) error, start func(client.Client
 	t.Helper()
 	log.SetOutput(io.Discard) // Of Terraform providers, as in a provider of ours.
 	s := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, add} {
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, add} {
 		if err := add(s); err != nil {
 			t.Fatal(err)
 		}

@@ -25,7 +25,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -136,7 +135,7 @@ var errDead = errors.New("the provider was killed")
 func newWorld[T native.Resource, C any](t *testing.T, c Cloud[T, C]) *world[T, C] {
 	t.Helper()
 	s := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, c.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, c.AddToScheme} {
 		if err := add(s); err != nil {
 			t.Fatal(err)
 		}
