@@ -1,27 +1,19 @@
 package conformance
 
-import fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
+import "slices"
 
-// The short form of the suite, which make test runs, leaves out cases of most clouds. The long form
-// is make conformance.
+// The short form of the suite, which make test runs, has the life of a Machine at one cloud of each provider, and the other
+// cases where standsFor says. What differs between clouds in those has a unit test: the classes of errors in
+// test/providers, the inventories in internal/cloud and internal/inventory, and the native providers in nativetest.
+// The long form is make conformance.
 var (
-	// onlyAtSome are the cases that the short form runs at the clouds of standsFor only: those that
-	// take minutes, and those whose part that differs between clouds has a unit test in
-	// test/providers, such as the class of an error.
-	onlyAtSome = map[string]bool{
-		CaseRestart: true, CaseSlowCloud: true, CaseAllocation: true, CaseThrottling: true,
-		CaseWrongField:                true,
-		string(fn.ErrorQuotaExceeded): true, string(fn.ErrorInvalidRequest): true, string(fn.ErrorPermissionDenied): true, string(fn.ErrorThrottled): true,
-	}
-	// standsFor has a cloud of each kind: one whose provider is Drover's, and one whose provider the
-	// suite simulates.
-	standsFor = map[string]bool{"hcloud": true, "aws": true}
+	// standsFor has a cloud of each kind: one whose provider is Drover's, and one whose provider the suite simulates.
+	standsFor = []string{"hcloud", "aws"}
+	// standsForCase has the clouds of the cases that those two cannot have.
+	standsForCase = map[string][]string{CaseConsole: {"openstack"}, CasePoliciesOff: {"scaleway"}}
 	// onlyInLong are the clouds of provider-terraform except terraform-local, and those on the frame of the package
 	// native except Proxmox VE. A unit test of their provider, nativetest.Run, plays most cases against the same fake.
 	onlyInLong = map[string]bool{"terraform-hcloud": true, "terraform-openstack": true, "nutanix": true, "alibaba": true, "vcd": true, "metalstack": true}
-	// onlyLife is the cloud of which the short form runs only the cases in the life of a Machine. Its provider has that
-	// unit test, too.
-	onlyLife = map[string]bool{"proxmox": true}
 	// rebootsAt are the clouds at which the short form reboots a VM: one whose provider is lifted, and one on the frame of
 	// the package native.
 	rebootsAt = map[string]bool{"hcloud": true, "proxmox": true}
@@ -29,5 +21,9 @@ var (
 
 // isOnlyInLong reports whether the short form leaves out a case of a cloud.
 func isOnlyInLong(c Cloud, tc Case) bool {
-	return onlyAtSome[tc.Name] && !standsFor[c.Provider()] || onlyLife[c.Provider()] && !tc.inLife || tc.Name == CaseReboot && !rebootsAt[c.Provider()]
+	at := standsFor
+	if special, ok := standsForCase[tc.Name]; ok {
+		at = special
+	}
+	return !tc.inLife && !slices.Contains(at, c.Provider()) || tc.Name == CaseReboot && !rebootsAt[c.Provider()]
 }

@@ -25,6 +25,7 @@ import (
 // TestANodeWithoutProviderIDIsFoundByItsName has a cloud whose Nodes have no providerID: they are
 // found by the join token that they registered with, and by their names.
 func TestANodeWithoutProviderIDIsFoundByItsName(t *testing.T) {
+	kit.OnlyInLong(t, "TestANodeCannot, and the tests of claims in internal/controller/machine")
 	t.Parallel()
 	f := plane.NewTargetFleet(t)
 	const provider = "nameless"
@@ -94,6 +95,7 @@ func changeStep(t *testing.T, c *unstructured.Unstructured, name string, change 
 // Machine whose status claims the Node of another Machine. Neither may change anything: a Machine
 // has one Node, and a Node has one Machine.
 func TestTwoMachinesNeverClaimOneNode(t *testing.T) {
+	kit.OnlyInLong(t, "TestANodeCannot, and the tests of claims in internal/controller/machine")
 	t.Parallel()
 	f := plane.NewTargetFleet(t)
 	m, rival := running(t, f, "first"), running(t, f, "rival")

@@ -157,6 +157,7 @@ func TestMachinesGoWhileCrossplaneIsDown(t *testing.T) {
 // kubelet would, after the deletion stage of the Node. The VM must then be deleted without
 // another drain.
 func TestANodeThatComesBackDuringTheDeletionHoldsNothing(t *testing.T) {
+	kit.OnlyInLong(t, "the tests of internal/controller/machine")
 	t.Parallel()
 	f := plane.NewFleet(t)
 	m := running(t, f, "lone")
@@ -186,6 +187,7 @@ func TestANodeThatComesBackDuringTheDeletionHoldsNothing(t *testing.T) {
 // TestATargetClusterThatIsGoneForGoodHoldsNoMachine deletes Machines whose cluster no longer
 // answers. Their Nodes are lost with it.
 func TestATargetClusterThatIsGoneForGoodHoldsNoMachine(t *testing.T) {
+	kit.OnlyInLong(t, "the tests of internal/controller/machine")
 	t.Parallel()
 	f := plane.NewTargetFleet(t)
 	patient, hasty := &member{f: f, name: "patient"}, &member{f: f, name: "hasty"}
@@ -237,6 +239,7 @@ func TestATargetClusterThatIsGoneForGoodHoldsNoMachine(t *testing.T) {
 
 // TestAMachineWhoseNodeIsDeletedByHandIsReplaced deletes the Node of a running Machine.
 func TestAMachineWhoseNodeIsDeletedByHandIsReplaced(t *testing.T) {
+	kit.OnlyInLong(t, "the tests of internal/controller/machine")
 	t.Parallel()
 	f := plane.NewTargetFleet(t)
 	md := f.Deployment("workers", 1, 1, 0)
@@ -260,6 +263,7 @@ func TestAMachineWhoseNodeIsDeletedByHandIsReplaced(t *testing.T) {
 // TestAMachineRunsOnlyWithoutStartupTaints also checks that Drover keeps taints and annotations
 // of the Node that another client set.
 func TestAMachineRunsOnlyWithoutStartupTaints(t *testing.T) {
+	kit.OnlyInLong(t, "the tests of internal/controller/machine")
 	t.Parallel()
 	f := plane.NewTargetFleet(t)
 	m := &member{f: f, name: "starting"}

@@ -43,16 +43,15 @@ var faultsOfTheCloud = map[string]diagnosis{
 // faultsOfConfigurations are those of the target cluster, of Secrets, classes and Compositions.
 var faultsOfConfigurations = map[string]diagnosis{
 	"OtherCA":      ofCluster(otherCA, "CertificateNotTrusted", "Correct certificate-authority-data and the server in the kubeconfig"),
-	"ExpiredToken": onlyRecorded(ofCluster(wrongUser, "Unauthorized", "Renew the credentials")),
-	"NoKubeconfig": onlyRecorded(ofCluster(func(*testing.T, kit.Fleet) []byte { return []byte("not a kubeconfig") }, "CredentialsInvalid", "is not a kubeconfig", "Correct the kubeconfig")),
+	"ExpiredToken": ofCluster(wrongUser, "Unauthorized", "Renew the credentials"),
+	"NoKubeconfig": ofCluster(func(*testing.T, kit.Fleet) []byte { return []byte("not a kubeconfig") }, "CredentialsInvalid", "is not a kubeconfig", "Correct the kubeconfig"),
 	"ClassDeleted": ofDeployment(ofRunning(3, func(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment, _ *member) {
 		must(t, f.Client.Delete(t.Context(), &machinev1alpha1.MachineClass{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: "small"}}))
 		f.Patch(t, md, `{"spec":{"replicas":2}}`)
 		awaitReason(t, f, md, "Stalled", "ClassNotFound")
 	}, "ClassNotFound", `there is no MachineClass "small"`, "Create the class, or name another one")),
 	"UserDataMissing": {
-		recorded: true,
-		change:   func(_ kit.Fleet, md *machinev1alpha1.MachineDeployment) { md.Spec.Template.Spec.ClassRef.Name = "own" },
+		change: func(_ kit.Fleet, md *machinev1alpha1.MachineDeployment) { md.Spec.Template.Spec.ClassRef.Name = "own" },
 		cause: func(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment) string {
 			class := f.Class("own", "local", `{"image":"ubuntu-24.04","size":"small"}`)
 			class.Spec.UserData = &machinev1alpha1.UserData{SecretRef: machinev1alpha1.UserDataSecretReference{Name: "own"}}
@@ -65,8 +64,7 @@ var faultsOfConfigurations = map[string]diagnosis{
 		texts: []string{"UserDataNotFound", `Secret "own"`}, exit: 3,
 	},
 	"VersionSkewed": {
-		recorded: true,
-		change:   func(_ kit.Fleet, md *machinev1alpha1.MachineDeployment) { md.Spec.Template.Spec.Version = "v1.99.0" },
+		change: func(_ kit.Fleet, md *machinev1alpha1.MachineDeployment) { md.Spec.Template.Spec.Version = "v1.99.0" },
 		cause: func(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment) string {
 			f.Create(t, md)
 			awaitReason(t, f, md, "Valid", "VersionSkew")
@@ -118,8 +116,7 @@ var faultsOfNodes = map[string]diagnosis{
 		m.awaitBlocked(t, "cannot be evicted")
 	}, "EvictionRefused", "cannot be evicted", "evictions.example.org", "Correct what refuses the evictions in the target cluster", "drover.dev/force-drain"),
 	"VMFailed": {
-		recorded: true,
-		change:   func(_ kit.Fleet, md *machinev1alpha1.MachineDeployment) { md.Spec.AutoPreserveFailedMachineMax = 1 },
+		change: func(_ kit.Fleet, md *machinev1alpha1.MachineDeployment) { md.Spec.AutoPreserveFailedMachineMax = 1 },
 		cause: func(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment) string {
 			_, err := f.Cloud.CreateFault(t.Context(), localcloud.Fault{
 				Kind: localcloud.FaultCreateFails, Code: localcloud.CodeInternal, Message: "the host of the VM died", Count: 1000,
@@ -160,7 +157,6 @@ var faultsOfNodes = map[string]diagnosis{
 
 func refusing(code string, exit int, texts ...string) diagnosis {
 	return diagnosis{
-		recorded: true,
 		cause: func(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment) string {
 			(&refusal{Fleet: f}).refuseVMs(t, code, 0)
 			f.Create(t, md)
@@ -174,7 +170,6 @@ func refusing(code string, exit int, texts ...string) diagnosis {
 // withFault is a fault of the next creations.
 func withFault(fault localcloud.Fault, condition, reason string, texts ...string) diagnosis {
 	return diagnosis{
-		recorded: true,
 		cause: func(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment) string {
 			fault.Match.Tags = map[string]string{machinev1alpha1.TagNamespace: f.Namespace}
 			_, err := f.Cloud.CreateFault(t.Context(), fault)
@@ -208,15 +203,9 @@ func ofCluster(kubeconfig func(t *testing.T, f kit.Fleet) []byte, texts ...strin
 	}
 }
 
-func onlyRecorded(d diagnosis) diagnosis {
-	d.recorded = true
-	return d
-}
-
 // ofRunning is a fault of a MachineDeployment with one Machine that runs.
 func ofRunning(exit int, do func(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment, m *member), texts ...string) diagnosis {
 	return diagnosis{
-		recorded: true,
 		cause: func(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment) string {
 			f.Create(t, md)
 			f.AwaitDeployment(t, md.Name)
@@ -242,7 +231,6 @@ func ofDeployment(d diagnosis) diagnosis {
 // ofComposition is a fault of a Composition of its own.
 func ofComposition(exit int, breakIt func(t *testing.T, c *unstructured.Unstructured), await func(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment), texts ...string) diagnosis {
 	return diagnosis{
-		recorded: true,
 		change: func(_ kit.Fleet, md *machinev1alpha1.MachineDeployment) {
 			md.Spec.Template.Spec.ClassRef.Name = "broken"
 		},

@@ -19,6 +19,7 @@ import (
 )
 
 func TestALabelFreezesAndThaws(t *testing.T) {
+	kit.OnlyInLong(t, "TestNothingHappensWhileTheTargetClusterIsCutOff, and the stories and the properties of internal/plan/simulator")
 	t.Parallel()
 	f := plane.NewFleet(t)
 	census := f.Census(t)
@@ -60,6 +61,7 @@ func TestALabelFreezesAndThaws(t *testing.T) {
 // TestTooManyMachinesFreeze makes a set adopt Machines of a user, whose VMs then are not deleted.
 // It restarts Crossplane and provider-drover meanwhile.
 func TestTooManyMachinesFreeze(t *testing.T) {
+	kit.OnlyInLong(t, "TestNothingHappensWhileTheTargetClusterIsCutOff, and the stories and the properties of internal/plan/simulator")
 	f := plane.NewFleet(t)
 	census := f.Census(t)
 	md := f.Deployment("crowded", 2, 1, 0)
@@ -123,6 +125,7 @@ func TestTooManyMachinesFreeze(t *testing.T) {
 // TestNothingHappensWhileTheTargetClusterIsCutOff cuts the only connection of Drover and the
 // kubelets to their API server until all Nodes are lost there. It restarts Crossplane meanwhile.
 func TestNothingHappensWhileTheTargetClusterIsCutOff(t *testing.T) {
+	t.Parallel()
 	f, proxy := plane.NewProxiedFleet(t)
 	census := f.Census(t)
 	// Without the cut, all Machines would be Failed soon after their Nodes are lost.

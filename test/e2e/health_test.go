@@ -190,6 +190,7 @@ func awaitJoining(t *testing.T, f kit.Fleet) (name string) {
 // TestAMachineThatNeverJoinsIsReplaced has two VMs, the first of which runs and never boots. The
 // other one is healthy.
 func TestAMachineThatNeverJoinsIsReplaced(t *testing.T) {
+	kit.OnlyInLong(t, "TestAMachineThatBreaksIsReplaced, and the stories and the properties of internal/plan/simulator")
 	t.Parallel()
 	f := plane.NewFleet(t)
 	census := f.Census(t)
@@ -214,6 +215,7 @@ func TestAMachineThatNeverJoinsIsReplaced(t *testing.T) {
 // TestAReplacementThatFailsAndIsPreservedIsMarkedByItsSet preserves a replacement Machine that
 // never joined for analysis. The set no longer counts it, and creates another replacement.
 func TestAReplacementThatFailsAndIsPreservedIsMarkedByItsSet(t *testing.T) {
+	kit.OnlyInLong(t, "TestAMachineThatBreaksIsReplaced, and the stories and the properties of internal/plan/simulator")
 	t.Parallel()
 	f := plane.NewFleet(t)
 	md := impatient(f, "first", 2)
@@ -280,6 +282,7 @@ func TestAReplacementThatFailsAndIsPreservedIsMarkedByItsSet(t *testing.T) {
 
 // TestHalfOfAFleetThatIsNotReadyIsNotReplacedAtOnce stops the kubelets of ten of twenty Machines.
 func TestHalfOfAFleetThatIsNotReadyIsNotReplacedAtOnce(t *testing.T) {
+	kit.OnlyInLong(t, "TestAMachineThatBreaksIsReplaced, and the stories and the properties of internal/plan/simulator")
 	t.Parallel()
 	f := raisedFleet(t)
 	census := f.Census(t)
@@ -325,6 +328,7 @@ func TestHalfOfAFleetThatIsNotReadyIsNotReplacedAtOnce(t *testing.T) {
 // TestVMsThatAreConfirmedAsLostAreReplacedHoweverMany deletes the VMs of four of five Machines in
 // the cloud, which is more than maxUnhealthy.
 func TestVMsThatAreConfirmedAsLostAreReplacedHoweverMany(t *testing.T) {
+	kit.OnlyInLong(t, "TestAMachineThatBreaksIsReplaced, and the stories and the properties of internal/plan/simulator")
 	t.Parallel()
 	f := plane.NewFleet(t)
 	census := f.Census(t)

@@ -29,6 +29,7 @@ func inTheMiddle(t *testing.T, f kit.Fleet, replicas int32, surge, unavailable i
 }
 
 func TestARolloutThatIsPausedInTheMiddleHoldsUntilItIsResumed(t *testing.T) {
+	kit.OnlyInLong(t, "the stories and the properties of internal/plan/simulator")
 	t.Parallel()
 	f := raisedFleet(t)
 	md := inTheMiddle(t, f, 5, 1, 0)
@@ -92,6 +93,7 @@ func nodesOfOldTemplatesAreMarked(t *testing.T, f kit.Fleet) {
 }
 
 func TestARolloutThatIsSupersededInTheMiddleGoesToTheNewestTemplate(t *testing.T) {
+	kit.OnlyInLong(t, "the stories and the properties of internal/plan/simulator")
 	t.Parallel()
 	f := raisedFleet(t)
 	md := inTheMiddle(t, f, 4, 2, 1)
@@ -106,6 +108,7 @@ func TestARolloutThatIsSupersededInTheMiddleGoesToTheNewestTemplate(t *testing.T
 }
 
 func TestARollbackInTheMiddleGoesBackAndStaysUntilItIsTakenBack(t *testing.T) {
+	kit.OnlyInLong(t, "the stories and the properties of internal/plan/simulator")
 	t.Parallel()
 	f := raisedFleet(t)
 	md := inTheMiddle(t, f, 4, 2, 1)
@@ -128,6 +131,7 @@ func TestARollbackInTheMiddleGoesBackAndStaysUntilItIsTakenBack(t *testing.T) {
 }
 
 func TestARolloutThatMakesNoProgressSaysSoAndRecovers(t *testing.T) {
+	kit.OnlyInLong(t, "the stories and the properties of internal/plan/simulator")
 	t.Parallel()
 	f := raisedFleet(t)
 	md := f.Deployment("middle", 2, 1, 0)
@@ -150,6 +154,7 @@ func TestARolloutThatMakesNoProgressSaysSoAndRecovers(t *testing.T) {
 }
 
 func TestScalingInTheMiddleOfARolloutKeepsTheBounds(t *testing.T) {
+	kit.OnlyInLong(t, "the stories and the properties of internal/plan/simulator")
 	for name, tc := range map[string]struct {
 		from, to int32
 		bounds   kit.Bounds
@@ -175,6 +180,7 @@ func TestScalingInTheMiddleOfARolloutKeepsTheBounds(t *testing.T) {
 }
 
 func TestMachinesRollAfterATimeWithoutAChange(t *testing.T) {
+	kit.OnlyInLong(t, "the stories and the properties of internal/plan/simulator")
 	t.Parallel()
 	f := raisedFleet(t)
 	md := f.Deployment("after", 2, 1, 0)

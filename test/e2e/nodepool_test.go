@@ -265,6 +265,7 @@ func TestANodePool(t *testing.T) {
 // TestANodePoolWithAutoscaling scales the groups of a pool up from zero like the
 // cluster-autoscaler, with one exhausted zone, within the bounds of the pool.
 func TestANodePoolWithAutoscaling(t *testing.T) {
+	kit.OnlyInLong(t, "TestTheAutoscalerScalesFromZeroByClass, and the property tests of internal/plan/pool")
 	t.Parallel()
 	const most = 4
 	f := plane.NewFleet(t)

@@ -113,6 +113,7 @@ func TestAMachineJoinsByUserDataOfItsClass(t *testing.T) {
 // TestAMachineThatNeverJoinsSaysHowFarItCame checks that the progress is reported within seconds,
 // and again when the Machine fails.
 func TestAMachineThatNeverJoinsSaysHowFarItCame(t *testing.T) {
+	kit.OnlyInLong(t, "TestAMachineThatFailedKeepsTheConsoleOfItsVM")
 	t.Parallel()
 	f := plane.NewFleet(t)
 	neverBoot(t, f, 1)

@@ -32,6 +32,7 @@ type refusal struct {
 // fails, none is replaced or created in addition, and the error is reported. When the cloud
 // accepts the VMs, the same Machines start.
 func TestWhatTheCloudRefusesWaitsAndRecovers(t *testing.T) {
+	t.Parallel()
 	codes := []string{
 		localcloud.CodeCapacityExhausted, localcloud.CodeQuotaExceeded, localcloud.CodeInvalidRequest,
 		localcloud.CodePermissionDenied, localcloud.CodeThrottled, "Transient",
@@ -228,6 +229,7 @@ func (r *refusal) recovers(t *testing.T) {
 // created until the backoff of the error ends. The number of Machines by then is the number that
 // the cloud accepted before the first one failed.
 func TestVMsThatFailAfterTheyWereAcceptedAreNotReplacedInAStorm(t *testing.T) {
+	kit.OnlyInLong(t, "TestWhatTheCloudRefusesWaitsAndRecovers, and the stories and the properties of internal/plan/simulator")
 	t.Parallel()
 	r := &refusal{Fleet: plane.NewFleet(t)}
 	r.fault = r.refuseVMs(t, localcloud.CodeInvalidRequest, 100*time.Millisecond)

@@ -126,6 +126,7 @@ func TestAStandaloneSetAdoptsALoneMachine(t *testing.T) {
 }
 
 func TestAFailedMachineIsKeptForAnalysis(t *testing.T) {
+	kit.OnlyInLong(t, "the stories and the properties of internal/plan/simulator")
 	t.Parallel()
 	f := plane.NewFleet(t)
 	s := machineSet(f, "kept", 1)

@@ -36,6 +36,7 @@ func TestARollingUpdateKeepsItsBoundsAndHasItsStory(t *testing.T) {
 }
 
 func TestRecreateLeavesNothingOfTheOldBeforeTheNew(t *testing.T) {
+	kit.OnlyInLong(t, "the stories and the properties of internal/plan/simulator")
 	onEachBreaker(t, func(t *testing.T, f kit.Fleet) {
 		md := f.Deployment("recreated", 3, 1, 0)
 		md.Spec.Strategy.Type = machinev1alpha1.Recreate
@@ -52,6 +53,7 @@ func TestRecreateLeavesNothingOfTheOldBeforeTheNew(t *testing.T) {
 }
 
 func TestARecreationThatIsTakenBackMakesNoMachineBesideThoseThatGo(t *testing.T) {
+	kit.OnlyInLong(t, "the stories and the properties of internal/plan/simulator")
 	t.Parallel()
 	f := raisedFleet(t)
 	md := f.Deployment("taken-back", 3, 1, 0)
@@ -88,6 +90,7 @@ func TestARecreationThatIsTakenBackMakesNoMachineBesideThoseThatGo(t *testing.T)
 }
 
 func TestOnDeleteReplacesWhatTheUserDeletes(t *testing.T) {
+	kit.OnlyInLong(t, "the stories and the properties of internal/plan/simulator")
 	onEachBreaker(t, func(t *testing.T, f kit.Fleet) {
 		md := f.Deployment("ondelete", 3, 1, 0)
 		md.Spec.Strategy.Type = machinev1alpha1.OnDelete

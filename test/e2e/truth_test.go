@@ -176,6 +176,7 @@ func TestADeletedDeploymentReportsWhatHoldsItUntilItIsGone(t *testing.T) {
 }
 
 func TestAFailedMachineThatMayNotBeReplacedStallsItsDeploymentWithTheRemedy(t *testing.T) {
+	kit.OnlyInLong(t, "the tests of conditions in internal/plan/deployment and internal/conditionsgen")
 	t.Parallel()
 	f := plane.NewFleet(t)
 	md := impatient(f, "workers", 2)

@@ -19,7 +19,7 @@ const (
 	// base is the limit on a computer that has nothing else to do.
 	base = 8 * time.Minute
 	// most is the multiple of it on a computer with more processes than processors.
-	most = 5
+	most = 3
 )
 
 // Limit returns the time after which a test fails.
@@ -65,7 +65,7 @@ func interval(waited time.Duration) time.Duration {
 }
 
 // Await polls until check returns "". It returns the last result of check if that stays the same for longer than the limit, or
-// changes for longer than four times the limit: a large fleet may take its time as long as it gets on.
+// changes for longer than twice the limit: a large fleet may take its time as long as it gets on.
 func Await(ctx context.Context, check func(ctx context.Context) string) string {
 	return await(ctx, time.Now, time.Sleep, Limit, check)
 }
@@ -83,7 +83,7 @@ func await(ctx context.Context, now func() time.Time, pause func(time.Duration),
 			changed, last = now(), missing
 		}
 		waited := now().Sub(began)
-		if l := limit(); now().Sub(changed) > l || waited > 4*l {
+		if l := limit(); now().Sub(changed) > l || waited > 2*l {
 			return missing
 		}
 		pause(interval(waited))

@@ -37,9 +37,9 @@ func TestAwaitEndsWithoutProgress(t *testing.T) {
 		// after how many seconds.
 		after int
 	}{
-		"WhenTheEventComes":           {func(s int) string { return map[bool]string{true: "0 of 1"}[s < 7] }, "", 7},
-		"ALimitAfterTheLastChange":    {func(s int) string { return fmt.Sprintf("%d of 5", min(s/5, 3)) }, "3 of 5", 15 + 11},
-		"FourLimitsAfterTheBeginning": {func(s int) string { return fmt.Sprint("second ", s) }, "second 41", 41},
+		"WhenTheEventComes":          {func(s int) string { return map[bool]string{true: "0 of 1"}[s < 7] }, "", 7},
+		"ALimitAfterTheLastChange":   {func(s int) string { return fmt.Sprintf("%d of 5", min(s/3, 2)) }, "2 of 5", 6 + 11},
+		"TwoLimitsAfterTheBeginning": {func(s int) string { return fmt.Sprint("second ", s) }, "second 21", 21},
 	} {
 		t.Run(name, func(t *testing.T) {
 			second := 0

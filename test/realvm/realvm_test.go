@@ -194,7 +194,7 @@ func TestUserDataThatCloudInitRefusesIsExplainedWithinTwoMinutes(t *testing.T) {
 // TestUserDataThatIgnitionRefusesIsExplainedWithinTwoMinutes has a user's own user data that is
 // valid JSON but refused by Ignition: its file has no absolute path.
 func TestUserDataThatIgnitionRefusesIsExplainedWithinTwoMinutes(t *testing.T) {
-	kit.OnlyInLong(t, "TestUserDataThatCloudInitRefusesIsExplainedWithinTwoMinutes")
+	kit.OnlyInLong(t, "the tests of consoles in internal/console and internal/plan/machine")
 	t.Parallel()
 	f := plane.NewRealFleet(t, localcloud.ImageFlatcarLike)
 	secret := &corev1.Secret{

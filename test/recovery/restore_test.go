@@ -202,7 +202,7 @@ func TestAVMThatIsYoungerThanTheSnapshotIsKept(t *testing.T) {
 	collector := newCollector(t, f)
 	operate(t, here, "stop", "provider-local")
 	md := f.Deployment("web", 1, 1, 0)
-	md.Spec.Template.Spec.CreationTimeout = metav1.Duration{Duration: 90 * time.Second}
+	md.Spec.Template.Spec.CreationTimeout = metav1.Duration{Duration: patience.Scale(90 * time.Second).Truncate(time.Second)}
 	f.Create(t, md)
 	resources := &metav1.PartialObjectMetadataList{}
 	resources.SetGroupVersionKind(virtualMachine.GroupVersion().WithKind(virtualMachine.Kind + "List"))
@@ -286,6 +286,7 @@ func discard(t *testing.T, f kit.Fleet, c *machinev1alpha1.OrphanCollector, vms 
 // random later points. After each restore, the fleet is complete, and each VM belongs to a
 // Machine or is reported.
 func TestSnapshotsOfARolloutLoseNothing(t *testing.T) {
+	kit.OnlyInLong(t, "TestWhatAnEtcdSnapshotLacksIsReportedAndKept and TestAVMThatIsYoungerThanTheSnapshotIsKept")
 	if *seed == 0 {
 		*seed = uint64(time.Now().UnixNano())
 	}
@@ -295,7 +296,7 @@ func TestSnapshotsOfARolloutLoseNothing(t *testing.T) {
 	collector := newCollector(t, f)
 	md := f.Deployment("web", 4, 1, 1)
 	// A Machine that had no VM in a snapshot, and got one since, cannot join with its next VM.
-	md.Spec.Template.Spec.CreationTimeout = metav1.Duration{Duration: 90 * time.Second}
+	md.Spec.Template.Spec.CreationTimeout = metav1.Duration{Duration: patience.Scale(90 * time.Second).Truncate(time.Second)}
 	f.Create(t, md)
 	f.AwaitDeployment(t, md.Name)
 	versions := []string{kit.NewVersion, kit.OldVersion}
