@@ -1,6 +1,7 @@
 package docs
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -10,7 +11,9 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -129,9 +132,18 @@ func (w *world) run(ctx context.Context, b Block, env ...string) (string, error)
 	for _, n := range w.names {
 		script = n.placeholder.ReplaceAllString(script, n.value)
 	}
+	ctx, cancel := context.WithTimeout(ctx, patience.Limit())
+	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", script)
 	cmd.Dir, cmd.Env = w.dir, append(w.env, env...)
+	// A command that waits for ever, such as a deletion that is held, ends with all that the block started.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = time.Second
 	out, err := cmd.CombinedOutput()
+	if ctx.Err() != nil {
+		err = fmt.Errorf("it did not end: %w", cmp.Or(err, ctx.Err()))
+	}
 	if err != nil {
 		err = fmt.Errorf("%s: %w\n%s\n%s", b, err, script, out)
 	}

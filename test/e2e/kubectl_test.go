@@ -376,6 +376,8 @@ func (d diagnosis) isReported(t *testing.T, f kit.Fleet, machine string) {
 // code.
 func runPlugin(ctx context.Context, f kit.Fleet, args ...string) (out string, code int) {
 	args = append(args, "--kubeconfig", f.Kubeconfig, "--namespace", f.Namespace)
+	ctx, cancel := context.WithTimeout(ctx, patience.Limit())
+	defer cancel()
 	b, err := exec.CommandContext(ctx, filepath.Join(os.Getenv("DROVER_BIN"), "kubectl-drover"), args...).CombinedOutput()
 	exit := &exec.ExitError{}
 	switch {

@@ -265,6 +265,8 @@ func (p *Plane) Status(ctx context.Context) (*localplane.Status, error) {
 
 // Launcher runs drover-cluster for this control plane.
 func (p *Plane) Launcher(ctx context.Context, args ...string) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*patience.Limit())
+	defer cancel()
 	return localplane.Run(ctx, p.launcher(), append([]string{args[0], "--dir", p.Dir}, args[1:]...)...)
 }
 
@@ -282,11 +284,17 @@ func (p *Plane) PID(ctx context.Context, component string) (int, error) {
 	return 0, fmt.Errorf("component %s does not run", component)
 }
 
-// Kubectl runs kubectl as the human user, and returns its output, both of stdout and stderr.
+// Kubectl runs kubectl as the human user, and returns its output, both of stdout and stderr. A command that waits longer than
+// a test may, such as for a deletion that is held, is ended.
 func (p *Plane) Kubectl(t testing.TB, args ...string) (string, error) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), filepath.Join(p.bin, "drover-kube"), append([]string{"kubectl", "--kubeconfig", p.Kubeconfig}, args...)...)
+	ctx, cancel := patience.Context(t)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, filepath.Join(p.bin, "drover-kube"), append([]string{"kubectl", "--kubeconfig", p.Kubeconfig}, args...)...)
 	out, err := cmd.CombinedOutput()
+	if ctx.Err() != nil {
+		err = fmt.Errorf("it did not end: %w", ctx.Err())
+	}
 	return string(out), err
 }
 
