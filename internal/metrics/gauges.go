@@ -8,11 +8,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/plan/deployment"
 )
 
 // stuckAfter is how long a Machine may be in a stage before it counts as stuck: no cloud takes as long, and a
@@ -62,10 +62,6 @@ func (g gauges) collect(ctx context.Context, c chan<- prometheus.Metric) error {
 	}
 	return nil
 }
-
-// heldBy are the reasons of Progressing that hold a rollout. A step that soaks goes on by itself.
-var heldBy = sets.New(v1alpha1.ReasonMachineDeploymentPaused, v1alpha1.ReasonAwaitingApproval, v1alpha1.ReasonOutsideWindow,
-	v1alpha1.ReasonRolloutHeld, v1alpha1.ReasonGateHolds, v1alpha1.ReasonRolloutRejected)
 
 // A series of one metric, by the values of its labels.
 type series [4]string
@@ -143,7 +139,7 @@ func (g gauges) frozen(ctx context.Context, c chan<- prometheus.Metric) error {
 	for i := range deployments {
 		d := &deployments[i]
 		note(&d.Owner, d.GetName(), "")
-		if p := meta.FindStatusCondition(d.Status.Conditions, v1alpha1.ConditionProgressing); p != nil && heldBy.Has(p.Reason) {
+		if p := meta.FindStatusCondition(d.Status.Conditions, v1alpha1.ConditionProgressing); p != nil && (p.Reason == v1alpha1.ReasonMachineDeploymentPaused || deployment.IsGate(p.Reason)) {
 			c <- prometheus.MustNewConstMetric(heldDesc, prometheus.GaugeValue, 1, d.GetNamespace(), d.GetName(), p.Reason)
 		}
 	}

@@ -75,7 +75,7 @@ func (p *plan) conditionEvents(conditions []shared.Condition) []shared.Event {
 		case c.Type == machinev1alpha1.ConditionValid && c.Status == isFalse && c.IsNew(p.Deployment.Status.Conditions),
 			c.Reason == machinev1alpha1.ReasonProgressDeadlineExceeded && c.Type == machinev1alpha1.ConditionProgressing && (before == nil || before.Reason != c.Reason):
 			events = append(events, shared.Event{Warning: true, Reason: c.Reason, Message: c.Message})
-		case c.Type == machinev1alpha1.ConditionProgressing && isGate(c.Reason) && (before == nil || before.Reason != c.Reason):
+		case c.Type == machinev1alpha1.ConditionProgressing && IsGate(c.Reason) && (before == nil || before.Reason != c.Reason):
 			events = append(events, shared.Event{Warning: c.Reason == machinev1alpha1.ReasonRolloutRejected, Reason: c.Reason, Message: c.Message})
 		case c.Type == machinev1alpha1.ConditionProgressing && c.Reason == machinev1alpha1.ReasonMachineDeploymentPaused && (before == nil || before.Reason != c.Reason):
 			events = append(events, shared.Event{Reason: machinev1alpha1.ReasonMachineDeploymentPaused, Message: c.Message})
@@ -84,16 +84,6 @@ func (p *plan) conditionEvents(conditions []shared.Condition) []shared.Event {
 		}
 	}
 	return events
-}
-
-// isGate reports whether a reason of Progressing is that of a gate which gets an event. A step that soaks ends by itself.
-func isGate(reason string) bool {
-	switch reason {
-	case machinev1alpha1.ReasonAwaitingApproval, machinev1alpha1.ReasonOutsideWindow, machinev1alpha1.ReasonRolloutHeld,
-		machinev1alpha1.ReasonGateHolds, machinev1alpha1.ReasonRolloutRejected:
-		return true
-	}
-	return false
 }
 
 func (p *plan) rollbackEvents() []shared.Event {

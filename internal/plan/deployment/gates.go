@@ -49,6 +49,17 @@ type gates struct {
 // unlimited is the limit of a rollout without steps.
 const unlimited = math.MaxInt32
 
+// IsGate reports whether a reason of Progressing is that of a gate that somebody or something must open. A step that soaks
+// goes on by itself.
+func IsGate(reason string) bool {
+	switch reason {
+	case machinev1alpha1.ReasonAwaitingApproval, machinev1alpha1.ReasonOutsideWindow, machinev1alpha1.ReasonRolloutHeld,
+		machinev1alpha1.ReasonGateHolds, machinev1alpha1.ReasonRolloutRejected:
+		return true
+	}
+	return false
+}
+
 // IDOf returns the ID of the rollout of a revision, by which approvals and requests name it.
 func IDOf(r machinev1alpha1.Revision) string {
 	return strconv.FormatInt(r.Revision, 10) + "-" + content(r).hash()

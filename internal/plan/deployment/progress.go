@@ -145,13 +145,11 @@ func (p *plan) startsAnew() bool {
 	if c == nil || !p.rollsOn() {
 		return false
 	}
-	switch c.Reason {
-	case machinev1alpha1.ReasonMachineSetCreated, machinev1alpha1.ReasonMachineSetUpdated, machinev1alpha1.ReasonProgressDeadlineExceeded:
+	switch r := c.Reason; {
+	case r == machinev1alpha1.ReasonMachineSetCreated, r == machinev1alpha1.ReasonMachineSetUpdated,
+		r == machinev1alpha1.ReasonProgressDeadlineExceeded, r == machinev1alpha1.ReasonRolloutRejected:
 		return false
-	case machinev1alpha1.ReasonRolloutRejected:
-		return false
-	case machinev1alpha1.ReasonFrozen, machinev1alpha1.ReasonSoaking, machinev1alpha1.ReasonAwaitingApproval, machinev1alpha1.ReasonOutsideWindow,
-		machinev1alpha1.ReasonRolloutHeld, machinev1alpha1.ReasonGateHolds:
+	case r == machinev1alpha1.ReasonFrozen, r == machinev1alpha1.ReasonSoaking, IsGate(r):
 		// A release without the field recorded no time of the freeze.
 		return p.Deployment.Status.FrozenSince == nil
 	}
