@@ -177,13 +177,13 @@ $(BIN)/govulncheck: tools/govulncheck/go.mod
 
 ##@ Tests
 
-# The parts of "make test" run side by side, because most tests on a control plane wait most of the time: a lane
-# per control plane, one for real machines, and one for what only computes, which leaves the processors to the
-# others. Each part is measured, and held to test/suite/budget.txt.
+# The parts of "make test" run side by side in a few lanes, because tests on a control plane wait some of the time. More
+# lanes than keep the processors busy cost more than they save: all that polls while it waits then polls for longer. The
+# lane of what only computes leaves the processors to the others. Each part is measured, and held to test/suite/budget.txt.
 SUITE := $(BIN)/suite
 SPENT := $(CURDIR)/$(WORK)/spent.jsonl
 BUDGET := test/suite/budget.txt
-LANES := lane-e2e lane-clouds lane-recovery lane-real lane-compute
+LANES := lane-e2e lane-clouds lane-compute
 # A part is a make of its own: it must not wait for a slot of another part. By this name of make, "make -n test" only prints
 # its commands. BUILT leaves out the prerequisites that the first part has built.
 SUBMAKE := $(MAKE)
@@ -199,13 +199,9 @@ test: $(SUITE) ## Run all tests, as CI does, and compare what they cost with the
 
 .PHONY: $(LANES)
 lane-e2e:
-	$(call parts,e2e)
+	$(call parts,e2e recovery)
 lane-clouds:
-	$(call parts,conformance-short docs render integration)
-lane-recovery:
-	$(call parts,recovery)
-lane-real:
-	$(call parts,real-images realvm)
+	$(call parts,conformance-short docs render integration real-images realvm)
 lane-compute:
 	$(call parts,generated lint unit,nice -n 5)
 
