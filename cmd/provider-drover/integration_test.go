@@ -57,6 +57,9 @@ type env struct {
 	namespace string
 	// workloads is the namespace of pods. It outlives the other namespaces.
 	workloads string
+	// done is closed when provider-drover has ended, with the error ended.
+	done  <-chan struct{}
+	ended *error
 }
 
 func TestProviderDrover(t *testing.T) {
@@ -296,7 +299,7 @@ func newEnv(t *testing.T, path string) *env {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &env{T: t, WithWatch: c, cfg: cfg, namespace: fmt.Sprintf("drover-test-%d", time.Now().UnixNano())}
+	e := &env{T: t, WithWatch: c, cfg: cfg, namespace: fmt.Sprintf("drover-test-%d", time.Now().UnixNano()), ended: new(error)}
 	e.workloads = e.namespace
 	t.Cleanup(func() {
 		_ = c.Delete(context.Background(), &clusterv1alpha1.ClusterProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: e.namespace}})
@@ -308,7 +311,7 @@ func newEnv(t *testing.T, path string) *env {
 func (e *env) in(t *testing.T) *env {
 	t.Helper()
 	name := strings.ToLower(t.Name()[strings.LastIndex(t.Name(), "/")+1:])
-	sub := &env{T: t, WithWatch: e.WithWatch, cfg: e.cfg, namespace: e.namespace + "-" + name[:12], workloads: e.workloads}
+	sub := &env{T: t, WithWatch: e.WithWatch, cfg: e.cfg, namespace: e.namespace + "-" + name[:12], workloads: e.workloads, done: e.done, ended: e.ended}
 	sub.makeNamespace(sub.namespace)
 	return sub
 }
@@ -325,15 +328,17 @@ func (e *env) start(kubeconfig string) {
 	e.must(err)
 	e.must(probe.Close())
 	ctx, stop := context.WithCancel(e.Context())
-	ended := make(chan error, 1)
+	done := make(chan struct{})
 	go func() {
-		ended <- operator.Run(ctx, newOperator(&flags{InjectedIdentityFor: []string{e.namespace}, AllowTargetNetworks: []string{"127.0.0.0/8"}}),
+		defer close(done)
+		*e.ended = operator.Run(ctx, newOperator(&flags{InjectedIdentityFor: []string{e.namespace}, AllowTargetNetworks: []string{"127.0.0.0/8"}}),
 			operator.Flags{MaxReconcileRate: 100, Concurrency: 10, Poll: time.Minute, Sync: time.Hour, HealthProbeBindAddress: probe.Addr().String()})
 	}()
+	e.done = done
 	e.Cleanup(func() {
 		stop()
-		if err := <-ended; err != nil {
-			e.Errorf("provider-drover ended with: %v", err)
+		if <-done; *e.ended != nil {
+			e.Errorf("provider-drover ended with: %v", *e.ended)
 		}
 	})
 }
@@ -636,5 +641,12 @@ func (e *env) must(err error) {
 
 func (e *env) eventually(what string, ok func() bool) {
 	e.Helper()
-	patience.Until(e, what, ok)
+	patience.Until(e, what, func() bool {
+		select {
+		case <-e.done:
+			e.Fatalf("provider-drover ended before %s: %v", what, *e.ended)
+		default:
+		}
+		return ok()
+	})
 }

@@ -1,27 +1,37 @@
 package operator
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/controller"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/gate"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/customresourcesgate"
 	authv1 "k8s.io/api/authorization/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// Gated calls setup once the CRDs of all kinds exist: at once, or later while the manager runs. An error then
+// servedTimeout is how long an API server may take to serve a kind after it has accepted its CRD: seconds, if it is busy.
+const servedTimeout = time.Minute
+
+// Gated calls setup once the API server serves all kinds: at once, or later while the manager runs. An error then
 // stops the manager, since a provider without controllers must not appear to be running.
 func Gated(mgr ctrl.Manager, o controller.Options, setup func() error, kinds ...schema.GroupVersionKind) {
 	o.Gate.Register(func() {
-		err := setup()
+		err := awaitServed(mgr.GetRESTMapper(), kinds)
+		if err == nil {
+			err = setup()
+		}
 		if err == nil {
 			return
 		}
@@ -30,6 +40,21 @@ func Gated(mgr ctrl.Manager, o controller.Options, setup func() error, kinds ...
 			o.Logger.Info("Cannot end the manager", "error", aerr, "because", err)
 		}
 	}, kinds...)
+}
+
+// awaitServed waits until discovery has all kinds, as setups need: an API server accepts the names of a CRD before that.
+func awaitServed(mapper meta.RESTMapper, kinds []schema.GroupVersionKind) error {
+	for _, kind := range kinds {
+		var missing error
+		served := func(context.Context) (bool, error) {
+			_, missing = mapper.RESTMapping(kind.GroupKind(), kind.Version)
+			return missing == nil, nil
+		}
+		if err := wait.PollUntilContextTimeout(context.Background(), servedTimeout/300, servedTimeout, true, served); err != nil {
+			return cmp.Or(missing, err)
+		}
+	}
+	return nil
 }
 
 // newGate opens as CRDs appear. A provider that may not watch CRDs was installed without the SafeStart

@@ -3,7 +3,9 @@ package operator
 import (
 	"context"
 	"errors"
+	"math"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/controller"
@@ -11,6 +13,7 @@ import (
 	"github.com/drover-dev/drover/test/patience"
 	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -18,10 +21,22 @@ import (
 	"github.com/drover-dev/drover/internal/undecoded"
 )
 
-// runnables is a manager that only records the runnables that are added.
+// runnables is a manager that only records the runnables that are added. Discovery has its kind after some requests.
 type runnables struct {
 	ctrl.Manager
 	added []manager.Runnable
+	meta.RESTMapper
+	// lag is the number of requests to discovery that do not know the kind yet, and asked is that of all.
+	lag, asked int
+}
+
+func (m *runnables) GetRESTMapper() meta.RESTMapper { return m }
+
+func (m *runnables) RESTMapping(gk schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
+	if m.asked++; m.asked <= m.lag {
+		return nil, &meta.NoKindMatchError{GroupKind: gk, SearchedVersions: versions}
+	}
+	return &meta.RESTMapping{}, nil
 }
 
 func (m *runnables) Add(r manager.Runnable) error {
@@ -54,6 +69,25 @@ func TestGated(t *testing.T) {
 		if calls != 1 {
 			t.Fatalf("%d calls, want 1", calls)
 		}
+	})
+	// A busy API server serves a kind only some time after it has established its CRD.
+	t.Run("SetupWaitsUntilTheKindIsServed", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			m, calls := &runnables{lag: 7}, 0
+			Gated(m, controller.Options{Gate: openGate{}}, func() error { calls++; return nil }, kind)
+			if calls != 1 || m.asked != 8 || len(m.added) > 0 {
+				t.Fatalf("%d calls after %d requests, %d runnables", calls, m.asked, len(m.added))
+			}
+		})
+	})
+	t.Run("AKindThatIsNeverServedEndsTheManager", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			m := &runnables{lag: math.MaxInt}
+			Gated(m, controller.Options{Gate: openGate{}}, func() error { t.Error("set up"); return nil }, kind)
+			if len(m.added) != 1 || !meta.IsNoMatchError(errors.Unwrap(m.added[0].Start(context.Background()))) {
+				t.Fatalf("%d runnables", len(m.added))
+			}
+		})
 	})
 	t.Run("AnErrorEndsTheManager", func(t *testing.T) {
 		m := &runnables{}
