@@ -3,12 +3,16 @@ package vcenter
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/vmware/govmomi/find"
 	"github.com/vmware/govmomi/object"
+	"github.com/vmware/govmomi/property"
 	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/task"
 	"github.com/vmware/govmomi/vapi/rest"
 	"github.com/vmware/govmomi/vapi/tags"
+	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
 	"k8s.io/utils/ptr"
 )
@@ -150,9 +154,31 @@ func done(ctx context.Context) func(*object.Task, error) error {
 		if err != nil {
 			return err
 		}
-		if err := t.WaitEx(ctx); err != nil {
+		if err := Wait(ctx, t); err != nil {
 			return fmt.Errorf("%s: %w", t.Reference().Value, err)
 		}
 		return nil
+	}
+}
+
+// Wait until a task has ended, and return its error. The simulator sometimes loses the last update of a task if the computer
+// is busy, so that WaitEx never ends: this asks for the state instead.
+func Wait(ctx context.Context, t *object.Task) error {
+	for {
+		var o mo.Task
+		if err := property.DefaultCollector(t.Client()).RetrieveOne(ctx, t.Reference(), []string{"info"}, &o); err != nil {
+			return err
+		}
+		switch o.Info.State {
+		case types.TaskInfoStateSuccess:
+			return nil
+		case types.TaskInfoStateError:
+			return task.Error{LocalizedMethodFault: o.Info.Error, Description: o.Info.Description}
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(interval / 10):
+		}
 	}
 }

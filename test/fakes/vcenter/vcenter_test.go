@@ -104,7 +104,7 @@ func TestAVMBootsWithItsUserDataAndReportsItsAddressUntilItIsLost(t *testing.T) 
 	must(t, err)
 	on, err := vm.PowerOn(t.Context())
 	must(t, err)
-	must(t, on.WaitEx(t.Context()))
+	must(t, vcenter.Wait(t.Context(), on))
 
 	b := reported(t, l.booted)
 	if b.Name != "workers-1" || string(b.UserData) != "#cloud-config\n" || b.BIOSUUID == "" {
@@ -144,11 +144,11 @@ func TestAVMThatIsPoweredOffAndOnBootsAgain(t *testing.T) {
 	for range 2 {
 		on, err := vm.PowerOn(t.Context())
 		must(t, err)
-		must(t, on.WaitEx(t.Context()))
+		must(t, vcenter.Wait(t.Context(), on))
 		reported(t, l.booted)
 		off, err := vm.PowerOff(t.Context())
 		must(t, err)
-		must(t, off.WaitEx(t.Context()))
+		must(t, vcenter.Wait(t.Context(), off))
 		reported(t, l.stopped)
 	}
 }
@@ -215,7 +215,7 @@ func TestAVMThatIsRebootedBootsAgain(t *testing.T) {
 	}
 	on, err := vm.PowerOn(t.Context())
 	must(t, err)
-	must(t, on.WaitEx(t.Context()))
+	must(t, vcenter.Wait(t.Context(), on))
 	reported(t, l.booted)
 	patience.Eventually(t, func(ctx context.Context) string {
 		// The tools run a moment after the guest has booted.
@@ -228,7 +228,7 @@ func TestAVMThatIsRebootedBootsAgain(t *testing.T) {
 		if reset {
 			task, err := vm.Reset(t.Context())
 			must(t, err)
-			must(t, task.WaitEx(t.Context()))
+			must(t, vcenter.Wait(t.Context(), task))
 		}
 		if stopped, booted := reported(t, l.stopped), reported(t, l.booted); stopped.ID != booted.ID {
 			t.Errorf("stopped %s, booted %s", stopped.ID, booted.ID)
@@ -260,7 +260,7 @@ func TestRulesOfDRSAreThoseOfAVCenter(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		return task.WaitEx(t.Context())
+		return vcenter.Wait(t.Context(), task)
 	}
 	const add, edit, remove = types.ArrayUpdateOperationAdd, types.ArrayUpdateOperationEdit, types.ArrayUpdateOperationRemove
 	refused := func(what string, err error) {
