@@ -599,6 +599,9 @@ func (m *member) reported(t *testing.T, reason string, texts ...string) {
 				return ""
 			}
 		}
+		if mayBeLost(false) {
+			return ""
+		}
 		return fmt.Sprintf("no event %s of the Machine %s with %q", reason, m.name, texts)
 	}, m.f.Describe)
 }
