@@ -3,7 +3,7 @@ package conformance
 import "slices"
 
 // The short form of the suite, which make test runs, has the life of a Machine at one cloud of each provider, and the other
-// cases where standsFor says. What differs between clouds in those has a unit test: the classes of errors in
+// cases at the clouds of standsFor. The differences between clouds in those cases have unit tests: the classes of errors in
 // test/providers, the inventories in internal/cloud and internal/inventory, and the native providers in nativetest.
 // The long form is make conformance.
 var (

@@ -206,8 +206,5 @@ func denied(ctx context.Context, f kit.Fleet, csr *certificatesv1.CertificateSig
 			return ""
 		}
 	}
-	if mayBeLost(false) {
-		return ""
-	}
 	return "no event names it"
 }

@@ -599,9 +599,6 @@ func (m *member) reported(t *testing.T, reason string, texts ...string) {
 				return ""
 			}
 		}
-		if mayBeLost(false) {
-			return ""
-		}
 		return fmt.Sprintf("no event %s of the Machine %s with %q", reason, m.name, texts)
 	}, m.f.Describe)
 }

@@ -100,7 +100,6 @@ func comingUp(budget int) func(map[string]*machinev1alpha1.Machine) []string {
 // TestAMachineThatBreaksIsReplaced has a case per kind of fault and per request to replace a
 // Machine. It restarts Crossplane and provider-drover in the middle.
 func TestAMachineThatBreaksIsReplaced(t *testing.T) {
-	t.Parallel()
 	f := plane.NewFleet(t)
 	census := f.Census(t)
 	md := impatient(f, "breaks", 2)
@@ -191,7 +190,6 @@ func awaitJoining(t *testing.T, f kit.Fleet) (name string) {
 // other one is healthy.
 func TestAMachineThatNeverJoinsIsReplaced(t *testing.T) {
 	kit.OnlyInLong(t, "TestAMachineThatBreaksIsReplaced, and the stories and the properties of internal/plan/simulator")
-	t.Parallel()
 	f := plane.NewFleet(t)
 	census := f.Census(t)
 	md := f.Deployment("joins", 2, 1, 0)
@@ -282,8 +280,6 @@ func TestAReplacementThatFailsAndIsPreservedIsMarkedByItsSet(t *testing.T) {
 
 // TestHalfOfAFleetThatIsNotReadyIsNotReplacedAtOnce stops the kubelets of ten of twenty Machines.
 func TestHalfOfAFleetThatIsNotReadyIsNotReplacedAtOnce(t *testing.T) {
-	kit.OnlyInLong(t, "TestAMachineThatBreaksIsReplaced, and the stories and the properties of internal/plan/simulator")
-	t.Parallel()
 	f := raisedFleet(t)
 	census := f.Census(t)
 	md := impatient(f, "half", 20)

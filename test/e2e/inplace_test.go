@@ -86,7 +86,6 @@ func ordered(t *testing.T, f kit.Fleet) int64 {
 }
 
 func TestAManualUpdateInPlaceAwaitsItsSelection(t *testing.T) {
-	kit.OnlyInLong(t, "the stories and the properties of internal/plan/simulator")
 	t.Parallel()
 	f := raisedFleet(t)
 	md := f.Deployment("manual", 2, 1, 0)

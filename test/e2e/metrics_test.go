@@ -13,8 +13,8 @@ import (
 )
 
 // TestMetricsShowHowAFleetIs follows a MachineDeployment by the metrics of provider-drover, until
-// they have no series of it left. The test runs alone: parallel tests restart provider-drover,
-// which resets its counters.
+// they have no series of it left. The test runs alone, as those do that restart provider-drover:
+// a restart resets its counters.
 func TestMetricsShowHowAFleetIs(t *testing.T) {
 	f := plane.NewFleet(t)
 	md := f.Deployment("measured", 2, 1, 0)

@@ -29,7 +29,6 @@ func inTheMiddle(t *testing.T, f kit.Fleet, replicas int32, surge, unavailable i
 }
 
 func TestARolloutThatIsPausedInTheMiddleHoldsUntilItIsResumed(t *testing.T) {
-	kit.OnlyInLong(t, "the stories and the properties of internal/plan/simulator")
 	t.Parallel()
 	f := raisedFleet(t)
 	md := inTheMiddle(t, f, 5, 1, 0)
@@ -93,7 +92,6 @@ func nodesOfOldTemplatesAreMarked(t *testing.T, f kit.Fleet) {
 }
 
 func TestARolloutThatIsSupersededInTheMiddleGoesToTheNewestTemplate(t *testing.T) {
-	kit.OnlyInLong(t, "the stories and the properties of internal/plan/simulator")
 	t.Parallel()
 	f := raisedFleet(t)
 	md := inTheMiddle(t, f, 4, 2, 1)
@@ -108,7 +106,6 @@ func TestARolloutThatIsSupersededInTheMiddleGoesToTheNewestTemplate(t *testing.T
 }
 
 func TestARollbackInTheMiddleGoesBackAndStaysUntilItIsTakenBack(t *testing.T) {
-	kit.OnlyInLong(t, "the stories and the properties of internal/plan/simulator")
 	t.Parallel()
 	f := raisedFleet(t)
 	md := inTheMiddle(t, f, 4, 2, 1)
@@ -131,7 +128,6 @@ func TestARollbackInTheMiddleGoesBackAndStaysUntilItIsTakenBack(t *testing.T) {
 }
 
 func TestARolloutThatMakesNoProgressSaysSoAndRecovers(t *testing.T) {
-	kit.OnlyInLong(t, "the stories and the properties of internal/plan/simulator")
 	t.Parallel()
 	f := raisedFleet(t)
 	md := f.Deployment("middle", 2, 1, 0)
@@ -154,7 +150,6 @@ func TestARolloutThatMakesNoProgressSaysSoAndRecovers(t *testing.T) {
 }
 
 func TestScalingInTheMiddleOfARolloutKeepsTheBounds(t *testing.T) {
-	kit.OnlyInLong(t, "the stories and the properties of internal/plan/simulator")
 	for name, tc := range map[string]struct {
 		from, to int32
 		bounds   kit.Bounds
@@ -180,7 +175,6 @@ func TestScalingInTheMiddleOfARolloutKeepsTheBounds(t *testing.T) {
 }
 
 func TestMachinesRollAfterATimeWithoutAChange(t *testing.T) {
-	kit.OnlyInLong(t, "the stories and the properties of internal/plan/simulator")
 	t.Parallel()
 	f := raisedFleet(t)
 	md := f.Deployment("after", 2, 1, 0)

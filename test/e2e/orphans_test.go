@@ -25,7 +25,6 @@ import (
 // TestOrphans has one collector, because there is one installation. It covers all VMs that the
 // collector must find and all that it must leave alone.
 func TestOrphans(t *testing.T) {
-	t.Parallel()
 	f := raisedFleet(t)
 	all := f.Census(t)
 	c := newCollector(t, f)

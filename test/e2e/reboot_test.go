@@ -22,7 +22,6 @@ import (
 // It keeps its VM and its Node object, and its set makes no other. provider-drover and provider-local are restarted in the
 // middle.
 func TestAMachineIsRebooted(t *testing.T) {
-	t.Parallel()
 	f := plane.NewFleet(t)
 	census := f.Census(t)
 	md := f.Deployment("reboots", 1, 1, 0)

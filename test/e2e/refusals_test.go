@@ -30,8 +30,7 @@ type refusal struct {
 // TestWhatTheCloudRefusesWaitsAndRecovers has VMs refused with each class of errors, for longer
 // than the creationTimeout of their Machines and during a restart of Crossplane and provider-drover. No Machine
 // fails, none is replaced or created in addition, and the error is reported. When the cloud
-// accepts the VMs, the same Machines start. The test runs alone: parallel tests restart provider-local, which leaves the result of
-// a creation unknown.
+// accepts the VMs, the same Machines start.
 func TestWhatTheCloudRefusesWaitsAndRecovers(t *testing.T) {
 	codes := []string{
 		localcloud.CodeCapacityExhausted, localcloud.CodeQuotaExceeded, localcloud.CodeInvalidRequest,

@@ -49,8 +49,8 @@ type gates struct {
 // unlimited is the limit of a rollout without steps.
 const unlimited = math.MaxInt32
 
-// IsGate reports whether a reason of Progressing is that of a gate that somebody or something must open. A step that soaks
-// goes on by itself.
+// IsGate reports whether a reason of Progressing means that the rollout waits for a user, a window or a gate, or was rejected.
+// Soaking is none of them: the rollout goes on by itself.
 func IsGate(reason string) bool {
 	switch reason {
 	case machinev1alpha1.ReasonAwaitingApproval, machinev1alpha1.ReasonOutsideWindow, machinev1alpha1.ReasonRolloutHeld,
