@@ -56,6 +56,9 @@ func main() {
 
 func run(ctx context.Context, op *operator.Operator) error {
 	o := options.FromContext(ctx)
+	if err := o.Validate(); err != nil {
+		return err
+	}
 	// The time of the providers: physical machines take longer than Karpenter allows a cloud by default.
 	lifecycle.LaunchTimeout = o.VMTimeout
 	config, err := controlConfig(o.ControlKubeconfig, op.GetConfig())
