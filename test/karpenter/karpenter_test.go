@@ -44,7 +44,7 @@ spec:
       requirements: [{key: karpenter.sh/capacity-type, operator: In, values: [on-demand]}]
       startupTaints: [{key: example.org/agent, effect: NoSchedule}]
       taints: [{key: example.org/soft, value: a, effect: PreferNoSchedule}]
-  disruption: {consolidationPolicy: WhenEmptyOrUnderutilized, consolidateAfter: 0s}`
+  disruption: {consolidationPolicy: WhenEmptyOrUnderutilized, consolidateAfter: Never, budgets: [{nodes: 100%}]}`
 )
 
 func TestPodsGetMachines(t *testing.T) {
@@ -134,10 +134,35 @@ func TestPodsGetMachines(t *testing.T) {
 		}, f.Describe, p.tail)
 		awaitWorkload(t, f, p, "killed", 1)
 	})
-	step(t, "WithoutPodsTheMachinesAreConsolidated", func(t *testing.T) {
-		for _, name := range []string{"web", "db", "more", "killed"} {
+	step(t, "MachinesThatAreNotNeededAreConsolidated", func(t *testing.T) {
+		for _, name := range []string{"db", "more", "killed"} {
 			deleteWorkload(t, f, name)
 		}
+		f.PatchIn(t, f.Cluster, object("karpenter.sh/v1", "NodePool", "pool"), `{"spec":{"disruption":{"consolidateAfter":"0s"}}}`)
+		patience.Eventually(t, func(ctx context.Context) string {
+			machines, err := f.Machines(ctx)
+			if err != nil || len(machines) != 1 {
+				return fmt.Sprintf("%d Machines are left: %v", len(machines), err)
+			}
+			return ""
+		}, f.Describe, p.tail)
+		awaitWorkload(t, f, p, "web", 2)
+		if got := classes(t, f); got["small"] != 1 {
+			t.Errorf("Machines by class: %v", got)
+		}
+	})
+	step(t, "DroverDrainsNothingThatKarpenterDrains", func(t *testing.T) {
+		l := &corev1.EventList{}
+		must(t, f.Client.List(t.Context(), l, client.InNamespace(f.Namespace)))
+		for _, e := range l.Items {
+			if e.Reason == string(machinev1alpha1.EventDraining) || e.Reason == string(machinev1alpha1.EventDetachingVolumes) {
+				t.Errorf("%s %s: %s: %s", e.InvolvedObject.Kind, e.InvolvedObject.Name, e.Reason, e.Message)
+			}
+		}
+	})
+	step(t, "WithItsNodePoolTheLastMachineGoes", func(t *testing.T) {
+		deleteWorkload(t, f, "web")
+		must(t, f.Cluster.Client.Delete(t.Context(), object("karpenter.sh/v1", "NodePool", "pool")))
 		patience.Eventually(t, func(ctx context.Context) string {
 			claims, err := list(ctx, f, "karpenter.sh/v1", "NodeClaim")
 			if err != nil || len(claims) > 0 {
@@ -145,6 +170,7 @@ func TestPodsGetMachines(t *testing.T) {
 			}
 			return ""
 		}, f.Describe, p.tail)
+		p.control.Revoke(t) // They are a Secret in the namespace of the Machines.
 		f.AwaitNothing(t)
 	})
 }

@@ -26,7 +26,9 @@ const machinesNamespace = "karpenter-machines"
 type process struct {
 	env []string
 	log string
-	cmd *exec.Cmd
+	// control are the credentials of the control cluster.
+	control *kit.Credentials
+	cmd     *exec.Cmd
 }
 
 func binary() string { return filepath.Join(os.Getenv("DROVER_BIN"), "drover-karpenter") }
@@ -47,16 +49,19 @@ func install(t *testing.T, f kit.Fleet) *process {
 	deployment := object("apps/v1", "Deployment", "karpenter")
 	deployment.SetNamespace("karpenter")
 	must(t, f.Cluster.Client.Delete(t.Context(), deployment))
-	kubeconfig := func(c *kit.Cluster, account client.ObjectKey, name string) string {
+	control := f.Control.CredentialsOf(t, client.ObjectKey{Namespace: f.Namespace, Name: "karpenter"})
+	target := f.Cluster.CredentialsOf(t, client.ObjectKey{Namespace: "karpenter", Name: "karpenter"})
+	kubeconfig := func(c *kit.Credentials, name string) string {
 		file := filepath.Join(dir, name)
-		must(t, os.WriteFile(file, c.CredentialsOf(t, account).Kubeconfig, 0o600))
+		must(t, os.WriteFile(file, c.Kubeconfig, 0o600))
 		return file
 	}
 	return &process{
-		log: filepath.Join(f.Dir, "logs", "drover-karpenter.log"),
+		control: control,
+		log:     filepath.Join(f.Dir, "logs", "drover-karpenter.log"),
 		env: append(os.Environ(),
-			"KUBECONFIG="+kubeconfig(f.Cluster, client.ObjectKey{Namespace: "karpenter", Name: "karpenter"}, "target"),
-			"CONTROL_KUBECONFIG="+kubeconfig(f.Control, client.ObjectKey{Namespace: f.Namespace, Name: "karpenter"}, "control"),
+			"KUBECONFIG="+kubeconfig(target, "target"),
+			"CONTROL_KUBECONFIG="+kubeconfig(control, "control"),
 			"MACHINE_NAMESPACE="+f.Namespace,
 			"LEADER_ELECTION_NAMESPACE=karpenter",
 			// A killed leader would keep its lease for 15 seconds.
