@@ -175,7 +175,7 @@ func TestPodsGetMachines(t *testing.T) {
 	})
 }
 
-// nodesProblem returns what the Nodes of NodeClaims still lack, "" if nothing.
+// nodesProblem describes a Node that differs from its NodeClaim, "" if there is none.
 func nodesProblem(ctx context.Context, f kit.Fleet) string {
 	claims, err := list(ctx, f, "karpenter.sh/v1", "NodeClaim")
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Conditions of a DroverNodeClass. Ready is True while all others are. While Ready is False, Karpenter
+// Conditions of a DroverNodeClass. Ready is True while each of the other conditions is. While Ready is False, Karpenter
 // makes no NodeClaim of the NodeClass.
 const (
 	// ConditionClassesFound reports whether each class exists, and may be used in the namespace of the Machines.
@@ -151,7 +151,7 @@ type InstanceType struct {
 	Offerings []string `json:"offerings"`
 }
 
-// DroverNodeClassStatus is what was found out about the classes.
+// DroverNodeClassStatus is the observed state of the classes.
 type DroverNodeClassStatus struct {
 	// InstanceTypes that Karpenter may choose from.
 	// +optional

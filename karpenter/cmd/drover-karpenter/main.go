@@ -85,7 +85,7 @@ func run(ctx context.Context, op *operator.Operator) error {
 		&controller.NodeClass{Target: op.GetClient(), Control: controlCluster, Cache: cluster.GetCache()},
 		&controller.Machine{
 			Target: op.GetClient(), Live: op.GetAPIReader(), Control: controlCluster, Cache: cluster.GetCache(),
-			Recorder: op.GetEventRecorderFor("drover-karpenter"), //nolint:staticcheck // Karpenter records its events like this.
+			Recorder: op.GetEventRecorderFor("drover-karpenter"),
 		},
 	).Start(ctrl.SetupSignalHandler())
 	return nil

@@ -27,10 +27,10 @@ const (
 	// usablePerMille of the memory of a VM is what its Node reports: firmware and kernel reserve the rest.
 	usablePerMille int64 = 925
 
-	// defaultPods is how many pods a kubelet runs whose configuration does not say.
+	// defaultPods is the number of pods of a kubelet whose configuration has none.
 	defaultPods = 110
 
-	// defaultEviction is the memory below which a kubelet evicts pods, if its configuration does not say.
+	// defaultEviction is the memory below which a kubelet evicts pods, if its configuration has no threshold.
 	defaultEviction = "100Mi"
 )
 
@@ -65,7 +65,7 @@ func ExpressionOf(c *drover.Composition) Expression {
 }
 
 // Of returns the Node of a class. Cpu and memory are zero if neither the class nor the expression has them. The error is why
-// the expression could not be evaluated; the Node then has what the class declares.
+// the expression could not be evaluated; the Node then has the values of the class.
 func Of(class drover.MachineClassSpec, e Expression) (Node, error) {
 	n := Node{Capacity: corev1.ResourceList{}, Architecture: "amd64", OperatingSystem: "linux"}
 	derived, err := e.eval(class)
@@ -91,7 +91,7 @@ func (n Node) IsKnown() bool {
 	return n.Capacity.Cpu().Sign() > 0 && n.Capacity.Memory().Sign() > 0
 }
 
-// reserve sets what the configuration of the kubelet decides.
+// reserve sets the values that the configuration of the kubelet decides.
 func (n *Node) reserve(k drover.Kubelet) error {
 	config := struct {
 		MaxPods        *int64            `json:"maxPods"`

@@ -31,7 +31,7 @@ const conflictDelay = time.Second
 const EventMachineGone = "MachineGone"
 
 // Machine deletes the NodeClaims of Machines that are gone, and the Machines whose NodeClaims are. Karpenter does neither: it
-// deletes what it knows by a providerID, and a launch that was interrupted has none.
+// deletes Machines that it knows by a providerID, and a launch that was interrupted has none.
 type Machine struct {
 	Target client.Client
 	// Live reads the target cluster from its API server: a Machine must not be deleted because a cache lacks its NodeClaim.

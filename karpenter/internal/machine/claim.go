@@ -17,7 +17,7 @@ func UIDOf(m *drover.Machine) types.UID {
 	return types.UID(m.Annotations[drover.AnnotationNodeClaimUID])
 }
 
-// KeyOf returns what a Machine takes of its cloud.
+// KeyOf returns the class and the failure domain of a Machine.
 func KeyOf(m *drover.Machine) offer.Key {
 	k := offer.Key{Class: m.Spec.ClassRef}
 	if d := m.Spec.FailureDomain; d != nil {
@@ -51,7 +51,7 @@ func Claim(m *drover.Machine, o offer.Offer) *karpenterv1.NodeClaim {
 	return c
 }
 
-// positive leaves out what a Node has none of.
+// positive leaves out the resources of which a Node has none.
 func positive(in corev1.ResourceList) corev1.ResourceList {
 	out := corev1.ResourceList{}
 	for k, v := range in {

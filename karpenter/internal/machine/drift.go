@@ -16,7 +16,7 @@ const (
 )
 
 // Drift returns why a Machine is no longer what its DroverNodeClass describes, "" if it is. While the DroverNodeClass is not
-// Ready, nothing drifts: a class that somebody deleted by mistake must not replace a fleet.
+// Ready, nothing drifts: a class that was deleted by mistake must not replace a fleet.
 func Drift(m *drover.Machine, class v1alpha1.DroverNodeClassSpec, o offer.Offer) cloudprovider.DriftReason {
 	if !o.IsReady() {
 		return ""

@@ -8,7 +8,7 @@ import (
 	"github.com/drover-dev/drover/karpenter/internal/drover"
 )
 
-// A Fate is what follows for one of a Machine and its NodeClaim from the other.
+// A Fate is the consequence that the state of a Machine has for its NodeClaim, or the other way round.
 type Fate string
 
 // Fates.
@@ -21,7 +21,7 @@ const (
 	DeleteClaim Fate = "DeleteClaim"
 )
 
-// Decide what follows for a Machine and its NodeClaim, which is nil if it does not exist. The string is the cause.
+// Decide the fate of a Machine and its NodeClaim, which is nil if it does not exist. The string is the cause.
 func Decide(m *drover.Machine, claim *karpenterv1.NodeClaim) (Fate, string) {
 	switch {
 	case claim == nil && (m.DeletionTimestamp == nil || isHooked(m)):
@@ -42,8 +42,8 @@ func isHooked(m *drover.Machine) bool {
 }
 
 // isFinal reports whether a failure needs no second opinion. Of an unhealthy Node, Karpenter's node repair decides, which
-// limits how many go at a time. A loss that the Node does not confirm may be a wrong answer of the cloud. What the cloud had
-// no room for is the business of the creation.
+// limits how many go at a time. A loss that the Node does not confirm may be a wrong answer of the cloud. A lack of room
+// is handled by the creation.
 func isFinal(m *drover.Machine) bool {
 	switch m.Observed().FailureReason {
 	case drover.FailureVMLost:

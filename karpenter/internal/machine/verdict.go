@@ -20,7 +20,7 @@ const (
 	Created
 	// Exhausted means that the cloud has no room, or that the account has no quota. Another offering may have.
 	Exhausted
-	// Refused means that nothing is created until a user corrects what the message names.
+	// Refused means that nothing is created until a user corrects the cause in the message.
 	Refused
 	// Failed means that this Machine never becomes a Node.
 	Failed
@@ -61,7 +61,7 @@ func Judge(m *drover.Machine) Verdict {
 	return Verdict{Progress: Creating, Reason: op.ErrorCode, Message: op.Description}
 }
 
-// needsUser reports whether an error of a provider remains until a user corrects something. Others are retried by Drover.
+// needsUser reports whether an error of a provider remains until a user corrects its cause. Drover retries after other errors.
 func needsUser(code string) bool {
 	switch code {
 	case "InvalidRequest", "PermissionDenied", "ProviderConfigNotFound":

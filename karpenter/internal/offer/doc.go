@@ -1,3 +1,3 @@
-// Package offer decides what Karpenter may choose from: the offerings of a DroverNodeClass, and what is wrong with it. It has
-// no client: the caller reads the classes.
+// Package offer decides on the choice that Karpenter has: the offerings of a DroverNodeClass, and its problems. It has no
+// client: the caller reads the classes.
 package offer

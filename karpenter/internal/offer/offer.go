@@ -207,8 +207,8 @@ func (o *Offer) offer(at string, entry v1alpha1.Class, class Class, priced bool)
 	}
 }
 
-// checkAlike looks for offerings that Karpenter could not tell apart, and for instance types of which each class says
-// something else.
+// checkAlike looks for offerings that Karpenter could not distinguish, and for instance types whose classes differ in their
+// capacity.
 func (o *Offer) checkAlike() {
 	for i := 1; i < len(o.Offerings); i++ {
 		a, b := o.Offerings[i-1], o.Offerings[i]

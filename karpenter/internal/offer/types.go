@@ -9,7 +9,7 @@ import (
 	"github.com/drover-dev/drover/karpenter/internal/drover"
 )
 
-// A Key is what a cloud has room for, or not: the VMs of a class in a failure domain.
+// A Key identifies VMs for which a cloud has room, or not: those of a class in a failure domain.
 type Key struct {
 	Class         drover.Reference
 	FailureDomain string

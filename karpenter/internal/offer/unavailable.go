@@ -11,7 +11,7 @@ import (
 // for AWS.
 const unavailableFor = 3 * time.Minute
 
-// Unavailable remembers what the clouds had no room for. It has one entry per class and failure domain. A restart forgets it,
+// Unavailable remembers the keys for which the clouds had no room. It has one entry per class and failure domain. A restart forgets it,
 // and the next NodeClaim asks the cloud again.
 type Unavailable struct {
 	clock clock.PassiveClock

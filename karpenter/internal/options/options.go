@@ -52,7 +52,7 @@ func (o *Options) Parse(fs *options.FlagSet, args ...string) error {
 	return nil
 }
 
-// Validate returns what is wrong with the options.
+// Validate returns an error that names the first invalid option.
 func (o *Options) Validate() error {
 	const least = time.Minute
 	switch {

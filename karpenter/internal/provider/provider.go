@@ -1,4 +1,4 @@
-// Package provider is Drover's cloud provider for Karpenter: it carries out what the packages offer and machine decide.
+// Package provider is Drover's cloud provider for Karpenter: it carries out the decisions of the packages offer and machine.
 package provider
 
 import (
@@ -69,7 +69,7 @@ func (p *Provider) RepairPolicies() []cloudprovider.RepairPolicy {
 	}
 }
 
-// offerOf reads a DroverNodeClass and what it offers now.
+// offerOf reads a DroverNodeClass and its current offer.
 func (p *Provider) offerOf(ctx context.Context, name string) (*v1alpha1.DroverNodeClass, offer.Offer, error) {
 	class := &v1alpha1.DroverNodeClass{}
 	if err := p.target.Get(ctx, client.ObjectKey{Name: name}, class); err != nil {
@@ -82,7 +82,7 @@ func (p *Provider) offerOf(ctx context.Context, name string) (*v1alpha1.DroverNo
 	return class, offer.Of(class.Spec, classes), nil
 }
 
-// GetInstanceTypes returns what the NodeClass of a NodePool offers, without prices that were not understood.
+// GetInstanceTypes returns the offer of the NodeClass of a NodePool, without offerings whose price is invalid.
 func (p *Provider) GetInstanceTypes(ctx context.Context, pool *karpenterv1.NodePool) ([]*cloudprovider.InstanceType, error) {
 	_, o, err := p.offerOf(ctx, pool.Spec.Template.Spec.NodeClassRef.Name)
 	if err != nil {
