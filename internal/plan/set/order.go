@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/names"
@@ -39,12 +38,6 @@ func (p *plan) criteria() []criterion {
 		criterion{by(p.isOutdated, falseLast), says("not of the current template")},
 		p.order(),
 	)
-}
-
-// isRolledOut reports whether a rollout of the MachineDeployment replaces all Machines of the set: during
-// that time, their Nodes are marked as outdated.
-func (f *fleet) isRolledOut() bool {
-	return slices.ContainsFunc(f.Set.Spec.NodeMarks.Taints, func(t machinev1alpha1.Taint) bool { return t.Key == machinev1alpha1.TaintOutdated })
 }
 
 // order is the last criterion: the user's preference among equal Machines.
@@ -142,22 +135,6 @@ func (t trouble) say(m Machine) string {
 	}
 	return "not ready, phase " + string(cmp.Or(m.Status.Phase, machinev1alpha1.MachinePending))
 }
-
-func isMarked(m Machine) bool {
-	_, ok := m.Annotations[machinev1alpha1.AnnotationDeleteMachine]
-	return ok
-}
-
-// deletionCost returns 0 for a value that is no number: the Machine's own conditions report that.
-func deletionCost(m Machine) int64 {
-	n, err := strconv.ParseInt(m.Annotations[machinev1alpha1.AnnotationDeletionCost], 10, 32)
-	if err != nil {
-		return 0
-	}
-	return n
-}
-
-func createdAt(m Machine) int64 { return m.CreationTimestamp.Unix() }
 
 // by compares what key returns.
 func by[T any](key func(Machine) T, compare func(a, b T) int) func(a, b Machine) int {
