@@ -15,7 +15,7 @@ type clock func(t *testing.T, s *source) time.Duration
 
 // axis is the source of each time of docs/timeouts.md, by the beginning of its text.
 var axis = map[string]clock{
-	"the eviction of a pod that a budget refused":       constantIn("internal/controller/machine", "evictEvery"),
+	"the eviction of a pod that a budget refused":       constantIn("internal/controller/machine/drain", "EvictEvery"),
 	"an answer that contradicts":                        constantIn("internal/controller/config", "confirmAfter"),
 	"a call to a target cluster is given up":            constantIn("internal/target", "callTimeout"),
 	"a set creates its other Machines":                  constantIn("internal/plan/set", "firstPatience"),
@@ -28,8 +28,8 @@ var axis = map[string]clock{
 	"a target cluster is asked whether":                 constantIn("internal/controller/config", "probeEvery"),
 	"a Machine whose Node was deleted is Failed":        constantIn("internal/plan/machine", "nodeGoneGrace"),
 	"the deletion of a Machine no longer waits for the": constantIn("internal/controller/machine", "tokenFor"),
-	"a pod that a forced drain deletes":                 constantIn("internal/controller/machine", "forcedGrace"),
-	"a pod that did not end is killed":                  constantIn("internal/controller/machine", "killDelay"),
+	"a pod that a forced drain deletes":                 constantIn("internal/controller/machine/drain", "forcedGrace"),
+	"a pod that did not end is killed":                  constantIn("internal/controller/machine/drain", "KillDelay"),
 	"a Machine for which the cloud has no room":         constantIn("apis/machine/v1alpha1", "DefaultCapacityTimeout"),
 	"a Node that was unhealthy counts as healthy":       constantIn("internal/plan/machine", "wellAgain"),
 	"the console of a VM without a Node":                constantIn("internal/plan/machine", "lateAfter"),
@@ -44,7 +44,7 @@ var axis = map[string]clock{
 	"a pod with volumes is evicted":                     inSchema("spec.drain.volumeReattachTimeout"),
 	"a volume that is not detached":                     inSchema("spec.drain.volumeDetachTimeout"),
 	"Machines can fail for their Nodes again":           constantIn("apis/fn/v1alpha1", "DefaultReturnGrace"),
-	"the pods of a Node that is not Ready count":        constantIn("internal/controller/machine", "deadAfter"),
+	"the pods of a Node that is not Ready count":        constantIn("internal/controller/machine/drain", "DeadAfter"),
 	"a VM whose Node did not prove a soft":              constantIn("internal/plan/machine", "softRebootFor"),
 	"a [reboot](health.md#reboot-a-machine) has failed": inSchema("spec.health.reboot.timeout"),
 	"a reboot by health counts":                         inSchema("spec.health.reboot.window"),
@@ -116,7 +116,7 @@ func TestTheAxisOfTimeoutsIsThatOfTheCode(t *testing.T) {
 func TestTheLongestDeletionIsTheSumOfItsStages(t *testing.T) {
 	s := code
 	hooks, drain := inSchema("spec.drain.hookTimeout")(t, s), inSchema("spec.drain.timeout")(t, s)
-	grace, kill := constantIn("internal/controller/machine", "forcedGrace")(t, s), constantIn("internal/controller/machine", "killDelay")(t, s)
+	grace, kill := constantIn("internal/controller/machine/drain", "forcedGrace")(t, s), constantIn("internal/controller/machine/drain", "KillDelay")(t, s)
 	page := read(t, "docs/timeouts.md")
 	for _, d := range []time.Duration{hooks + drain + grace + 2*kill + hooks, drain + grace + 2*kill} {
 		text := strings.NewReplacer("h", "h ", "m", "m ").Replace(d.String())

@@ -152,9 +152,9 @@ func (f candidates) ambiguous() error {
 	return fmt.Errorf("the Nodes %s have the join token and the providerID of this Machine, which has no Node yet: all are left alone; delete those that are not of its VM", strings.Join(namesOf(f.proven), " and "))
 }
 
-// leaving returns the Node of a Machine that is being deleted, nil if there is none, and the name of a Node
+// nodeToDrain returns the Node of a Machine that is being deleted, nil if there is none, and the name of a Node
 // that is left alone because it has the providerID of another VM.
-func (f candidates) leaving() (own *corev1.Node, foreign string, err error) {
+func (f candidates) nodeToDrain() (own *corev1.Node, foreign string, err error) {
 	switch {
 	case len(f.proven) > 1:
 		return nil, "", f.ambiguous()
@@ -165,9 +165,6 @@ func (f candidates) leaving() (own *corev1.Node, foreign string, err error) {
 	}
 	return f.proven[0], "", nil
 }
-
-// A contest is a conflict about which Node is the Machine's.
-type contest struct{ reason, message string }
 
 func (f candidates) contest() *contest {
 	switch {

@@ -256,7 +256,7 @@ func (r *Reconciler) identify(ctx context.Context, m *machinev1alpha1.Machine, v
 	return err
 }
 
-// inherit creates another resource for the VM or companion of a stray: the deletion of the stray cannot be
+// inherit creates another resource for the VM or companion of a held resource: the deletion of the held resource cannot be
 // undone.
 func (r *Reconciler) inherit(ctx context.Context, m *machinev1alpha1.Machine, of *unstructured.Unstructured) (*plan.Problem, error) {
 	role := of.GetAnnotations()[roleAnnotation]

@@ -78,13 +78,13 @@ func (r *Reconciler) terminate(ctx context.Context, m *machinev1alpha1.Machine) 
 		p.step, p.again = finalizer.Nothing, token
 	}
 	if wn != nil {
-		p.lookAgain(wn.again)
+		p.requeueWithin(wn.again)
 	}
 	if len(p.release) > 0 {
-		p.lookAgain(providerErrorAfter) // An error that the provider reported before causes no event.
+		p.requeueWithin(providerErrorAfter) // An error that the provider reported before causes no event.
 	}
 	if o.unreadable != "" || o.unwatched {
-		p.lookAgain(retryAfter) // No watch reports that a right was granted, or that a VM is gone.
+		p.requeueWithin(retryAfter) // No watch reports that a right was granted, or that a VM is gone.
 	}
 	return reconcile.Result{RequeueAfter: p.again}, r.execute(ctx, m, o, p, wn)
 }
@@ -260,10 +260,6 @@ func isWorthWriting(was, is *machinev1alpha1.DrainStatus) bool {
 		return false
 	}
 	return was != nil || is.Stage != machinev1alpha1.DrainDeletingNode
-}
-
-func isSameOperation(a, b *machinev1alpha1.LastOperation) bool {
-	return b != nil && b.LastUpdateTime != nil && a.Type == b.Type && a.State == b.State && a.Description == b.Description && a.ErrorCode == b.ErrorCode
 }
 
 // An inventory is the state of a deletion, with the objects that it was read from.
@@ -490,8 +486,4 @@ func (r *Reconciler) fresh(ctx context.Context, gvk schema.GroupVersionKind, m *
 		return nil, err
 	}
 	return slices.DeleteFunc(list.Items, func(o metav1.PartialObjectMetadata) bool { return !metav1.IsControlledBy(&o, m) }), nil
-}
-
-func isTrue(m *machinev1alpha1.Machine, annotation string) bool {
-	return m.GetAnnotations()[annotation] == "true"
 }

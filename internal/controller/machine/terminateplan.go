@@ -137,15 +137,15 @@ func (p machinePlan) isIrrevocable() bool {
 	return p.step == finalizer.Remove || len(p.release) > 0 || len(p.abandon) > 0 || len(p.unmade) > 0
 }
 
-// lookAgain requeues after d at the latest, unless d is 0.
-func (p *machinePlan) lookAgain(d time.Duration) {
+// requeueWithin requeues after d at the latest, unless d is 0.
+func (p *machinePlan) requeueWithin(d time.Duration) {
 	if d > 0 && (p.again == 0 || d < p.again) {
 		p.again = d
 	}
 }
 
 func planDeletion(s machineState) machinePlan {
-	p := machinePlan{step: s.self.Next(s.left() || s.unreadable != "" && !s.forceDelete)}
+	p := machinePlan{step: s.self.Next(s.hasResources() || s.unreadable != "" && !s.forceDelete)}
 	if !s.self.Deleting {
 		return p
 	}
@@ -164,7 +164,7 @@ func planDeletion(s machineState) machinePlan {
 		case v.unmade && v.deleting && !s.hadVM && s.stage == at.stage && !s.now.Before(s.since.Add(unmadeAfter)):
 			p.unmade = append(p.unmade, v)
 		case v.unmade && v.deleting && !s.hadVM && !s.forceDelete:
-			p.lookAgain(unmadeAfter)
+			p.requeueWithin(unmadeAfter)
 		case !s.forceDelete || !v.deleting:
 		case s.stage == at.stage && !s.now.Before(s.since.Add(forceDeleteAfter)):
 			p.abandon = append(p.abandon, v)
@@ -175,9 +175,9 @@ func planDeletion(s machineState) machinePlan {
 	return p
 }
 
-// left reports whether the Machine has to wait for a resource. The VM resource of a restored Machine may be
+// hasResources reports whether the Machine has to wait for a resource. The VM resource of a restored Machine may be
 // restored later.
-func (s machineState) left() bool {
+func (s machineState) hasResources() bool {
 	return s.isHeld() && s.restored || s.node != nil || len(s.vms)+len(s.companions)+len(s.dependents) > 0
 }
 
@@ -233,7 +233,7 @@ func (s machineState) place() place {
 	if s.node != nil {
 		return s.draining(*s.node)
 	}
-	if !s.left() && s.unreadable == "" {
+	if !s.hasResources() && s.unreadable == "" {
 		return place{stage: machinev1alpha1.DeletionFinalizers}
 	}
 	at := place{stage: machinev1alpha1.DeletionDeletingVM}

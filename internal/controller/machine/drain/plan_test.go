@@ -1,4 +1,4 @@
-package machine
+package drain
 
 import (
 	"errors"
@@ -14,17 +14,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
-	"github.com/drover-dev/drover/internal/target"
 )
 
 var now = time.Unix(10_000, 0)
 
 func TestDecideOverAPod(t *testing.T) {
-	ready := drainPass{}
-	forced, silent, dead := drainPass{forced: true}, drainPass{silent: true}, drainPass{dead: true}
+	ready := pass{}
+	forced, silent, dead := pass{forced: true}, pass{silent: true}, pass{dead: true}
 	gone := func(after time.Duration) pod { return pod{gone: now.Add(after)} }
 	cases := map[string]struct {
-		pass drainPass
+		pass pass
 		pod  pod
 		want action
 	}{
@@ -37,15 +36,15 @@ func TestDecideOverAPod(t *testing.T) {
 		"ButNotByForce":                              {forced, pod{behavior: machinev1alpha1.PodWaitCompleted}, remove},
 		"ATerminatingPodIsWaitedFor":                 {ready, gone(-time.Hour), wait},
 		"ButNotOnASilentNode":                        {silent, gone(time.Minute), ignore},
-		"NorForeverOnADeadOne":                       {dead, gone(-2*killDelay - time.Second), ignore},
+		"NorForeverOnADeadOne":                       {dead, gone(-2*KillDelay - time.Second), ignore},
 		"ByForceAPodIsDeleted":                       {forced, pod{}, remove},
 		"ItsGraceIsCutShort":                         {forced, gone(time.Hour), remove},
 		"AShortGraceIsKept":                          {forced, gone(forcedGrace), wait},
-		"AndALittleMore":                             {forced, gone(-killDelay), wait},
-		"ThenItIsKilled":                             {forced, gone(-killDelay - time.Second), kill},
-		"WhatSurvivesThatIsHeldByFinalizersAndStays": {forced, gone(-2*killDelay - time.Second), ignore},
-		"ARefusedPodIsTriedAgain":                    {drainPass{maxRefused: 3}, pod{attempt: attempt{refused: 2}}, evict},
-		"UntilItWasRefusedTooOften":                  {drainPass{maxRefused: 3}, pod{attempt: attempt{refused: 3}}, remove},
+		"AndALittleMore":                             {forced, gone(-KillDelay), wait},
+		"ThenItIsKilled":                             {forced, gone(-KillDelay - time.Second), kill},
+		"WhatSurvivesThatIsHeldByFinalizersAndStays": {forced, gone(-2*KillDelay - time.Second), ignore},
+		"ARefusedPodIsTriedAgain":                    {pass{maxRefused: 3}, pod{attempt: attempt{refused: 2}}, evict},
+		"UntilItWasRefusedTooOften":                  {pass{maxRefused: 3}, pod{attempt: attempt{refused: 3}}, remove},
 		"WithoutALimitForEver":                       {ready, pod{attempt: attempt{refused: 3000}}, evict},
 	}
 	for name, tc := range cases {
@@ -71,7 +70,7 @@ func TestPlanOfAPass(t *testing.T) {
 		return func(p *pod) { p.volumes, p.priority = []string{"pv"}, priority }
 	}
 	cases := map[string]struct {
-		pass drainPass
+		pass pass
 		pods []pod
 		want []string
 	}{
@@ -92,7 +91,7 @@ func TestPlanOfAPass(t *testing.T) {
 			want: []string{"done ignore", "late evict", "skipped ignore"},
 		},
 		"ForceKnowsNoOrder": {
-			pass: drainPass{forced: true},
+			pass: pass{forced: true},
 			pods: []pod{named("late", order(10)), named("volume", volume(0)), named("first", nil)},
 			want: []string{"first remove", "late remove", "volume remove"},
 		},
@@ -101,7 +100,7 @@ func TestPlanOfAPass(t *testing.T) {
 			want: []string{"plain evict", "high evict", "low evict"},
 		},
 		"WhileVolumesMoveNoOtherStarts": {
-			pass: drainPass{moving: true},
+			pass: pass{moving: true},
 			pods: []pod{named("a", volume(0)), named("plain", nil)},
 			want: []string{"plain evict", "a hold"},
 		},
@@ -111,7 +110,7 @@ func TestPlanOfAPass(t *testing.T) {
 		},
 		"ARefusedPodIsLeftAloneForAWhile": {
 			pods: []pod{
-				named("again", func(p *pod) { p.attempt = attempt{1, now.Add(-evictEvery), "no", ""} }),
+				named("again", func(p *pod) { p.attempt = attempt{1, now.Add(-EvictEvery), "no", ""} }),
 				named("soon", func(p *pod) { p.attempt = attempt{1, now.Add(-time.Second), "no", ""} }),
 			},
 			want: []string{"again evict", "soon hold"},
@@ -136,18 +135,18 @@ func TestPlanOfAPass(t *testing.T) {
 
 func TestGraceOfAPod(t *testing.T) {
 	for name, tc := range map[string]struct {
-		pass  drainPass
+		pass  pass
 		do    action
 		limit time.Duration // 0 for none
 		want  string
 	}{
-		"ItsOwn":                    {drainPass{}, evict, 0, "own"},
-		"TheLimit":                  {drainPass{}, evict, time.Minute, "1m0s"},
-		"TheLimitWhenDeleted":       {drainPass{}, remove, time.Minute, "1m0s"},
-		"LittleByForce":             {drainPass{forced: true}, remove, time.Minute, "30s"},
-		"LessIfTheLimitIsLower":     {drainPass{forced: true}, remove, time.Second, "1s"},
-		"NoneForWhatIsKilled":       {drainPass{forced: true}, kill, time.Minute, "0s"},
-		"NothingForWhatIsWaitedFor": {drainPass{forced: true}, wait, time.Minute, "own"},
+		"ItsOwn":                    {pass{}, evict, 0, "own"},
+		"TheLimit":                  {pass{}, evict, time.Minute, "1m0s"},
+		"TheLimitWhenDeleted":       {pass{}, remove, time.Minute, "1m0s"},
+		"LittleByForce":             {pass{forced: true}, remove, time.Minute, "30s"},
+		"LessIfTheLimitIsLower":     {pass{forced: true}, remove, time.Second, "1s"},
+		"NoneForWhatIsKilled":       {pass{forced: true}, kill, time.Minute, "0s"},
+		"NothingForWhatIsWaitedFor": {pass{forced: true}, wait, time.Minute, "own"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if tc.limit > 0 {
@@ -165,23 +164,23 @@ func TestGraceOfAPod(t *testing.T) {
 }
 
 func TestDrainStatusNamesTenPodsThoseThatBlockFirst(t *testing.T) {
-	left := remaining{{Namespace: "a", Name: "a"}: {reason: reasonTerminating}}
+	left := Remaining{{Namespace: "a", Name: "a"}: {reason: reasonTerminating}}
 	for i := range 12 {
 		left[types.NamespacedName{Namespace: "ns", Name: fmt.Sprintf("pod-%02d", 11-i)}] = stay{reason: "reason"}
 	}
 	s := &machinev1alpha1.DrainStatus{}
-	left.fill(s)
+	left.Fill(s)
 	if s.Remaining != 13 || len(s.Pods) != 10 || s.Pods[0].Name != "pod-00" || s.Pods[9].Name != "pod-09" {
 		t.Errorf("status %+v", s)
 	}
-	remaining{}.fill(s)
+	Remaining{}.Fill(s)
 	if s.Remaining != 0 || s.Pods != nil {
 		t.Errorf("status %+v", s)
 	}
 }
 
 func TestNextPassIsSoonWhilePodsTerminate(t *testing.T) {
-	if a, b := (remaining{{}: {reason: reasonTerminating}}).again(), (remaining{{}: {reason: "blocked"}}).again(); a >= b {
+	if a, b := (Remaining{{}: {reason: reasonTerminating}}).Again(), (Remaining{{}: {reason: "blocked"}}).Again(); a >= b {
 		t.Errorf("%s while pods terminate, %s while they are blocked", a, b)
 	}
 }
@@ -211,33 +210,4 @@ func terminatingNamespace() error {
 	err := kerrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "p", errors.New("unable to create new content"))
 	err.ErrStatus.Details.Causes = append(err.ErrStatus.Details.Causes, metav1.StatusCause{Type: "NamespaceTerminating", Message: "namespace is being terminated"})
 	return err
-}
-
-func TestWhenAMachineMayLeaveItsNode(t *testing.T) {
-	unreachable := &target.Error{Kind: target.Unreachable, Detail: "refused"}
-	noSecret := &target.Error{Kind: target.SecretNotFound, Detail: "no Secret"}
-	cases := map[string]struct {
-		departure
-		exists, abandoned, waits bool
-	}{
-		"WithoutANodeItGoesAtOnce":                          {departure: departure{}},
-		"WithANodeItStays":                                  {departure: departure{hasNode: true, hadNode: true}, exists: true},
-		"AfterTheTimeoutTheNodeIsStillDeletedFirst":         {departure: departure{hasNode: true, hadNode: true, late: true}, exists: true},
-		"ANodeWithTheProviderIDOfAnotherVMIsLeft":           {departure: departure{foreign: "n", hadNode: true}, abandoned: true},
-		"AnUnreachableClusterIsWaitedFor":                   {departure: departure{hadNode: true, err: unreachable}, waits: true},
-		"AlsoWhenNoNodeWasSeenYet":                          {departure: departure{err: unreachable}, waits: true},
-		"ButNotBeyondTheTimeout":                            {departure: departure{hadNode: true, err: unreachable, late: true}, abandoned: true},
-		"NorWhenTheDrainIsSkipped":                          {departure: departure{hadNode: true, err: unreachable, skip: true}, abandoned: true},
-		"LostCredentialsOfAClusterWithOurNodeAreWaitedFor":  {departure: departure{hadNode: true, err: noSecret}, waits: true},
-		"CredentialsThatNeverWorkedAreNot":                  {departure: departure{err: noSecret}},
-		"AnErrorOfTheControlClusterSaysNothingOfTheTargets": {departure: departure{err: errors.New("timeout")}, waits: true},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			v := tc.verdict()
-			if v.exists != tc.exists || (v.abandoned != "") != tc.abandoned || (v.err != nil) != tc.waits {
-				t.Errorf("verdict %+v", v)
-			}
-		})
-	}
 }

@@ -1,4 +1,4 @@
-package machine
+package drain
 
 import (
 	"context"
@@ -18,8 +18,8 @@ import (
 // cannot be listed by Node.
 const attachmentsFor = 2 * time.Second
 
-// attachments caches the VolumeAttachments of each cluster.
-type attachments struct {
+// Attachments caches the VolumeAttachments of each cluster.
+type Attachments struct {
 	mu   sync.Mutex
 	seen map[target.Ref]*attachmentList
 }
@@ -39,7 +39,7 @@ var errAttachmentsSlow = errors.New("the list of VolumeAttachments takes long: i
 
 // in returns the attachments in a cluster. Concurrent drains share a list, but a drain never uses a list from
 // before it began: a volume may have been attached since.
-func (a *attachments) in(ctx context.Context, ref target.Ref, kube kubernetes.Interface, began, now time.Time) ([]attachment, error) {
+func (a *Attachments) in(ctx context.Context, ref target.Ref, kube kubernetes.Interface, began, now time.Time) ([]attachment, error) {
 	a.mu.Lock()
 	if a.seen == nil {
 		a.seen = map[target.Ref]*attachmentList{}

@@ -10,7 +10,6 @@ import (
 	xpmeta "github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -20,27 +19,10 @@ import (
 	"github.com/drover-dev/drover/internal/plan"
 )
 
-// managementPolicies is the field of every managed resource.
-const managementPolicies = "managementPolicies"
-
-// A stray is the VM, or a companion, of a Machine that does not exist: the Machine's finalizers were removed by
-// hand, or the resource was restored from a backup and has the UID of a Machine of another control cluster. The
-// garbage collector deletes the stray, and FinalizerDrain would hold it for ever, with a VM that no object
-// reports.
-type stray struct {
-	gvk  schema.GroupVersionKind
-	name string
-}
-
-// isHeld reports whether a resource is being deleted and waits for its Machine.
-func isHeld(obj *unstructured.Unstructured) bool {
-	return obj.GetDeletionTimestamp() != nil && controllerutil.ContainsFinalizer(obj, machinev1alpha1.FinalizerDrain)
-}
-
-// letGoStrays releases the resources of a Machine's name that wait for another Machine than m, which is nil if
+// releaseHeld releases the resources of a Machine's name that wait for another Machine than m, which is nil if
 // no Machine has the name. The Machine inherits their VM and companions. The returned problem is why it may
 // not.
-func (r *Reconciler) letGoStrays(ctx context.Context, name types.NamespacedName, m *machinev1alpha1.Machine) (*plan.Problem, error) {
+func (r *Reconciler) releaseHeld(ctx context.Context, name types.NamespacedName, m *machinev1alpha1.Machine) (*plan.Problem, error) {
 	var errs []error
 	var problem *plan.Problem
 	for s, owner := range r.watches.heldOf(name) {
@@ -56,10 +38,10 @@ func (r *Reconciler) letGoStrays(ctx context.Context, name types.NamespacedName,
 	return problem, errors.Join(errs...)
 }
 
-// letGo releases a stray and keeps its VM, which may be in use. Unless the Machine of its name inherits the VM,
+// letGo releases a held resource and keeps its VM, which may be in use. Unless the Machine of its name inherits the VM,
 // the VM is an orphan then, and an OrphanCollector reports it. The permission to delete is removed before the
 // finalizer that keeps the provider from deleting.
-func (r *Reconciler) letGo(ctx context.Context, machine types.NamespacedName, m *machinev1alpha1.Machine, s stray) (*plan.Problem, error) {
+func (r *Reconciler) letGo(ctx context.Context, machine types.NamespacedName, m *machinev1alpha1.Machine, s heldResource) (*plan.Problem, error) {
 	obj, err := r.readLive(ctx, s.gvk, types.NamespacedName{Namespace: machine.Namespace, Name: s.name})
 	if err != nil || obj == nil || !isHeld(obj) {
 		return nil, err
@@ -75,15 +57,15 @@ func (r *Reconciler) letGo(ctx context.Context, machine types.NamespacedName, m 
 	return nil, r.keepVM(ctx, machine, s, obj)
 }
 
-// inherits reports whether a Machine inherits the VM of a stray: the Machine is not being deleted, or only by
+// inherits reports whether a Machine inherits the VM of a held resource: the Machine is not being deleted, or only by
 // the garbage collector.
 func inherits(m *machinev1alpha1.Machine) bool {
 	d := m.Status.Deletion
 	return m.GetDeletionTimestamp() == nil || d == nil || !d.Stage.HasBegun()
 }
 
-// keepVM lets a stray be deleted, and keeps its VM.
-func (r *Reconciler) keepVM(ctx context.Context, machine types.NamespacedName, s stray, obj *unstructured.Unstructured) error {
+// keepVM lets a held resource be deleted, and keeps its VM.
+func (r *Reconciler) keepVM(ctx context.Context, machine types.NamespacedName, s heldResource, obj *unstructured.Unstructured) error {
 	kept := obj.DeepCopy()
 	if err := unstructured.SetNestedStringSlice(kept.Object, []string{"Observe"}, "spec", managementPolicies); err != nil {
 		return err

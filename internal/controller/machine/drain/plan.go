@@ -1,4 +1,4 @@
-package machine
+package drain
 
 import (
 	"cmp"
@@ -15,19 +15,31 @@ const (
 	// forcedGrace is the longest grace period of a pod when the drain is forced.
 	forcedGrace = 30 * time.Second
 
-	// A forced drain kills a pod killDelay after its grace period. After twice killDelay, a forced drain, or one
+	// A forced drain kills a pod KillDelay after its grace period. After twice KillDelay, a forced drain, or one
 	// of a dead Node, no longer waits for the pod: finalizers hold it, and they do not need the VM.
-	killDelay = 30 * time.Second
+	KillDelay = 30 * time.Second
 
-	// deadAfter this long without being Ready, the pods of a Node count as dead: budgets do not protect pods that
+	// DeadAfter this long without being Ready, the pods of a Node count as dead: budgets do not protect pods that
 	// do not run.
-	deadAfter = 5 * time.Minute
+	DeadAfter = 5 * time.Minute
 
-	// evictEvery is the interval between attempts to evict a pod.
-	evictEvery = 5 * time.Second
+	// EvictEvery is the interval between attempts to evict a pod.
+	EvictEvery = 5 * time.Second
 
 	// maxBlocked is how many pods a status names.
 	maxBlocked = 10
+)
+
+// Reasons why a pod still exists.
+const (
+	reasonTerminating  = machinev1alpha1.ReasonPodTerminating
+	reasonOrder        = "it waits for pods of a lower order"
+	reasonTurn         = "it waits for the volumes of another pod to move"
+	reasonCompletes    = "it is waited for until it ends by itself"
+	reasonNamespace    = "its namespace is being deleted"
+	reasonBusy         = "the API server asks to evict it later"
+	reasonLater        = "it was not tried yet"
+	reasonBudgetPrefix = "its PodDisruptionBudget does not allow its eviction"
 )
 
 // An action is the treatment of a pod by a pass of the drain.
@@ -66,12 +78,12 @@ type attempt struct {
 	cause   machinev1alpha1.DrainCause
 }
 
-// drainPass has the facts about the Node and the drain that decide about each pod.
-type drainPass struct {
+// pass has the facts about the Node and the drain that decide about each pod.
+type pass struct {
 	now time.Time
 	// forced means that the drain's timeout has passed, or that the user forces the drain.
 	forced bool
-	// silent means that no kubelet reports, dead that Drover has observed for deadAfter that the Node is not Ready.
+	// silent means that no kubelet reports, dead that Drover has observed for DeadAfter that the Node is not Ready.
 	silent, dead bool
 	// moving means that volumes are being detached or reattached: the eviction of another pod with volumes would
 	// add to the load.
@@ -82,8 +94,8 @@ type drainPass struct {
 	grace *time.Duration
 }
 
-// A drainStep is the action for a pod, or why there is none.
-type drainStep struct {
+// A step is the action for a pod, or why there is none.
+type step struct {
 	pod
 	do     action
 	reason string // of hold
@@ -95,11 +107,11 @@ type drainStep struct {
 }
 
 // plan returns the step of each pod. Pods with volumes come last, by their priority.
-func (p drainPass) plan(pods []pod) []drainStep {
+func (p pass) plan(pods []pod) []step {
 	order, volumesGoing := p.front(pods)
-	steps := make([]drainStep, 0, len(pods))
+	steps := make([]step, 0, len(pods))
 	for _, pod := range pods {
-		s := drainStep{pod: pod, do: p.decide(pod)}
+		s := step{pod: pod, do: p.decide(pod)}
 		switch s.do {
 		case evict:
 			s = p.queue(s, order, volumesGoing)
@@ -109,14 +121,14 @@ func (p drainPass) plan(pods []pod) []drainStep {
 		s.grace = p.graceOf(s.do)
 		steps = append(steps, s)
 	}
-	slices.SortStableFunc(steps, func(a, b drainStep) int {
+	slices.SortStableFunc(steps, func(a, b step) int {
 		return cmp.Or(compareBool(a.turn, b.turn), -cmp.Compare(a.priority, b.priority), compareNames(a.name, b.name))
 	})
 	return steps
 }
 
 // front returns the lowest order among the pods that are left, and whether a pod with volumes is terminating.
-func (p drainPass) front(pods []pod) (order int32, volumesGoing bool) {
+func (p pass) front(pods []pod) (order int32, volumesGoing bool) {
 	first := true
 	for _, pod := range pods {
 		do := p.decide(pod)
@@ -131,16 +143,16 @@ func (p drainPass) front(pods []pod) (order int32, volumesGoing bool) {
 	return order, volumesGoing
 }
 
-func (p drainPass) decide(pod pod) action {
+func (p pass) decide(pod pod) action {
 	terminating := !pod.gone.IsZero()
 	switch {
 	case pod.finished || pod.behavior == machinev1alpha1.PodSkip:
 		return ignore
 	case terminating && p.silent:
 		return ignore
-	case terminating && (p.forced || p.dead) && p.now.After(pod.gone.Add(2*killDelay)):
+	case terminating && (p.forced || p.dead) && p.now.After(pod.gone.Add(2*KillDelay)):
 		return ignore
-	case terminating && p.forced && p.now.After(pod.gone.Add(killDelay)):
+	case terminating && p.forced && p.now.After(pod.gone.Add(KillDelay)):
 		return kill
 	case terminating && p.forced && pod.gone.After(p.now.Add(forcedGrace)):
 		return remove
@@ -157,21 +169,21 @@ func (p drainPass) decide(pod pod) action {
 }
 
 // queue holds an eviction while pods of a lower order, or moving volumes, come first.
-func (p drainPass) queue(s drainStep, order int32, volumesGoing bool) drainStep {
+func (p pass) queue(s step, order int32, volumesGoing bool) step {
 	s.turn = len(s.volumes) > 0
 	switch {
 	case s.order > order:
 		s.do, s.reason, s.turn = hold, reasonOrder, false
 	case s.turn && (p.moving || volumesGoing):
 		s.do, s.reason = hold, reasonTurn
-	case p.now.Sub(s.tried) < evictEvery:
+	case p.now.Sub(s.tried) < EvictEvery:
 		s.do = hold
 		s.reason, s.cause = s.attempt.reason, s.attempt.cause
 	}
 	return s
 }
 
-func (p drainPass) graceOf(do action) *time.Duration {
+func (p pass) graceOf(do action) *time.Duration {
 	limit := func(d time.Duration) *time.Duration {
 		if p.grace != nil {
 			d = min(d, *p.grace)
@@ -195,11 +207,11 @@ type stay struct {
 	cause  machinev1alpha1.DrainCause
 }
 
-// remaining pods, and why each is still there.
-type remaining map[types.NamespacedName]stay
+// Remaining pods, and why each is still there.
+type Remaining map[types.NamespacedName]stay
 
-// fill writes the pods into the status.
-func (r remaining) fill(s *machinev1alpha1.DrainStatus) {
+// Fill writes the pods into the status.
+func (r Remaining) Fill(s *machinev1alpha1.DrainStatus) {
 	s.Remaining, s.Pods = int32(len(r)), nil
 	for _, name := range r.names()[:min(len(r), maxBlocked)] {
 		s.Pods = append(s.Pods, machinev1alpha1.DrainedPod{Namespace: name.Namespace, Name: name.Name, Reason: r[name].reason, Cause: r[name].cause})
@@ -207,15 +219,27 @@ func (r remaining) fill(s *machinev1alpha1.DrainStatus) {
 }
 
 // names returns the pods in the order in which they matter to a user: blocking pods come first.
-func (r remaining) names() []types.NamespacedName {
+func (r Remaining) names() []types.NamespacedName {
 	return slices.SortedFunc(maps.Keys(r), func(a, b types.NamespacedName) int {
 		return cmp.Or(compareBool(r[a].reason == reasonTerminating, r[b].reason == reasonTerminating), compareNames(a, b))
 	})
 }
 
-// again is when the next pass is due: soon while pods terminate or volumes move, later while the pass waits for
+// Blocked returns the first pod that is worth a warning, with the reason why it is still there. It is false if there is none.
+func (r Remaining) Blocked() (pod types.NamespacedName, reason string, ok bool) {
+	for _, name := range r.names() {
+		switch reason := r[name].reason; reason {
+		case reasonTerminating, reasonOrder, reasonTurn, reasonCompletes, reasonLater:
+		default:
+			return name, reason, true
+		}
+	}
+	return types.NamespacedName{}, "", false
+}
+
+// Again is when the next pass is due: soon while pods terminate or volumes move, later while the pass waits for
 // other events.
-func (r remaining) again() time.Duration {
+func (r Remaining) Again() time.Duration {
 	const soon = 2 * time.Second
 	if len(r) == 0 {
 		return soon
@@ -225,7 +249,7 @@ func (r remaining) again() time.Duration {
 			return soon
 		}
 	}
-	return evictEvery
+	return EvictEvery
 }
 
 func compareNames(a, b types.NamespacedName) int {

@@ -1,4 +1,4 @@
-package machine
+package drain
 
 import (
 	"context"
@@ -16,22 +16,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/kubectl/pkg/drain"
+	kubectldrain "k8s.io/kubectl/pkg/drain"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/target"
-)
-
-// Reasons why a pod still exists.
-const (
-	reasonTerminating  = machinev1alpha1.ReasonPodTerminating
-	reasonOrder        = "it waits for pods of a lower order"
-	reasonTurn         = "it waits for the volumes of another pod to move"
-	reasonCompletes    = "it is waited for until it ends by itself"
-	reasonNamespace    = "its namespace is being deleted"
-	reasonBusy         = "the API server asks to evict it later"
-	reasonLater        = "it was not tried yet"
-	reasonBudgetPrefix = "its PodDisruptionBudget does not allow its eviction"
 )
 
 const (
@@ -43,7 +31,7 @@ const (
 
 // cordon keeps new pods off the Node.
 func cordon(ctx context.Context, kube kubernetes.Interface, node *corev1.Node) error {
-	c := drain.NewCordonHelper(node)
+	c := kubectldrain.NewCordonHelper(node)
 	if !c.UpdateIfRequired(true) {
 		return nil
 	}
@@ -54,7 +42,7 @@ func cordon(ctx context.Context, kube kubernetes.Interface, node *corev1.Node) e
 // podsOf lists the pods that a drain must remove from the Node, as kubectl drain --ignore-daemonsets
 // --delete-emptydir-data --force does.
 func podsOf(ctx context.Context, kube kubernetes.Interface, node string) ([]corev1.Pod, error) {
-	helper := drain.Helper{
+	helper := kubectldrain.Helper{
 		Ctx: ctx, Client: kube, GracePeriodSeconds: -1,
 		IgnoreAllDaemonSets: true, DeleteEmptyDirData: true, Force: true,
 	}
@@ -86,18 +74,18 @@ type crew struct {
 	explain func(ctx context.Context, p pod, err error) string
 
 	mu       sync.Mutex
-	left     remaining
+	left     Remaining
 	attempts map[types.UID]attempt
 }
 
 // work carries out the steps, and collects the pods that remain. Pods with volumes are evicted one after
 // another, until one of them terminates.
-func (c *crew) work(ctx context.Context, steps []drainStep) error {
+func (c *crew) work(ctx context.Context, steps []step) error {
 	ctx, cancel := context.WithTimeout(ctx, passTime)
 	defer cancel()
 	group, gctx := errgroup.WithContext(ctx)
 	group.SetLimit(parallel)
-	var turns []drainStep
+	var turns []step
 	for _, s := range steps {
 		if s.turn && s.do == evict {
 			turns = append(turns, s)
@@ -123,7 +111,7 @@ func (c *crew) work(ctx context.Context, steps []drainStep) error {
 }
 
 // one carries out a step. It reports whether the pod is being deleted.
-func (c *crew) one(ctx context.Context, s drainStep) (goes bool, err error) {
+func (c *crew) one(ctx context.Context, s step) (goes bool, err error) {
 	if ctx.Err() != nil {
 		c.remains(s.pod, stay{reason: reasonLater})
 		return false, nil //nolint:nilerr // The pod remains for the next pass.
@@ -165,14 +153,14 @@ func (c *crew) one(ctx context.Context, s drainStep) (goes bool, err error) {
 }
 
 // causeOf returns the cause of a pod that is held since its last eviction was refused.
-func (s drainStep) causeOf() machinev1alpha1.DrainCause {
+func (s step) causeOf() machinev1alpha1.DrainCause {
 	if s.do == hold {
 		return s.cause
 	}
 	return ""
 }
 
-func (c *crew) do(ctx context.Context, s drainStep) (reason string, err error) {
+func (c *crew) do(ctx context.Context, s step) (reason string, err error) {
 	// A pod of the same name may run elsewhere by now.
 	opts := metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(s.uid))}
 	if s.grace != nil {
