@@ -82,7 +82,7 @@ func fileOf(p *packages.Package, f *ast.File) string {
 	return filepath.Base(p.Fset.Position(f.Pos()).Filename)
 }
 
-// inCircles returns the files that use themselves by way of others, sorted.
+// inCircles returns the files that use themselves by way of further files, sorted.
 func (g graph) inCircles() []string {
 	var out []string
 	for file := range g {
@@ -96,7 +96,7 @@ func (g graph) inCircles() []string {
 	return out
 }
 
-// reach adds all files that a file uses, directly or by way of others.
+// reach adds all files that a file uses, directly or indirectly.
 func (g graph) reach(file string, reached map[string]bool) {
 	for to := range g[file] {
 		if !reached[to] {
