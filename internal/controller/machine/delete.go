@@ -17,7 +17,7 @@ import (
 	"github.com/drover-dev/drover/internal/target"
 )
 
-// The order of a deletion is in terminateplan.go: pre-drain hooks, drain, Node, pre-terminate hooks, VM,
+// The order of a deletion is in the package deletion: pre-drain hooks, drain, Node, pre-terminate hooks, VM,
 // companions. This file has the part of it in the target cluster.
 
 // leave does one pass of the drain of a Machine that is being deleted, and deletes the Node when no pod or

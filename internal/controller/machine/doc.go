@@ -15,7 +15,7 @@
 // it records which resources exist before the first of them is created. It also comes before
 // the Node gets a key that is not recorded yet.
 //
-// The deletion of a Machine (terminate.go) needs neither Composition, class nor target
+// The deletion of a Machine (terminate.go, and the package deletion for its order) needs neither Composition, class nor target
 // cluster: the Node is drained and deleted first, then the companions that depend on the VM, then
 // the VM, then the other companions. Every
 // wait has a timeout. The order is kept by FinalizerDrain on the VM and its companions:
