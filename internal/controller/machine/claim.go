@@ -212,20 +212,6 @@ func namedNodes(nodes []*corev1.Node) string {
 	return fmt.Sprintf("Node %s and %d others", strings.Join(all[:maxNamed], ", "), len(all)-maxNamed)
 }
 
-// identifiedCondition reports whether the Node is certain. It is empty for a Machine whose Node was never
-// contested, and while the Nodes cannot be read.
-func identifiedCondition(f *facts) []metav1.Condition {
-	switch {
-	case f.node == nil || !f.node.isObserved:
-		return nil
-	case f.node.contest != nil:
-		return []metav1.Condition{{Type: machinev1alpha1.ConditionNodeIdentified, Status: metav1.ConditionFalse, Reason: f.node.contest.reason, Message: f.node.contest.message}}
-	case meta.FindStatusCondition(f.machine.Status.Conditions, machinev1alpha1.ConditionNodeIdentified) != nil:
-		return []metav1.Condition{{Type: machinev1alpha1.ConditionNodeIdentified, Status: metav1.ConditionTrue, Reason: machinev1alpha1.ReasonNodeProven}}
-	}
-	return nil
-}
-
 // newsOf returns the conditions that are False and were not False with the same message before.
 func newsOf(was, is []metav1.Condition) []metav1.Condition {
 	return slices.DeleteFunc(slices.Clone(is), func(c metav1.Condition) bool {

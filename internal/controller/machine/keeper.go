@@ -190,3 +190,16 @@ func (x *nodeKeeper) retry(wn *machineNode) {
 func (x *nodeKeeper) skip(wn *machineNode, node *corev1.Node) bool {
 	return wn.Parameters.Drain.Skip || asked(machinev1alpha1.AnnotationSkipDrain, wn, node)
 }
+
+// A nodeMemory is the process-local memory of a Node between two reconciles.
+type nodeMemory struct {
+	// node is nil until the pipeline has decided on parameters.
+	node                   *workernode.WorkerNode
+	confirmed, ownUserData bool
+	// proven is the name of the Node that is the Machine's, empty if there is none, and
+	// provenUID its UID.
+	proven    string
+	provenUID types.UID
+	// identity of a VM that the Machine took over, nil for its own.
+	identity *machinev1alpha1.MachineIdentity
+}

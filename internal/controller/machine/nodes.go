@@ -27,16 +27,3 @@ func (n *Nodes) Addresses(uid types.UID) (addresses []workernode.Address, joined
 	}
 	return addresses, m.proven, ok
 }
-
-// A nodeMemory is the process-local memory of a Node between two reconciles.
-type nodeMemory struct {
-	// node is nil until the pipeline has decided on parameters.
-	node                   *workernode.WorkerNode
-	confirmed, ownUserData bool
-	// proven is the name of the Node that is the Machine's, empty if there is none, and
-	// provenUID its UID.
-	proven    string
-	provenUID types.UID
-	// identity of a VM that the Machine took over, nil for its own.
-	identity *machinev1alpha1.MachineIdentity
-}

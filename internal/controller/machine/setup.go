@@ -3,6 +3,7 @@ package machine
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/controller"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/util/workqueue"
+	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -269,4 +271,31 @@ func specChanged[T client.Object]() predicate.TypedPredicate[T] {
 		},
 		DeleteFunc: func(event.TypedDeleteEvent[T]) bool { return false },
 	}
+}
+
+// requestsOf is the source that enqueues Machines for certificate requests with their join tokens.
+func requestsOf(reader client.Reader, pool *target.Pool) source.Source {
+	return source.Func(func(ctx context.Context, q queue) error {
+		pool.SubscribeRequests(func(ref target.Ref, name string) {
+			// The call must not block, and a connection may take a moment.
+			go func() {
+				conn, err := pool.Get(ctx, ref)
+				if err != nil {
+					return
+				}
+				csr := conn.Request(name)
+				if csr == nil {
+					return
+				}
+				id, ok := strings.CutPrefix(csr.Spec.Username, bootstrapapi.BootstrapUserPrefix)
+				if !ok {
+					return
+				}
+				for _, req := range requestsFor(ctx, reader, client.MatchingFields{byTokenID: ref.String() + " " + id}) {
+					q.AddAfter(req, joinSettles)
+				}
+			}()
+		})
+		return nil
+	})
 }

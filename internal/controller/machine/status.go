@@ -385,3 +385,17 @@ func readyWhen(d decision) xpv2.Condition {
 	}
 	return xpv2.Creating()
 }
+
+// identifiedCondition reports whether the Node is certain. It is empty for a Machine whose Node was never
+// contested, and while the Nodes cannot be read.
+func identifiedCondition(f *facts) []metav1.Condition {
+	switch {
+	case f.node == nil || !f.node.isObserved:
+		return nil
+	case f.node.contest != nil:
+		return []metav1.Condition{{Type: machinev1alpha1.ConditionNodeIdentified, Status: metav1.ConditionFalse, Reason: f.node.contest.reason, Message: f.node.contest.message}}
+	case meta.FindStatusCondition(f.machine.Status.Conditions, machinev1alpha1.ConditionNodeIdentified) != nil:
+		return []metav1.Condition{{Type: machinev1alpha1.ConditionNodeIdentified, Status: metav1.ConditionTrue, Reason: machinev1alpha1.ReasonNodeProven}}
+	}
+	return nil
+}

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/finalizer"
 	"github.com/drover-dev/drover/internal/pipeline"
 )
 
@@ -165,7 +166,7 @@ func (w *watches) handler(gvk schema.GroupVersionKind) handler.TypedEventHandler
 
 // noteHeld stores the resources that wait for a Machine while they are being deleted.
 func (w *watches) noteHeld(gvk schema.GroupVersionKind, obj *unstructured.Unstructured, held bool) {
-	owner, ok := controllerOf(obj, machineKind)
+	owner, ok := finalizer.ControllerOf(obj, machineKind)
 	if !ok {
 		return
 	}
@@ -222,7 +223,7 @@ func selects(s *fnv1.ResourceSelector, obj *unstructured.Unstructured) bool {
 
 // machineOf returns the Machine that controls an object.
 func machineOf(obj metav1.Object) (types.NamespacedName, bool) {
-	owner, ok := controllerOf(obj, machineKind)
+	owner, ok := finalizer.ControllerOf(obj, machineKind)
 	return types.NamespacedName{Namespace: obj.GetNamespace(), Name: owner.Name}, ok
 }
 
