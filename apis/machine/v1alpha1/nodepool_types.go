@@ -85,6 +85,12 @@ type NodePoolSpec struct {
 	// +kubebuilder:default={}
 	Strategy Strategy `json:"strategy,omitempty,omitzero"`
 
+	// Rollout configures when Machines are replaced, in each failure domain as in a
+	// MachineDeployment: windows, blackouts, the effect of a failure, and a rollout of a template that
+	// did not change.
+	// +optional
+	Rollout Rollout `json:"rollout,omitempty,omitzero"`
+
 	// Paused holds rollouts: Machines are neither replaced nor updated because of a change of the
 	// class, the version or the platform's offer. Scaling, and replacing those that failed, go on.
 	// +optional

@@ -264,6 +264,10 @@ func (g *group) top(o metav1.Object, conditions []metav1.Condition, observed int
 	default:
 		// These end by themselves, and are no finding.
 		held := view.Is(conditions, machinev1alpha1.ConditionProgressing, metav1.ConditionUnknown)
+		if held == nil {
+			// A NodePool quotes the one of its MachineDeployment.
+			held = view.Is(conditions, machinev1alpha1.ConditionReconciling, metav1.ConditionFalse)
+		}
 		if held != nil && (held.Reason == machinev1alpha1.ReasonOutsideWindow || held.Reason == machinev1alpha1.ReasonGateHolds) {
 			g.Doing = held.Message
 		}

@@ -11,6 +11,7 @@ import (
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/kubectl/view"
+	"github.com/drover-dev/drover/internal/plan"
 	"github.com/drover-dev/drover/internal/plan/pool"
 )
 
@@ -33,10 +34,10 @@ type PoolInput struct {
 // decides on them, step by step, as if each step had been carried out.
 func OfPool(now time.Time, in PoolInput) []Forecast {
 	after, problem := deploymentsOf(now, in)
-	if problem != "" {
+	if problem != nil {
 		return []Forecast{{
 			Ref:    view.Ref{Kind: view.NodePool, Namespace: in.After.Namespace, Name: in.After.Name},
-			Blocks: []Block{{Reason: machinev1alpha1.ReasonNotOffered, Message: problem, Do: "Correct the field.", All: true}},
+			Blocks: []Block{{Reason: problem.Reason, Message: problem.Message, Do: "Correct the field.", All: true}},
 		}}
 	}
 	out := []Forecast{}
@@ -52,7 +53,7 @@ func OfPool(now time.Time, in PoolInput) []Forecast {
 }
 
 // deploymentsOf returns the future MachineDeployments of the pool, or the problem if the pool is not valid.
-func deploymentsOf(now time.Time, in PoolInput) (out []*machinev1alpha1.MachineDeployment, problem string) {
+func deploymentsOf(now time.Time, in PoolInput) (out []*machinev1alpha1.MachineDeployment, problem *plan.Condition) {
 	p := in.After.DeepCopy()
 	is := map[string]*machinev1alpha1.MachineDeployment{}
 	for i := range in.Deployments {
@@ -67,7 +68,7 @@ func deploymentsOf(now time.Time, in PoolInput) (out []*machinev1alpha1.MachineD
 		decision := pool.Plan(now, o)
 		for _, c := range decision.Conditions {
 			if c.Type == machinev1alpha1.ConditionValid && c.Status == string(metav1.ConditionFalse) {
-				return nil, c.Message
+				return nil, &c
 			}
 		}
 		// A decision is recorded first, and carried out when it is read back.
@@ -81,7 +82,7 @@ func deploymentsOf(now time.Time, in PoolInput) (out []*machinev1alpha1.MachineD
 		out = append(out, d)
 	}
 	slices.SortFunc(out, func(a, b *machinev1alpha1.MachineDeployment) int { return cmp.Compare(a.Name, b.Name) })
-	return out, ""
+	return out, nil
 }
 
 // carryOut carries out a decision, and reports whether anything changed. Fields that the pool does not decide
@@ -120,7 +121,7 @@ func overlay(d *machinev1alpha1.MachineDeploymentSpec, to machinev1alpha1.Machin
 	if !omitReplicas {
 		d.Replicas = to.Replicas
 	}
-	d.Strategy, d.Paused = to.Strategy, to.Paused
+	d.Strategy, d.Paused, d.Rollout = to.Strategy, to.Paused, to.Rollout
 	t, from := &d.Template.Spec, to.Template.Spec
 	t.ClassRef, t.Version, t.ClusterRef, t.FailureDomain = from.ClassRef, from.Version, from.ClusterRef, from.FailureDomain
 	t.ClassRef.Kind = cmp.Or(t.ClassRef.Kind, machinev1alpha1.MachineClassGroupVersionKind.Kind)

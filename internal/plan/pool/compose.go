@@ -80,6 +80,7 @@ func (f *fleet) spec(m *member) machinev1alpha1.MachineDeploymentSpec {
 		Selector: machinev1alpha1.Selector{MatchLabels: selector},
 		Strategy: f.Pool.Spec.Strategy,
 		Paused:   f.Pool.Spec.Paused,
+		Rollout:  *f.Pool.Spec.Rollout.DeepCopy(),
 		Template: machinev1alpha1.MachineTemplate{
 			Metadata: machinev1alpha1.TemplateMetadata{Labels: labels},
 			Spec: machinev1alpha1.MachineSpec{

@@ -12,6 +12,7 @@ import (
 	shared "github.com/drover-dev/drover/internal/plan"
 	"github.com/drover-dev/drover/internal/plan/deployment"
 	"github.com/drover-dev/drover/internal/plan/history"
+	"github.com/drover-dev/drover/internal/schedule"
 )
 
 // fleet is the facts: the view of a pool, and the recorded decisions.
@@ -34,6 +35,9 @@ func fleetOf(now time.Time, o Observed) *fleet {
 	f.surge, f.unavailable, problem = deployment.Bounds(f.size(), o.Pool.Spec.Strategy)
 	if f.problem == nil {
 		f.problem = problem
+	}
+	if _, err := schedule.Parse(now, o.Pool.Spec.Rollout); err != nil && f.problem == nil {
+		f.problem = &shared.Problem{Reason: machinev1alpha1.ReasonInvalidWindow, Message: err.Error() + "; the Machines that exist stay as they are until then"}
 	}
 	if f.surge == 0 && f.unavailable == 0 {
 		f.surge = 1 // Recreate and OnDelete have no bounds.
