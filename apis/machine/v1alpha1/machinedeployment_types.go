@@ -141,6 +141,16 @@ type Rollout struct {
 	// The default is Hold.
 	// +optional
 	OnFailure FailurePolicy `json:"onFailure,omitempty"`
+
+	// MaxAge is the age at which a Machine is replaced by one of the same template. Each Machine is due
+	// at 80 % to 100 % of it, which depends on its UID, so that Machines that were created together are
+	// not replaced together. One is replaced at a time, within windows, and not during a rollout. It
+	// must be at least 1h, and so long that a Machine is available before it is due. The default is
+	// any age.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$`
+	MaxAge *metav1.Duration `json:"maxAge,omitempty"`
 }
 
 // RollingUpdateBounds bounds a rolling update.
@@ -179,6 +189,7 @@ type RollingUpdateBounds struct {
 // MachineDeploymentSpec has the desired number of Machines of a template, and
 // how they are replaced when it changes.
 //
+// +kubebuilder:validation:XValidation:rule="!has(self.rollout) || !has(self.rollout.maxAge) || !has(self.strategy) || !has(self.strategy.type) || self.strategy.type != 'OnDelete'",message="rollout.maxAge must be absent if strategy.type is OnDelete: then only a user replaces Machines"
 // +kubebuilder:validation:XValidation:rule="self.selector.matchLabels.all(k, k in self.template.metadata.labels && self.template.metadata.labels[k] == self.selector.matchLabels[k])",message="selector.matchLabels must match template.metadata.labels"
 type MachineDeploymentSpec struct {
 	// Replicas is the number of Machines wanted.
@@ -421,6 +432,11 @@ type MachineDeploymentStatus struct {
 	// Rollout has the step, the hold and the rejection of a rollout. It is absent without any of them.
 	// +optional
 	Rollout *RolloutStatus `json:"rollout,omitempty"`
+
+	// Aging has the Machine that spec.rollout.maxAge replaces next. It is absent without that field, and
+	// during a rollout.
+	// +optional
+	Aging *AgingMachine `json:"aging,omitempty"`
 
 	// Progress is how far the rollout of the revision ever came. Only a rollout that comes
 	// further makes progress.

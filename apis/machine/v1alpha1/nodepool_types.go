@@ -34,6 +34,7 @@ type PoolAutoscaling struct {
 // NodePoolSpec has the Nodes that a team requests, from the offer of the platform.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.size) != has(self.autoscaling)",message="exactly one of size and autoscaling must be set"
+// +kubebuilder:validation:XValidation:rule="!has(self.rollout) || !has(self.rollout.maxAge) || !has(self.strategy) || !has(self.strategy.type) || self.strategy.type != 'OnDelete'",message="rollout.maxAge must be absent if strategy.type is OnDelete: then only a user replaces Machines"
 type NodePoolSpec struct {
 	// Class of the Nodes: the name of one that the platform offers. A change replaces the
 	// Machines by those of the other class, by the strategy.

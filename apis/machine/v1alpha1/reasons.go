@@ -161,6 +161,12 @@ const (
 	//   - Of: Valid=False, Progressing=False, Stalled=True
 	//   - Do: Correct the field that the message names. Meanwhile no healthy Machine is replaced.
 	ReasonInvalidWindow = "InvalidWindow"
+	// ReasonInvalidMaxAge means that spec.rollout.maxAge is too short: Machines would be due before they are
+	// available.
+	//   - Kinds: MachineDeployment, NodePool
+	//   - Of: Valid=False, Progressing=False, Stalled=True
+	//   - Do: Correct the field that the message names. Meanwhile no healthy Machine is replaced.
+	ReasonInvalidMaxAge = "InvalidMaxAge"
 	// ReasonRevisionNotFound means that spec.rollbackTo names a revision that is not kept.
 	//   - Kinds: MachineDeployment
 	//   - Of: Valid=False, Progressing=False, Stalled=True

@@ -37,6 +37,9 @@ func (s Screen) forecast(out *strings.Builder, f forecast.Forecast) {
 	for _, line := range lines(f) {
 		fmt.Fprintln(out, s.hanging(2, line))
 	}
+	if f.Aging != "" {
+		fmt.Fprintln(out, s.hanging(2, f.Aging+"."))
+	}
 	s.health(out, f.Health)
 	if f.AtLeast.Duration > 0 {
 		fmt.Fprintln(out, s.hanging(2, fmt.Sprintf("It takes at least %s: %s.", f.AtLeast.Duration, f.Basis)))

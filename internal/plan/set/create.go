@@ -35,9 +35,9 @@ func (f *fleet) createsNone() bool {
 
 // missing is the number of Machines to create, without replacements of certain Machines. Machines in
 // dropped count as missing only once their deletion is recorded. Machines in takesOn count as present: they
-// are there by then.
+// are there by then. A Machine that was deleted first because of its age is missing when its VM is gone.
 func (p *plan) missing() int {
-	return max(0, p.wanted()-len(p.missingReplacements())-len(p.kept)-len(p.dropped)-len(p.takesOn))
+	return max(0, p.wanted()-len(p.missingReplacements())-len(p.kept)-len(p.dropped)-len(p.takesOn)-p.awaited())
 }
 
 // room is how many Machines may be created in addition to those on trial. The first Machine of a template

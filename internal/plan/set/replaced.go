@@ -11,7 +11,7 @@ import (
 	"github.com/drover-dev/drover/internal/plan/history"
 )
 
-// dropReplaced drops Machines that are replaced: they failed, or a replacement was requested.
+// dropReplaced drops Machines that are replaced: they failed, a replacement was requested, or their age is due.
 func (p *plan) dropReplaced(ms ...Machine) {
 	for _, m := range ms {
 		p.record(m, causeOf(m))
@@ -21,10 +21,13 @@ func (p *plan) dropReplaced(ms ...Machine) {
 
 // causeOf the replacement of a Machine.
 func causeOf(m Machine) machinev1alpha1.ReplacementReason {
-	if isFailed(m) {
+	switch {
+	case isFailed(m):
 		return machinev1alpha1.ReplacedFailed
+	case asksForAnother(m):
+		return machinev1alpha1.ReplacedRequested
 	}
-	return machinev1alpha1.ReplacedRequested
+	return machinev1alpha1.ReplacedAged
 }
 
 // record a Machine that this plan drops, in the same status as the decision to drop it.

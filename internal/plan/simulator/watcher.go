@@ -61,6 +61,7 @@ type watcher struct {
 
 	replacements
 	reboots
+	aged
 	departures departures
 	scaleDowns scaleDowns
 }
@@ -129,6 +130,8 @@ const (
 	retried cause = "retried"
 	// remade means that the Machine was outdated before it had a VM.
 	remade cause = "remade"
+	// byAge means that the Machine is due by its age, and is deleted before its replacement is created.
+	byAge cause = "by age"
 	// handedOver means that the replacement of the Machine is available.
 	handedOver cause = "handed over"
 	// expired means that the Machine is marked, and was preserved until now.
@@ -136,7 +139,7 @@ const (
 )
 
 func newWatcher() watcher {
-	return watcher{losses: map[string]*loss{}, marks: map[string]*news{}, causes: map[string]cause{}, unavailable: map[string]bool{}, starting: map[string]bool{}, updates: map[string]*inPlaceUpdate{}, spared: map[string][]string{}, outside: map[string]bool{}, cancelled: map[string]bool{}, rolled: map[string]int{}, places: map[string]int{}, owed: map[string]*owed{}, counts: map[string][]count{}, departures: newDepartures()}
+	return watcher{losses: map[string]*loss{}, marks: map[string]*news{}, causes: map[string]cause{}, unavailable: map[string]bool{}, starting: map[string]bool{}, updates: map[string]*inPlaceUpdate{}, spared: map[string][]string{}, outside: map[string]bool{}, cancelled: map[string]bool{}, rolled: map[string]int{}, places: map[string]int{}, aged: aged{due: map[string]bool{}}, owed: map[string]*owed{}, counts: map[string][]count{}, departures: newDepartures()}
 }
 
 // wishFor returns the wish that the deployment expresses now.
@@ -342,7 +345,8 @@ func (w *watcher) onMark(c *Cluster, m *machinev1alpha1.Machine) {
 // deletes counts until its VM is gone. With OnDelete, only Machines that are not being deleted
 // count. These Machines never count: those that a user or a replacement deletes, those whose
 // deletion was decided outside of a rollout, those that never had a VM, those that are excess
-// because a replacement is no longer needed, and those that were set aside. No outdated Machine is
+// because a replacement is no longer needed, and those that were set aside. One that was replaced because of its age
+// counts until its VM is gone. No outdated Machine is
 // created while a Machine of the template is available. The replacement of a
 // lost Machine waits for no deletion. A set creates the Machines of the last number that it has
 // acted on. Recreate creates none while a Machine of another template exists.
@@ -360,7 +364,8 @@ func (w *watcher) onCreate(c *Cluster, created *machinev1alpha1.Machine) {
 	}
 	for _, e := range c.machines.last {
 		m := e.object
-		if c.isReplica(m) || w.isRolled(c, m) && !w.cancelled[m.Name] && m.Status.ProviderID != "" && !fills {
+		rolled := w.isRolled(c, m) && !w.cancelled[m.Name] || w.due[m.Name]
+		if c.isReplica(m) || rolled && m.Status.ProviderID != "" && !fills {
 			total++
 		}
 		if kindOf(m.Spec) != kindOf(created.Spec) && !c.isSetAside(m) {
@@ -417,6 +422,9 @@ func (w *watcher) onDelete(c *Cluster, deleted *machinev1alpha1.Machine) {
 		}
 	}
 	if why, recorded := w.causes[deleted.Name]; recorded && why != tooMany {
+		if why == byAge && !w.unavailable[deleted.Name] {
+			w.onGoing(c, deleted, "replacement by age", 0)
+		}
 		return
 	}
 	if c.isSetAside(deleted) && isPreserved(deleted, c.Now) {
