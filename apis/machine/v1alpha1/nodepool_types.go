@@ -35,6 +35,7 @@ type PoolAutoscaling struct {
 //
 // +kubebuilder:validation:XValidation:rule="has(self.size) != has(self.autoscaling)",message="exactly one of size and autoscaling must be set"
 // +kubebuilder:validation:XValidation:rule="!has(self.rollout) || !has(self.rollout.maxAge) || !has(self.strategy) || !has(self.strategy.type) || self.strategy.type != 'OnDelete'",message="rollout.maxAge must be absent if strategy.type is OnDelete: then only a user replaces Machines"
+// +kubebuilder:validation:XValidation:rule="!has(self.rollout) || !has(self.rollout.maxAge) || !has(self.strategy) || !has(self.strategy.type) || self.strategy.type != 'InPlaceUpdate' || !has(self.strategy.inPlaceUpdate) || !has(self.strategy.inPlaceUpdate.fallback) || self.strategy.inPlaceUpdate.fallback != 'Never'",message="rollout.maxAge must be absent if strategy.inPlaceUpdate.fallback is Never: it replaces Machines"
 type NodePoolSpec struct {
 	// Class of the Nodes: the name of one that the platform offers. A change replaces the
 	// Machines by those of the other class, by the strategy.

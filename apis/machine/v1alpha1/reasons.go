@@ -167,6 +167,12 @@ const (
 	//   - Of: Valid=False, Progressing=False, Stalled=True
 	//   - Do: Correct the field that the message names. Meanwhile no healthy Machine is replaced.
 	ReasonInvalidMaxAge = "InvalidMaxAge"
+	// ReasonCannotUpdateInPlace means that the template cannot be reached by updates in place, and that
+	// spec.strategy.inPlaceUpdate.fallback is Never. No Machine is replaced or updated.
+	//   - Kinds: MachineDeployment
+	//   - Of: Valid=False, Progressing=False, Stalled=True
+	//   - Do: Revert the field that the message names. To replace the Machines, set spec.strategy.inPlaceUpdate.fallback to Replace.
+	ReasonCannotUpdateInPlace = "CannotUpdateInPlace"
 	// ReasonRevisionNotFound means that spec.rollbackTo names a revision that is not kept.
 	//   - Kinds: MachineDeployment
 	//   - Of: Valid=False, Progressing=False, Stalled=True

@@ -118,3 +118,30 @@ func TestAForecastHasTheNextMachineByAge(t *testing.T) {
 		t.Errorf("too short: %+v, %q", f.Blocks, f.Aging)
 	}
 }
+
+// TestAForecastHasWhatCannotBeDoneInPlace moves four Machines to another failure domain.
+func TestAForecastHasWhatCannotBeDoneInPlace(t *testing.T) {
+	s := spec()
+	s.Strategy.Type = machinev1alpha1.InPlaceUpdate
+	s.Strategy.InPlaceUpdate.Orchestration = machinev1alpha1.OrchestrationAuto
+	w := simulator.NewWorld(s, simulator.Cloud{ID: 30 * time.Second, Boot: time.Minute, Drain: 20 * time.Second})
+	if !w.RunUntil(time.Hour, w.Settled) {
+		t.Fatal("the pool did not begin")
+	}
+	for fallback, replaced := range map[machinev1alpha1.FallbackPolicy]int{machinev1alpha1.FallbackReplace: 4, machinev1alpha1.FallbackNever: 0} {
+		in := forecast.Input{Before: w.Deployment(), After: w.Deployment(), TargetRead: true}
+		zone := "zone-b"
+		in.After.Spec.Template.Spec.FailureDomain, in.After.Spec.Strategy.InPlaceUpdate.Fallback = &zone, fallback
+		for _, s := range w.Sets() {
+			in.Sets = append(in.Sets, *s)
+		}
+		for _, m := range w.Machines() {
+			in.Machines = append(in.Machines, *m)
+		}
+		f := forecast.Of(w.Now, in)
+		blocked := len(f.Blocks) > 0 && f.Blocks[0].Reason == machinev1alpha1.ReasonCannotUpdateInPlace && f.Blocks[0].All && strings.Contains(f.Blocks[0].Message, "spec.template.spec.failureDomain")
+		if len(f.Replaced) != replaced || blocked != (fallback == machinev1alpha1.FallbackNever) {
+			t.Errorf("with fallback %s %d are replaced, and the blockers are %+v", fallback, len(f.Replaced), f.Blocks)
+		}
+	}
+}

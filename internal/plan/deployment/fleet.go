@@ -58,6 +58,7 @@ func fleetOf(now time.Time, o Observed) *fleet {
 	f.checkMaxAge()
 	f.checkReferences()
 	f.sortSets()
+	f.checkFallback()
 	f.closeGates()
 	f.chooseNewSet()
 	f.target.After = f.rolloutTime()

@@ -494,6 +494,8 @@ func setFields(spec *machinev1alpha1.MachineDeploymentSpec, pairs []string) erro
 			} else {
 				spec.Rollout.Blackouts = windows
 			}
+		case "fallback":
+			spec.Strategy.InPlaceUpdate.Fallback = machinev1alpha1.FallbackPolicy(v)
 		case "maxAge":
 			d, err := time.ParseDuration(v)
 			if err != nil {

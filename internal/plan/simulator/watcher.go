@@ -75,9 +75,11 @@ type wish struct {
 	budget   int
 	strategy machinev1alpha1.StrategyType
 	order    machinev1alpha1.RemediationOrder
-	paused   bool
-	kind     kind
-	after    *metav1.Time
+	// inPlaceOnly means that a change replaces no Machine.
+	inPlaceOnly bool
+	paused      bool
+	kind        kind
+	after       *metav1.Time
 	// chosen is the number of marked Machines deleted before, only because of the mark.
 	chosen int
 	// written is the earlier length of the sets' log.
@@ -147,6 +149,7 @@ func (c *Cluster) wishFor(d *machinev1alpha1.MachineDeployment) *wish {
 	w := &wish{news: news{generation: d.Generation, replicas: d.Spec.Replicas}, strategy: d.Spec.Strategy.Type,
 		order: d.Spec.Remediation.Order, paused: d.Spec.Paused, kind: c.wanted(), after: d.Spec.Rollout.After}
 	w.most, w.least = bounds(d)
+	w.inPlaceOnly = w.strategy == machinev1alpha1.InPlaceUpdate && d.Spec.Strategy.InPlaceUpdate.Fallback == machinev1alpha1.FallbackNever
 	w.budget = budgetOf(d)
 	return w
 }
@@ -482,7 +485,7 @@ func (w *watcher) mayRoll(c *Cluster, m *machinev1alpha1.Machine) bool {
 func (w *watcher) rolls(c *Cluster, m *machinev1alpha1.Machine) bool {
 	return slices.ContainsFunc(w.wishes, func(wish *wish) bool {
 		switch {
-		case wish.paused || wish.strategy == machinev1alpha1.OnDelete:
+		case wish.paused || wish.strategy == machinev1alpha1.OnDelete || wish.inPlaceOnly:
 			return false
 		case wish.strategy == machinev1alpha1.InPlaceUpdate:
 			return wish.kind.failureDomain != kindOf(m.Spec).failureDomain
@@ -706,7 +709,8 @@ func bounds(d *machinev1alpha1.MachineDeployment) (most, least int) {
 	}
 	surge, _ := intstr.GetScaledValueFromIntOrPercent(intstr.ValueOrDefault(up, intstr.FromInt(ups)), replicas, true)
 	unavailable, _ := intstr.GetScaledValueFromIntOrPercent(intstr.ValueOrDefault(down, intstr.FromInt(downs)), replicas, false)
-	if surge == 0 && unavailable == 0 {
+	never := d.Spec.Strategy.Type == machinev1alpha1.InPlaceUpdate && d.Spec.Strategy.InPlaceUpdate.Fallback == machinev1alpha1.FallbackNever
+	if unavailable == 0 && (surge == 0 || never) {
 		unavailable = 1
 	}
 	return replicas + surge, max(0, replicas-unavailable)
