@@ -93,6 +93,8 @@ type Forecast struct {
 	Steps []Step `json:"steps,omitempty"`
 	// Window has the times in which Machines are replaced. It is empty without windows and blackouts.
 	Window string `json:"window,omitempty"`
+	// Follows is the MachineDeployment of the pool whose rollout is complete before this one begins. It is empty if there is none.
+	Follows string `json:"follows,omitempty"`
 	// Aging has the Machines that are replaced because of their age, and when. It is empty without spec.rollout.maxAge.
 	Aging string `json:"aging,omitempty"`
 	// Blocks are the blockers of the change, now or later.

@@ -110,6 +110,9 @@ func lines(f forecast.Forecast) []string {
 	if f.Created > 0 {
 		out = append(out, machines(int(f.Created))+" created.")
 	}
+	if f.Follows != "" {
+		out = append(out, "It begins when the rollout of md/"+f.Follows+" is complete.")
+	}
 	if f.Window != "" {
 		out = append(out, f.Window+".")
 	}

@@ -117,6 +117,9 @@ func (p *plan) reconciling(s machinev1alpha1.NodePoolStatus, stalled shared.Cond
 	case !p.isUpdated():
 		c.Status, c.Reason = isTrue, machinev1alpha1.ReasonRollingOut
 		c.Message = fmt.Sprintf("%d of %d Machines are updated; %s", s.UpdatedReplicas, s.DesiredReplicas, numbers)
+		if turns := p.turnsText(); turns != "" {
+			c.Message += "; " + turns
+		}
 	default:
 		c.Status, c.Reason, c.Message = isTrue, machinev1alpha1.ReasonScaling, numbers
 	}

@@ -33,7 +33,7 @@ func fleetOf(now time.Time, o Observed) *fleet {
 	f := &fleet{Observed: o, now: now}
 	f.taken, f.problem = take(o.Pool, o.Offer)
 	var problem *shared.Problem
-	f.surge, f.unavailable, problem = deployment.Bounds(f.size(), o.Pool.Spec.Strategy)
+	f.surge, f.unavailable, problem = deployment.Bounds(f.size(), o.Pool.Spec.Strategy.Strategy)
 	if f.problem == nil {
 		f.problem = problem
 	}
