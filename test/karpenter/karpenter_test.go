@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -67,6 +68,20 @@ func TestPodsGetMachines(t *testing.T) {
 			f.CreateIn(t, f.Cluster, class)
 			awaitReady(t, f, p, class, "False", reason)
 			must(t, f.Cluster.Client.Delete(t.Context(), class))
+		}
+	})
+	step(t, "TheExampleIsAccepted", func(t *testing.T) {
+		for file, c := range map[string]*kit.Cluster{"classes.yaml": f.Control, "nodepool.yaml": f.Cluster} {
+			b, err := os.ReadFile(example(t, f, t.TempDir(), file))
+			must(t, err)
+			for doc := range strings.SplitSeq(string(b), "\n---\n") {
+				o := decode(t, doc)
+				// Each fleet has a class of this name.
+				o.SetName("example-" + o.GetName())
+				if err := c.Client.Create(t.Context(), o, client.DryRunAll); err != nil {
+					t.Errorf("%s: %v", file, err)
+				}
+			}
 		}
 	})
 	step(t, "PendingPodsGetTheCheapestMachinesThatFit", func(t *testing.T) {
