@@ -134,21 +134,26 @@ func TestPodsGetMachines(t *testing.T) {
 		}
 	})
 	step(t, "AMachineThatAUserDeletesIsDrainedByKarpenterAndReplaced", func(t *testing.T) {
-		machines, err := f.Machines(t.Context())
-		must(t, err)
-		i := slices.IndexFunc(machines, func(m machinev1alpha1.Machine) bool { return m.Spec.ClassRef.Name == "large" })
-		if i < 0 {
-			t.Fatalf("Machines by class: %v", classes(t, f))
-		}
-		must(t, f.Client.Delete(t.Context(), &machines[i]))
-		patience.Eventually(t, func(ctx context.Context) string {
-			if err := f.Client.Get(ctx, client.ObjectKeyFromObject(&machines[i]), &machines[i]); client.IgnoreNotFound(err) != nil || err == nil {
-				return fmt.Sprintf("the Machine is there still: %v", err)
-			}
-			return ""
-		}, f.Describe, p.tail)
+		m := machineOf(t, f, "large")
+		must(t, f.Client.Delete(t.Context(), &m))
+		awaitGone(t, f, p, m)
 		awaitWorkload(t, f, p, "killed", 1)
 	})
+	if !kit.IsShort() {
+		// The provider takes a minute to miss the VM.
+		step(t, "ALostVMIsReplacedWithoutADrain", func(t *testing.T) {
+			m := machineOf(t, f, "large")
+			hit, err := f.Cloud.CreateFault(t.Context(), localcloud.Fault{Kind: localcloud.FaultVanish, Match: localcloud.FaultMatch{Tags: map[string]string{
+				machinev1alpha1.TagNamespace: f.Namespace, machinev1alpha1.TagMachine: m.Name,
+			}}})
+			must(t, err)
+			if hit.Count != 1 {
+				t.Fatalf("%d VMs vanish", hit.Count)
+			}
+			awaitGone(t, f, p, m)
+			awaitWorkload(t, f, p, "killed", 1)
+		})
+	}
 	step(t, "MachinesThatAreNotNeededAreConsolidated", func(t *testing.T) {
 		for _, name := range []string{"db", "more", "killed"} {
 			deleteWorkload(t, f, name)
@@ -284,6 +289,30 @@ func classes(t *testing.T, f kit.Fleet) map[string]int {
 		}
 	}
 	return out
+}
+
+// machineOf returns a Machine of a class that is not being deleted.
+func machineOf(t *testing.T, f kit.Fleet, class string) machinev1alpha1.Machine {
+	t.Helper()
+	machines, err := f.Machines(t.Context())
+	must(t, err)
+	i := slices.IndexFunc(machines, func(m machinev1alpha1.Machine) bool {
+		return m.Spec.ClassRef.Name == class && m.DeletionTimestamp == nil
+	})
+	if i < 0 {
+		t.Fatalf("Machines by class: %v", classes(t, f))
+	}
+	return machines[i]
+}
+
+func awaitGone(t *testing.T, f kit.Fleet, p *process, m machinev1alpha1.Machine) {
+	t.Helper()
+	patience.Eventually(t, func(ctx context.Context) string {
+		if err := f.Client.Get(ctx, client.ObjectKeyFromObject(&m), &m); client.IgnoreNotFound(err) != nil || err == nil {
+			return fmt.Sprintf("the Machine is there still: %v", err)
+		}
+		return ""
+	}, f.Describe, p.tail)
 }
 
 func names(t *testing.T, f kit.Fleet) []string {
