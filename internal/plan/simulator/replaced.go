@@ -149,7 +149,7 @@ func (c *Cluster) checkReplacements() {
 	var want []string
 	for name, d := range ds.all {
 		isExcused := d.isUnclear || (ds.forgotten[name] || ds.old[name]) && !ds.observed[name]
-		if !isExcused || slices.ContainsFunc(listed, func(e machinev1alpha1.ReplacedMachine) bool { return e.Machine == name }) {
+		if !isExcused || slices.ContainsFunc(listed, func(e machinev1alpha1.ReplacedMachine) bool { return keyOf(e) == name }) {
 			want = append(want, name)
 		}
 	}
