@@ -104,7 +104,7 @@ func repairs(t *rapid.T, spec machinev1alpha1.MachineDeploymentSpec) int {
 
 func never() bool { return false }
 
-// breakSomething is what a cloud, a Node or a user does.
+// breakSomething takes one action of a cloud, a Node or a user.
 func breakSomething(t *rapid.T, w *World) {
 	name := ""
 	if ms := w.Machines(); len(ms) > 0 {
@@ -161,8 +161,8 @@ func checkReboots(t *rapid.T, w *World) {
 	}
 }
 
-// deleteAsReported is what a user does with a pool that is at rest and not complete: it must report that too many Machines
-// are unhealthy. The user deletes one of them, regardless of the limit.
+// deleteAsReported deletes an unhealthy Machine of a pool that is at rest and not complete, as a user does: the pool must report
+// that too many Machines are unhealthy. The limit does not hold users.
 func deleteAsReported(t *rapid.T, w *World, n int) {
 	d := w.Deployment()
 	c := meta.FindStatusCondition(d.Status.Conditions, machinev1alpha1.ConditionRemediationAllowed)
@@ -210,7 +210,7 @@ const untilWithdrawn = 30 * time.Second
 // errThrottled is a refusal without effect.
 var errThrottled = errors.New("slow down")
 
-// errKilled is what a process that is killed gets from each call.
+// errKilled is the result of each call of a process that is killed.
 var errKilled = errors.New("killed")
 
 // reconcile the VM resource of a Machine, from a cache that may be older than the last writes, as after a restart. A process

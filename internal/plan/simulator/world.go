@@ -80,7 +80,7 @@ type vm struct {
 	leaving    bool
 	// annotations of the Node.
 	annotations map[string]string
-	// asked is the request for a reboot that the VM resource has, and report what its provider did with requests.
+	// asked is the request for a reboot that the VM resource has, and report the results of requests.
 	asked  string
 	report plan.RebootReport
 	// boots counts the reboots of the VM, and bootID is the one that the kubelet reported last.
