@@ -316,7 +316,7 @@ func (r *vmResource) request(value string) {
 }
 
 func (r *vmResource) Get(_ context.Context, _ client.ObjectKey, o client.Object, _ ...client.GetOption) error {
-	r.last().DeepCopyInto(o.(*localv1alpha1.VirtualMachine)) //nolint:forcetypeassert // There is no other kind.
+	r.last().DeepCopyInto(o.(*localv1alpha1.VirtualMachine))
 	return nil
 }
 
@@ -325,7 +325,7 @@ func (r *vmResource) Update(_ context.Context, o client.Object, _ ...client.Upda
 	if r.kills() {
 		return errKilled
 	}
-	vm, now := o.(*localv1alpha1.VirtualMachine), r.last() //nolint:forcetypeassert // There is no other kind.
+	vm, now := o.(*localv1alpha1.VirtualMachine), r.last()
 	if vm.ResourceVersion != now.ResourceVersion {
 		return kerrors.NewConflict(schema.GroupResource{Resource: "virtualmachines"}, vm.Name, fmt.Errorf("it is %s", now.ResourceVersion))
 	}
