@@ -37,7 +37,7 @@ func TestRepairs(t *testing.T) {
 	checkSome(t, "rebooted", func(t *rapid.T) int { return repairs(t, *spec.DeepCopy()) })
 }
 
-// defaultSpec is that of a MachineDeployment with nothing but what it must have, and profiles of health.
+// defaultSpec is that of a MachineDeployment with only the required fields, and profiles of health.
 func defaultSpec(t *testing.T) machinev1alpha1.MachineDeploymentSpec {
 	t.Helper()
 	object := map[string]any{}

@@ -536,7 +536,7 @@ func (w *World) Asked(name string) (string, bool) {
 	return v.asked, true
 }
 
-// Reported records what the provider reports of its requests for the VM of a Machine.
+// Reported records the report of the provider of a Machine's VM about its requests.
 func (w *World) Reported(name string, report plan.RebootReport) {
 	w.change(name, func(v *vm) { v.report = report })
 }
