@@ -55,6 +55,7 @@ func fleetOf(now time.Time, o Observed) *fleet {
 	f.limits, f.limitsProblem = remediation.LimitsOf(o.Deployment.Spec.Remediation, o.Deployment.Spec.Replicas)
 	f.chooseTemplate()
 	f.checkWindows()
+	f.checkAnalyses()
 	f.checkReferences()
 	f.sortSets()
 	f.closeGates()

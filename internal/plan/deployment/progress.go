@@ -149,7 +149,7 @@ func (p *plan) startsAnew() bool {
 	case r == machinev1alpha1.ReasonMachineSetCreated, r == machinev1alpha1.ReasonMachineSetUpdated,
 		r == machinev1alpha1.ReasonProgressDeadlineExceeded, r == machinev1alpha1.ReasonRolloutRejected:
 		return false
-	case r == machinev1alpha1.ReasonFrozen, r == machinev1alpha1.ReasonSoaking, IsGate(r):
+	case r == machinev1alpha1.ReasonFrozen, goesOn(r), IsGate(r):
 		// A release without the field recorded no time of the freeze.
 		return p.Deployment.Status.FrozenSince == nil
 	}
