@@ -105,6 +105,8 @@ type judgement struct {
 	// pending are the analyses without a verdict, and until is the time at which that is reported.
 	pending []string
 	until   time.Time
+	// begins means that an analysis has not begun yet, so that until is not its timeout.
+	begins bool
 	// passed are the analyses that passed, with what they measured.
 	passed []string
 }
@@ -132,11 +134,11 @@ func (f *fleet) judge(step int32, since metav1.Time) judgement {
 			}
 		case !f.now.Before(until):
 			if j.overdue == "" {
-				j.overdue = fmt.Sprintf("the analysis %s has no verdict since %s: %s", name, until.UTC().Format(time.RFC3339), why)
+				j.overdue = fmt.Sprintf("the analysis %s has no verdict after its timeout at %s: %s", name, until.UTC().Format(time.RFC3339), why)
 			}
 			fallthrough
 		default:
-			j.pending = append(j.pending, name)
+			j.pending, j.begins = append(j.pending, name), j.begins || !measured
 			if until.After(j.until) {
 				j.until = until
 			}
@@ -185,6 +187,11 @@ func (p *plan) analysedStep() *machinev1alpha1.AnalysedStep {
 		return nil
 	}
 	return &machinev1alpha1.AnalysedStep{Rollout: p.id, Step: p.step, Since: *p.reached}
+}
+
+// awaitsAnalysis reports whether a step with analyses became complete in this plan. They begin when that is recorded.
+func (p *plan) awaitsAnalysis() bool {
+	return p.reached != nil && p.step >= 1 && int(p.step) <= len(p.steps()) && len(p.steps()[p.step-1].Analyses) > 0 && p.analysedStep() == nil && p.id != ""
 }
 
 // analysisRun is what provider-drover is to analyse, nil if the steps name no analyses.

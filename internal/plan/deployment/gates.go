@@ -364,7 +364,10 @@ func (f *fleet) passes(s machinev1alpha1.RolloutStep) bool {
 		}
 	case len(j.pending) > 0:
 		h = &machinev1alpha1.RolloutHold{Reason: machinev1alpha1.ReasonAnalyzing, Until: new(metav1.NewTime(j.until)), Message: fmt.Sprintf(
-			"%s; analyses without a verdict yet: %s, until %s at the latest", what, strings.Join(j.pending, ", "), j.until.UTC().Format(time.RFC3339))}
+			"%s; analyses without a verdict yet: %s", what, strings.Join(j.pending, ", "))}
+		if !j.begins {
+			h.Message += ", which must have one until " + j.until.UTC().Format(time.RFC3339)
+		}
 		if !approved {
 			h.Message += "; the next step needs an approval as well"
 		}
