@@ -102,11 +102,12 @@ type Forecast struct {
 	Basis string `json:"basis,omitempty"`
 }
 
-// A Step of a rollout holds it until its Machines have been available for Soak, and until a user approves it.
+// A Step of a rollout holds it until its Machines have been available for Soak, its Analyses have passed, and a user approves it.
 type Step struct {
 	Updated  int32                    `json:"updated"`
 	Soak     metav1.Duration          `json:"soak"`
 	Approval machinev1alpha1.Approval `json:"approval,omitempty"`
+	Analyses []string                 `json:"analyses,omitempty"`
 }
 
 // A Block is a blocker of a change.
@@ -345,7 +346,7 @@ func (f *foresight) gates() {
 	replicas, soak := f.in.After.Spec.Replicas, time.Duration(0)
 	for _, s := range deployment.StepsOf(f.in.After) {
 		if s.Updated < replicas {
-			f.Steps = append(f.Steps, Step{Updated: s.Updated, Soak: metav1.Duration{Duration: s.Soak}, Approval: s.Approval})
+			f.Steps = append(f.Steps, Step{Updated: s.Updated, Soak: metav1.Duration{Duration: s.Soak}, Approval: s.Approval, Analyses: s.Analyses})
 			soak += s.Soak
 		}
 	}
