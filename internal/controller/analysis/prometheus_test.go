@@ -3,6 +3,7 @@ package analysis
 import (
 	"encoding/pem"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -75,7 +76,11 @@ func TestPrometheusIsQueried(t *testing.T) {
 		"a redirect": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "http://169.254.169.254/latest", http.StatusFound)
 		}, nil, inconclusive, "it answers with a redirect, which is not followed"},
-		"no answer in time": {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, func(p *machinev1alpha1.PrometheusAnalysis) {
+		"no answer in time": {func(_ http.ResponseWriter, r *http.Request) {
+			// A server notices that its client is gone after it read the request.
+			_, _ = io.Copy(io.Discard, r.Body)
+			<-r.Context().Done()
+		}, func(p *machinev1alpha1.PrometheusAnalysis) {
 			p.Timeout = metav1.Duration{Duration: time.Millisecond}
 		}, inconclusive, "no answer in time"},
 	} {
