@@ -601,7 +601,7 @@ const (
 	//   - Kinds: MachineDeployment
 	//   - Of: Progressing=True, Reconciling=True
 	ReasonSoaking = "Soaking"
-	// ReasonAnalyzing means that all Machines of a step are available, and that its analyses have no verdict yet. Before the first
+	// ReasonAnalyzing means that all Machines of a step are available, and its analyses have no verdict yet. Before the first
 	// step it means that provider-drover has not looked for the analyses yet.
 	//   - Kinds: MachineDeployment
 	//   - Of: Progressing=True, Reconciling=True
