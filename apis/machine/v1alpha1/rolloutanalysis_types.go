@@ -11,7 +11,7 @@ import (
 
 // SecretTypePrometheus is the type of Secrets that a RolloutAnalysis may name. No other Secret is read for one, so that
 // the right to write a RolloutAnalysis gives no access to Secrets that were written for another purpose.
-const SecretTypePrometheus = Group + "/prometheus"
+const SecretTypePrometheus = "prometheus." + Group
 
 // Keys of a Secret of the type SecretTypePrometheus, all of them optional.
 const (
@@ -78,7 +78,7 @@ type NodeAnalysis struct {
 
 // A PrometheusAnalysis is a query to a Prometheus server, and a condition on its result.
 //
-// +kubebuilder:validation:XValidation:rule="!self.query.replace('${newNodes}', ”).replace('${oldNodes}', ”).replace('${newMachineSet}', ”).replace('${machineDeployment}', ”).replace('${namespace}', ”).contains('${')",message="query may have the placeholders ${newNodes}, ${oldNodes}, ${newMachineSet}, ${machineDeployment} and ${namespace}, and no others"
+// +kubebuilder:validation:XValidation:rule="!self.query.replace('${newNodes}', ' ').replace('${oldNodes}', ' ').replace('${newMachineSet}', ' ').replace('${machineDeployment}', ' ').replace('${namespace}', ' ').contains('${')",message="query may have the placeholders ${newNodes}, ${oldNodes}, ${newMachineSet}, ${machineDeployment} and ${namespace}, and no others"
 // +kubebuilder:validation:XValidation:rule="!has(self.secretRef) || self.url.startsWith('https://')",message="url must begin with https:// if there is a secretRef: credentials are not sent without TLS"
 type PrometheusAnalysis struct {
 	// URL of the server, without /api/v1. provider-drover connects to it, under the same limits as to the target
@@ -101,7 +101,7 @@ type PrometheusAnalysis struct {
 	// +kubebuilder:validation:MaxLength=1024
 	Condition string `json:"condition"`
 
-	// SecretRef names a Secret of the type machine.drover.dev/prometheus in the namespace, with any of the keys
+	// SecretRef names a Secret of the type prometheus.machine.drover.dev in the namespace, with any of the keys
 	// username, password, token and ca.crt.
 	// +optional
 	SecretRef *AnalysisSecretReference `json:"secretRef,omitempty"`

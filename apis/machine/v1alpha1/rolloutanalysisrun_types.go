@@ -15,7 +15,7 @@ type AnalysedStep struct {
 	// +kubebuilder:validation:MaxLength=253
 	Rollout string `json:"rollout"`
 
-	// Step of the rollout, from 1.
+	// Step is the number of the step of the rollout, from 1.
 	// +kubebuilder:validation:Minimum=1
 	Step int32 `json:"step"`
 

@@ -125,7 +125,7 @@ func TestBadInputIsRefusedByTheSchema(t *testing.T) {
 		"AStepOfNone": {deploymentXRD, deployment, map[string]any{"spec.strategy.rollingUpdate.steps": []any{map[string]any{"updated": int64(0), "soak": "1m"}}},
 			[]string{"spec.strategy.rollingUpdate.steps[0].updated", "must be a number from 1 to 10000, or a percentage from 1% to 100%"}},
 		"AStepThatHoldsNothing": {deploymentXRD, deployment, map[string]any{"spec.strategy.rollingUpdate.steps": []any{map[string]any{"updated": int64(1)}}},
-			[]string{"spec.strategy.rollingUpdate.steps[0]", "must have soak, approval or both"}},
+			[]string{"spec.strategy.rollingUpdate.steps[0]", "must have soak, approval or analyses"}},
 		"AnApprovalByOthers": {deploymentXRD, deployment, map[string]any{"spec.strategy.rollingUpdate.steps": []any{map[string]any{"updated": int64(1), "approval": "Automatic"}}},
 			[]string{"spec.strategy.rollingUpdate.steps[0].approval", "Automatic", "Manual"}},
 		"StepsOfAnotherStrategy": {deploymentXRD, deployment, map[string]any{"spec.strategy": map[string]any{"type": "OnDelete", "rollingUpdate": map[string]any{"steps": []any{map[string]any{"updated": int64(1), "soak": "1m"}}}}},

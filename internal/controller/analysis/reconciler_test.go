@@ -345,8 +345,8 @@ func TestProblemsNameFieldAndValue(t *testing.T) {
 		"none of the name, and none at all": {nil, machinev1alpha1.ReasonAnalysisNotFound, "the namespace team has no RolloutAnalysis of the name, and no other one"},
 		"none of the name, but others":      {[]client.Object{ofNodes("canary"), ofNodes("nodes")}, machinev1alpha1.ReasonAnalysisNotFound, "it must be one of canary, nodes"},
 		"a condition that is no CEL":        {[]client.Object{ofNodes("pods", prometheus("result.all(", ""))}, machinev1alpha1.ReasonAnalysisInvalid, `RolloutAnalysis pods: spec.prometheus.condition: "result.all("`},
-		"a Secret that does not exist":      {[]client.Object{ofNodes("pods", prometheus(all, "login"))}, machinev1alpha1.ReasonAnalysisInvalid, `spec.prometheus.secretRef.name: invalid value "login": there is no such Secret in the namespace team: create one of the type machine.drover.dev/prometheus`},
-		"a Secret of another type":          {[]client.Object{ofNodes("pods", prometheus(all, "login")), secret(corev1.SecretTypeOpaque, map[string][]byte{"token": []byte("s3cret")})}, machinev1alpha1.ReasonAnalysisInvalid, "the Secret must be of the type machine.drover.dev/prometheus"},
+		"a Secret that does not exist":      {[]client.Object{ofNodes("pods", prometheus(all, "login"))}, machinev1alpha1.ReasonAnalysisInvalid, `spec.prometheus.secretRef.name: invalid value "login": there is no such Secret in the namespace team: create one of the type prometheus.machine.drover.dev`},
+		"a Secret of another type":          {[]client.Object{ofNodes("pods", prometheus(all, "login")), secret(corev1.SecretTypeOpaque, map[string][]byte{"token": []byte("s3cret")})}, machinev1alpha1.ReasonAnalysisInvalid, "the Secret must be of the type prometheus.machine.drover.dev"},
 		"a Secret without a certificate":    {[]client.Object{ofNodes("pods", prometheus(all, "login")), secret(machinev1alpha1.SecretTypePrometheus, map[string][]byte{"ca.crt": []byte("s3cret")})}, machinev1alpha1.ReasonAnalysisInvalid, "the key ca.crt of the Secret must have certificates in PEM"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -174,7 +174,7 @@ func (f *foresight) decide() {
 
 func (f *foresight) observed(d *machinev1alpha1.MachineDeployment) deployment.Observed {
 	// The class is judged apart: without one, the planner composes no set.
-	o := deployment.Observed{Deployment: d, ClassFound: true}
+	o := deployment.Observed{Deployment: d, ClassFound: true, Analysis: deployment.AnalysesFound(d)}
 	for i := range f.in.Sets {
 		s := f.in.Sets[i].DeepCopy()
 		o.Sets = append(o.Sets, deployment.Set{MachineSet: s, Observed: true, Terminating: s.DeletionTimestamp != nil})

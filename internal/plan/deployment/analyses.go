@@ -26,6 +26,12 @@ func (f *fleet) analyses() []string {
 	return slices.Compact(out)
 }
 
+// AnalysesFound is the RolloutAnalysisRun of a deployment all of whose analyses exist, without verdicts, for a forecast.
+func AnalysesFound(d *machinev1alpha1.MachineDeployment) *machinev1alpha1.RolloutAnalysisRun {
+	f := &fleet{Observed: Observed{Deployment: d}}
+	return &machinev1alpha1.RolloutAnalysisRun{Status: machinev1alpha1.RolloutAnalysisRunStatus{Found: f.analyses()}}
+}
+
 // fieldOf returns the first field that names an analysis.
 func (f *fleet) fieldOf(analysis string) string {
 	for i, s := range f.steps() {
