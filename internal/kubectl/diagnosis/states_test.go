@@ -67,6 +67,14 @@ func TestEachStateOfARolloutIsShown(t *testing.T) {
 		})
 		w.Run(10 * time.Minute)
 	}
+	// analysed rolls with a step of one Machine, whose analysis must pass.
+	analysed := func(w *simulator.World) {
+		w.Update(func(d *machinev1alpha1.MachineDeployment) {
+			d.Spec.Strategy.RollingUpdate.Steps = []machinev1alpha1.RolloutStep{{Updated: intstr.FromInt32(1), Analyses: []string{"pods"}}}
+			roll(d)
+		})
+		w.Run(15 * time.Minute)
+	}
 	annotate := func(key, value string) func(*machinev1alpha1.MachineDeployment) {
 		return func(d *machinev1alpha1.MachineDeployment) { d.Annotations = map[string]string{key: value} }
 	}
@@ -101,6 +109,19 @@ func TestEachStateOfARolloutIsShown(t *testing.T) {
 			w.Update(annotate(machinev1alpha1.AnnotationRolloutApprove, "1-other/1"))
 			w.Run(time.Minute)
 		}, diagnosis.NeedsUser},
+		"Analyzing": {"a step is analysed", func(_ *testing.T, w *simulator.World) {
+			w.Finds = machinev1alpha1.AnalysisInconclusive
+			analysed(w)
+		}, diagnosis.InProgress},
+		"AnalysisFailed": {"an analysis failed", func(_ *testing.T, w *simulator.World) {
+			w.Finds = machinev1alpha1.AnalysisFail
+			analysed(w)
+		}, diagnosis.NeedsUser},
+		"AnalysisInconclusive": {"an analysis has no verdict after its timeout", func(_ *testing.T, w *simulator.World) {
+			w.Finds = machinev1alpha1.AnalysisInconclusive
+			analysed(w)
+			w.Run(time.Hour)
+		}, diagnosis.NeedsUser},
 		"Held": {"a user holds the rollout", func(_ *testing.T, w *simulator.World) {
 			w.Update(annotate(machinev1alpha1.AnnotationRolloutHold, "we look at the first Machine"))
 			w.Update(roll)
@@ -118,6 +139,13 @@ func TestEachStateOfARolloutIsShown(t *testing.T) {
 			})
 			w.Run(10 * time.Minute)
 		}, diagnosis.InProgress},
+		"Aging": {"Machines are replaced by their age, in a window", func(_ *testing.T, w *simulator.World) {
+			w.Update(func(d *machinev1alpha1.MachineDeployment) {
+				d.Spec.Rollout.MaxAge = &metav1.Duration{Duration: 100 * time.Hour}
+				d.Spec.Rollout.Windows = []machinev1alpha1.TimeWindow{{Schedule: "0 23 * * *", Duration: metav1.Duration{Duration: time.Hour}}}
+			})
+			w.Run(10 * time.Minute)
+		}, diagnosis.Complete},
 		"Frozen": {"the label holds a scale-up", func(_ *testing.T, w *simulator.World) {
 			w.Update(func(d *machinev1alpha1.MachineDeployment) {
 				d.Labels = map[string]string{machinev1alpha1.LabelFreeze: "true"}

@@ -23,6 +23,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/kubectl/view"
 	"github.com/drover-dev/drover/internal/plan"
+	"github.com/drover-dev/drover/internal/plan/aging"
 	"github.com/drover-dev/drover/internal/plan/deployment"
 	"github.com/drover-dev/drover/internal/plan/freeze"
 	"github.com/drover-dev/drover/internal/plan/set"
@@ -92,6 +93,10 @@ type Forecast struct {
 	Steps []Step `json:"steps,omitempty"`
 	// Window has the times in which Machines are replaced. It is empty without windows and blackouts.
 	Window string `json:"window,omitempty"`
+	// Follows is the MachineDeployment of the pool whose rollout is complete before this one begins. It is empty if there is none.
+	Follows string `json:"follows,omitempty"`
+	// Aging has the Machines that are replaced because of their age, and when. It is empty without spec.rollout.maxAge.
+	Aging string `json:"aging,omitempty"`
 	// Blocks are the blockers of the change, now or later.
 	Blocks []Block `json:"blocks,omitempty"`
 	// Health are the conditions of Nodes and the actions that follow after the change, if the change concerns them.
@@ -102,11 +107,12 @@ type Forecast struct {
 	Basis string `json:"basis,omitempty"`
 }
 
-// A Step of a rollout holds it until its Machines have been available for Soak, and until a user approves it.
+// A Step of a rollout holds it until its Machines have been available for Soak, its Analyses have passed, and a user approves it.
 type Step struct {
 	Updated  int32                    `json:"updated"`
 	Soak     metav1.Duration          `json:"soak"`
 	Approval machinev1alpha1.Approval `json:"approval,omitempty"`
+	Analyses []string                 `json:"analyses,omitempty"`
 }
 
 // A Block is a blocker of a change.
@@ -135,6 +141,7 @@ func Of(now time.Time, in Input) Forecast {
 	f.health()
 	f.duration()
 	f.gates()
+	f.ages()
 	return f.Forecast
 }
 
@@ -173,7 +180,7 @@ func (f *foresight) decide() {
 
 func (f *foresight) observed(d *machinev1alpha1.MachineDeployment) deployment.Observed {
 	// The class is judged apart: without one, the planner composes no set.
-	o := deployment.Observed{Deployment: d, ClassFound: true}
+	o := deployment.Observed{Deployment: d, ClassFound: true, Analysis: deployment.AnalysesFound(d)}
 	for i := range f.in.Sets {
 		s := f.in.Sets[i].DeepCopy()
 		o.Sets = append(o.Sets, deployment.Set{MachineSet: s, Observed: true, Terminating: s.DeletionTimestamp != nil})
@@ -345,7 +352,7 @@ func (f *foresight) gates() {
 	replicas, soak := f.in.After.Spec.Replicas, time.Duration(0)
 	for _, s := range deployment.StepsOf(f.in.After) {
 		if s.Updated < replicas {
-			f.Steps = append(f.Steps, Step{Updated: s.Updated, Soak: metav1.Duration{Duration: s.Soak}, Approval: s.Approval})
+			f.Steps = append(f.Steps, Step{Updated: s.Updated, Soak: metav1.Duration{Duration: s.Soak}, Approval: s.Approval, Analyses: s.Analyses})
 			soak += s.Soak
 		}
 	}
@@ -365,6 +372,42 @@ func (f *foresight) gates() {
 	if f.AtLeast.Duration > 0 && soak+wait > 0 {
 		f.AtLeast.Duration += soak + wait
 		f.Basis += fmt.Sprintf("; %s of soaking and %s until the window are included", soak, wait)
+	}
+}
+
+// ages adds the Machine that is replaced next because of its age. Those that the change replaces begin a new one.
+func (f *foresight) ages() {
+	r := f.in.After.Spec.Rollout
+	if r.MaxAge == nil || f.problem() != nil {
+		return
+	}
+	var stay []*machinev1alpha1.Machine
+	due := 0
+	for i := range f.in.Machines {
+		m := &f.in.Machines[i]
+		if m.DeletionTimestamp != nil || slices.Contains(f.Replaced, m.Name) || slices.Contains(f.Deleted, m.Name) {
+			continue
+		}
+		stay = append(stay, m)
+		if !f.now.Before(aging.Due(m, r.MaxAge.Duration)) {
+			due++
+		}
+	}
+	f.Aging = fmt.Sprintf("Machines are replaced one at a time when they are %s old at most", r.MaxAge.Duration)
+	next := aging.Next(stay, r.MaxAge.Duration)
+	if next == nil {
+		return
+	}
+	from := next.DueTime.Time
+	if from.Before(f.now) {
+		from = f.now
+	}
+	if w, err := schedule.Parse(f.now, r); err == nil {
+		from = w.Opens(from)
+	}
+	f.Aging += fmt.Sprintf(": the next one is %s, from %s on", next.Machine, from.UTC().Format(time.RFC3339))
+	if due > 1 {
+		f.Aging += fmt.Sprintf("; %d are due already", due)
 	}
 }
 

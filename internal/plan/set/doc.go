@@ -6,11 +6,11 @@
 //
 //   - observed.go has the input and the output, machines.go predicates of one Machine, and messages.go the words of events.
 //   - fleet.go has the facts: a set and its Machines. template.go compares the Machines with the template, preserved.go says
-//     which are kept for analysis, and classify.go computes all of that once. No stage changes it.
+//     which are kept for analysis, age.go which are due by their age, and classify.go computes all of that once. No stage changes it.
 //   - state.go has what the stages decided so far. trial.go says how many Machines may be created at once, and budget.go how
 //     many may be replaced or rebooted.
 //   - adopt.go, preserve.go, scale.go (with order.go: which Machine is deleted first), backoff.go (when nothing is created),
-//     replace.go (with replaced.go: what the history keeps), reboot.go, create.go, exhausted.go (when there is no room) and
+//     replace.go (with replaced.go: what the history keeps), aged.go, reboot.go, create.go, exhausted.go (when there is no room) and
 //     inplace.go have the stages. A stage adds to a plan and calls no other.
 //   - desired.go has the desired Machines.
 //   - status.go, conditions.go and kstatus.go report, and wake.go says when to plan again.

@@ -123,10 +123,13 @@ func mayPreserve(m Machine) bool {
 
 // causeOf the replacement of a Machine.
 func causeOf(m Machine) machinev1alpha1.ReplacementReason {
-	if isFailed(m) {
+	switch {
+	case isFailed(m):
 		return machinev1alpha1.ReplacedFailed
+	case asksForAnother(m):
+		return machinev1alpha1.ReplacedRequested
 	}
-	return machinev1alpha1.ReplacedRequested
+	return machinev1alpha1.ReplacedAged
 }
 
 // isTraced reports whether a Machine was read with a CRD of this release. That CRD defaults the kind of the

@@ -30,6 +30,7 @@ var stages = []stage{
 	(*plan).createWithoutVMs,
 	(*plan).exhaust,
 	(*plan).selectUpdates,
+	(*plan).replaceAged,
 }
 
 // Plan computes the decision for the set at a time. Crossplane reconciles the set again when the set changes,

@@ -11,7 +11,7 @@ import (
 	shared "github.com/drover-dev/drover/internal/plan"
 )
 
-// resumeReplacing continues the recorded replacements whose Machine is still to be replaced and whose
+// resumeReplacing continues the recorded replacements whose Machine is still to be replaced, or due by its age, and whose
 // replacement was not deleted. A set that creates no Machines continues those whose replacement exists. If there are enough Machines without a pair, its Machines are deleted like
 // other excess Machines.
 func (p *plan) resumeReplacing() {
@@ -30,7 +30,7 @@ func (p *plan) resumeReplacing() {
 	for _, r := range p.Set.Status.Replacing {
 		m, kept := p.find(r.Machine)
 		_, by := p.find(r.By)
-		if !kept || !p.toReplace(m) || !by && (p.exists(r.By) || p.createsNone()) || p.recorded.gone.Has(r.By) {
+		if !kept || !p.toReplace(m) && !p.isAged(m) || !by && (p.exists(r.By) || p.createsNone()) || p.recorded.gone.Has(r.By) {
 			continue
 		}
 		p.replacing = append(p.replacing, r)

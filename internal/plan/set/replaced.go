@@ -11,7 +11,7 @@ import (
 	"github.com/drover-dev/drover/internal/plan/history"
 )
 
-// dropReplaced drops Machines that are replaced: they failed, or a replacement was requested.
+// dropReplaced drops Machines that are replaced: they failed, a replacement was requested, or their age is due.
 func (p *plan) dropReplaced(ms ...Machine) {
 	for _, m := range ms {
 		p.record(m, causeOf(m))

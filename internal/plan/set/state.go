@@ -140,9 +140,9 @@ func (p *plan) missingReplacements() []string {
 
 // missing is the number of Machines to create, without replacements of certain Machines. Machines in
 // dropped count as missing only once their deletion is recorded. Machines in takesOn count as present: they
-// are there by then.
+// are there by then. A Machine that was deleted first because of its age is missing when its VM is gone.
 func (p *plan) missing() int {
-	return max(0, p.wanted()-len(p.missingReplacements())-len(p.kept)-len(p.dropped)-len(p.takesOn))
+	return max(0, p.wanted()-len(p.missingReplacements())-len(p.kept)-len(p.dropped)-len(p.takesOn)-p.awaited())
 }
 
 // excess is the number of excess Machines. A replacement that is not created yet counts as existing.

@@ -29,6 +29,7 @@ func (p *plan) status() machinev1alpha1.MachineSetStatus {
 		ReplaceableReplicas: int32(len(p.waiting())),
 		RebootableReplicas:  int32(len(p.rebootsDue())),
 		Replacing:           p.pairs(),
+		Aging:               p.nextAged(),
 		Updating:            p.updating,
 		Rebooting:           p.namesOfReboots(),
 		Adopting:            p.adopting,
