@@ -61,8 +61,21 @@ type Strategy struct {
 	InPlaceUpdate InPlaceUpdateBounds `json:"inPlaceUpdate,omitempty,omitzero"`
 }
 
+// A FallbackPolicy selects the effect of a change that cannot be made in place.
+// +kubebuilder:validation:Enum=Replace;Never
+type FallbackPolicy string
+
+// Policies of changes that cannot be made in place.
+const (
+	// FallbackReplace replaces Machines within the bounds.
+	FallbackReplace FallbackPolicy = "Replace"
+	// FallbackNever reports the change, and replaces and updates no Machine.
+	FallbackNever FallbackPolicy = "Never"
+)
+
 // InPlaceUpdateBounds bounds an update in place.
 //
+// +kubebuilder:validation:XValidation:rule="!has(self.fallback) || self.fallback != 'Never' || !has(self.maxUnavailable) || !(self.maxUnavailable == 0 || self.maxUnavailable == '0%')",message="maxUnavailable must not be 0 if fallback is Never: without it one Machine is replaced by another"
 // +kubebuilder:validation:XValidation:rule="!((self.maxSurge == 0 || self.maxSurge == '0%') && (self.maxUnavailable == 0 || self.maxUnavailable == '0%'))",message="maxSurge and maxUnavailable cannot both be 0: no Machine could ever be updated"
 type InPlaceUpdateBounds struct {
 	// MaxSurge is how many Machines there may be above replicas: a number, or a
@@ -96,6 +109,13 @@ type InPlaceUpdateBounds struct {
 	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$`
 	// +kubebuilder:default="20m"
 	Timeout metav1.Duration `json:"timeout,omitempty,omitzero"`
+
+	// Fallback selects the effect of a change that cannot be made in place: of clusterRef or
+	// failureDomain, or while Machines of several templates exist. Replace replaces Machines within the
+	// bounds. Never replaces none, and reports the change by the condition Valid; a maxUnavailable that
+	// rounds to 0 counts as 1. The default is Replace. Machines that fail are replaced in any case.
+	// +optional
+	Fallback FallbackPolicy `json:"fallback,omitempty"`
 }
 
 // RollbackTo names a revision to go back to.
@@ -141,6 +161,16 @@ type Rollout struct {
 	// The default is Hold.
 	// +optional
 	OnFailure FailurePolicy `json:"onFailure,omitempty"`
+
+	// MaxAge is the age at which a Machine is replaced by one of the same template. Each Machine is due
+	// at 80 % to 100 % of it, which depends on its UID, so that Machines that were created together are
+	// not replaced together. One is replaced at a time, within windows, and not during a rollout. It
+	// must be at least 1h, and so long that a Machine is available before it is due. The default is
+	// any age.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$`
+	MaxAge *metav1.Duration `json:"maxAge,omitempty"`
 }
 
 // RollingUpdateBounds bounds a rolling update.
@@ -179,6 +209,8 @@ type RollingUpdateBounds struct {
 // MachineDeploymentSpec has the desired number of Machines of a template, and
 // how they are replaced when it changes.
 //
+// +kubebuilder:validation:XValidation:rule="!has(self.rollout) || !has(self.rollout.maxAge) || !has(self.strategy) || !has(self.strategy.type) || self.strategy.type != 'OnDelete'",message="rollout.maxAge must be absent if strategy.type is OnDelete: then only a user replaces Machines"
+// +kubebuilder:validation:XValidation:rule="!has(self.rollout) || !has(self.rollout.maxAge) || !has(self.strategy) || !has(self.strategy.type) || self.strategy.type != 'InPlaceUpdate' || !has(self.strategy.inPlaceUpdate) || !has(self.strategy.inPlaceUpdate.fallback) || self.strategy.inPlaceUpdate.fallback != 'Never'",message="rollout.maxAge must be absent if strategy.inPlaceUpdate.fallback is Never: it replaces Machines"
 // +kubebuilder:validation:XValidation:rule="self.selector.matchLabels.all(k, k in self.template.metadata.labels && self.template.metadata.labels[k] == self.selector.matchLabels[k])",message="selector.matchLabels must match template.metadata.labels"
 type MachineDeploymentSpec struct {
 	// Replicas is the number of Machines wanted.
@@ -421,6 +453,11 @@ type MachineDeploymentStatus struct {
 	// Rollout has the step, the hold and the rejection of a rollout. It is absent without any of them.
 	// +optional
 	Rollout *RolloutStatus `json:"rollout,omitempty"`
+
+	// Aging has the Machine that spec.rollout.maxAge replaces next. It is absent without that field, and
+	// during a rollout.
+	// +optional
+	Aging *AgingMachine `json:"aging,omitempty"`
 
 	// Progress is how far the rollout of the revision ever came. Only a rollout that comes
 	// further makes progress.

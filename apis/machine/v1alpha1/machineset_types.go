@@ -61,6 +61,11 @@ type MachineSetSpec struct {
 	// +optional
 	InPlaceUpdate *MachineSetInPlaceUpdate `json:"inPlaceUpdate,omitempty"`
 
+	// Aging configures the age at which Machines are replaced. A MachineDeployment sets it by its
+	// spec.rollout.maxAge.
+	// +optional
+	Aging *MachineSetAging `json:"aging,omitempty"`
+
 	// Remediation configures how Failed Machines are replaced. A MachineDeployment gives
 	// each of its sets a part of its own budget.
 	// +kubebuilder:default={}
@@ -114,6 +119,35 @@ type MachineSetInPlaceUpdate struct {
 	// Paused means that no further update begins.
 	// +optional
 	Paused bool `json:"paused,omitempty"`
+}
+
+// MachineSetAging configures the age at which the Machines of a set are replaced.
+type MachineSetAging struct {
+	// MaxAge is the age at which a Machine is replaced at the latest: each is due at 80 % to 100 % of it,
+	// which depends on its UID.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Pattern=`^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$`
+	MaxAge metav1.Duration `json:"maxAge"`
+
+	// Replace names the Machine that may be replaced now, if it is due. The replacement begins when all
+	// Machines of the set are available, and ends although the name is removed meanwhile.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Replace string `json:"replace,omitempty"`
+
+	// Order is CreateFirst if the Machine is kept until its replacement is available, and DeleteFirst if
+	// it is deleted first. The default is DeleteFirst.
+	// +optional
+	Order RemediationOrder `json:"order,omitempty"`
+}
+
+// An AgingMachine is the Machine that is replaced next because of its age.
+type AgingMachine struct {
+	// Machine is its name.
+	// +kubebuilder:validation:MaxLength=253
+	Machine string `json:"machine"`
+	// DueTime is the time from which it is replaced.
+	DueTime metav1.Time `json:"dueTime"`
 }
 
 // Backoff of a template whose Machines fail before they join. All Machines that were created in one
@@ -254,6 +288,10 @@ type MachineSetStatus struct {
 	// +listType=map
 	// +listMapKey=machine
 	Replacing []Replacement `json:"replacing,omitempty"`
+
+	// Aging has the Machine that spec.aging replaces next, absent without that field.
+	// +optional
+	Aging *AgingMachine `json:"aging,omitempty"`
 
 	// Backoff of the template, while its Machines cannot be created.
 	// +optional

@@ -31,9 +31,35 @@ type PoolAutoscaling struct {
 	Max int32 `json:"max"`
 }
 
+// A FailureDomainOrder selects the order in which the failure domains of a pool roll.
+// +kubebuilder:validation:Enum=Parallel;OneByOne
+type FailureDomainOrder string
+
+// Orders of failure domains.
+const (
+	// FailureDomainsParallel rolls all failure domains at the same time.
+	FailureDomainsParallel FailureDomainOrder = "Parallel"
+	// FailureDomainsOneByOne rolls one failure domain after the other.
+	FailureDomainsOneByOne FailureDomainOrder = "OneByOne"
+)
+
+// PoolStrategy selects how the Machines of a pool are replaced.
+type PoolStrategy struct {
+	Strategy `json:",inline"`
+
+	// FailureDomains selects the order in which the failure domains roll. Parallel rolls all of them at
+	// the same time. OneByOne rolls them in the order of spec.failureDomains: the next one begins when the
+	// rollout of the one before is complete. One that has no capacity is passed over. The default is
+	// Parallel.
+	// +optional
+	FailureDomains FailureDomainOrder `json:"failureDomains,omitempty"`
+}
+
 // NodePoolSpec has the Nodes that a team requests, from the offer of the platform.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.size) != has(self.autoscaling)",message="exactly one of size and autoscaling must be set"
+// +kubebuilder:validation:XValidation:rule="!has(self.rollout) || !has(self.rollout.maxAge) || !has(self.strategy) || !has(self.strategy.type) || self.strategy.type != 'OnDelete'",message="rollout.maxAge must be absent if strategy.type is OnDelete: then only a user replaces Machines"
+// +kubebuilder:validation:XValidation:rule="!has(self.rollout) || !has(self.rollout.maxAge) || !has(self.strategy) || !has(self.strategy.type) || self.strategy.type != 'InPlaceUpdate' || !has(self.strategy.inPlaceUpdate) || !has(self.strategy.inPlaceUpdate.fallback) || self.strategy.inPlaceUpdate.fallback != 'Never'",message="rollout.maxAge must be absent if strategy.inPlaceUpdate.fallback is Never: it replaces Machines"
 type NodePoolSpec struct {
 	// Class of the Nodes: the name of one that the platform offers. A change replaces the
 	// Machines by those of the other class, by the strategy.
@@ -83,7 +109,13 @@ type NodePoolSpec struct {
 	// each MachineDeployment. A size that moves from one failure domain to another uses them, too,
 	// once for the whole pool.
 	// +kubebuilder:default={}
-	Strategy Strategy `json:"strategy,omitempty,omitzero"`
+	Strategy PoolStrategy `json:"strategy,omitempty,omitzero"`
+
+	// Rollout configures when Machines are replaced, in each failure domain as in a
+	// MachineDeployment: windows, blackouts, the effect of a failure, and a rollout of a template that
+	// did not change.
+	// +optional
+	Rollout Rollout `json:"rollout,omitempty,omitzero"`
 
 	// Paused holds rollouts: Machines are neither replaced nor updated because of a change of the
 	// class, the version or the platform's offer. Scaling, and replacing those that failed, go on.
@@ -133,6 +165,19 @@ type PoolDomain struct {
 	UpdatedReplicas int32 `json:"updatedReplicas"`
 	// AvailableReplicas is the number of Machines whose Node is Ready.
 	AvailableReplicas int32 `json:"availableReplicas"`
+
+	// Template identifies the template that the failure domain has, or shall get now. It is absent
+	// unless strategy.failureDomains is OneByOne.
+	// +optional
+	Template string `json:"template,omitempty"`
+	// Suspended means that the rollout of the failure domain is paused because the cloud has no
+	// capacity there, and another failure domain rolls.
+	// +optional
+	Suspended bool `json:"suspended,omitempty"`
+	// WaitsFor is the failure domain whose rollout ends before that of this one begins or continues. It is
+	// absent if this one waits for none.
+	// +optional
+	WaitsFor string `json:"waitsFor,omitempty"`
 
 	// Exhausted has the time since when the cloud has no room there. It is absent if it has.
 	// +optional

@@ -157,7 +157,7 @@ const (
 	ReasonInvalidStrategy = "InvalidStrategy"
 	// ReasonInvalidWindow means that spec.rollout.windows or blackouts have a value that is not allowed: a
 	// schedule that never comes, an unknown time zone, or blackouts that leave no time.
-	//   - Kinds: MachineDeployment
+	//   - Kinds: MachineDeployment, NodePool
 	//   - Of: Valid=False, Progressing=False, Stalled=True
 	//   - Do: Correct the field that the message names. Meanwhile no healthy Machine is replaced.
 	ReasonInvalidWindow = "InvalidWindow"
@@ -173,6 +173,18 @@ const (
 	//   - Of: Valid=False, Progressing=False, Stalled=True
 	//   - Do: Correct the field of the RolloutAnalysis that the message names. Meanwhile no healthy Machine is replaced.
 	ReasonAnalysisInvalid = "AnalysisInvalid"
+	// ReasonInvalidMaxAge means that spec.rollout.maxAge is too short: Machines would be due before they are
+	// available.
+	//   - Kinds: MachineDeployment, NodePool
+	//   - Of: Valid=False, Progressing=False, Stalled=True
+	//   - Do: Correct the field that the message names. Meanwhile no healthy Machine is replaced.
+	ReasonInvalidMaxAge = "InvalidMaxAge"
+	// ReasonCannotUpdateInPlace means that the template cannot be reached by updates in place, and that
+	// spec.strategy.inPlaceUpdate.fallback is Never. No Machine is replaced or updated.
+	//   - Kinds: MachineDeployment
+	//   - Of: Valid=False, Progressing=False, Stalled=True
+	//   - Do: Revert the field that the message names. To replace the Machines, set spec.strategy.inPlaceUpdate.fallback to Replace.
+	ReasonCannotUpdateInPlace = "CannotUpdateInPlace"
 	// ReasonRevisionNotFound means that spec.rollbackTo names a revision that is not kept.
 	//   - Kinds: MachineDeployment
 	//   - Of: Valid=False, Progressing=False, Stalled=True
@@ -620,24 +632,24 @@ const (
 	ReasonAnalysisFailed = "AnalysisFailed"
 	// ReasonAwaitingApproval means that a step waits for the approval of a user. An event with the
 	// reason reports the begin.
-	//   - Kinds: MachineDeployment
+	//   - Kinds: MachineDeployment, NodePool
 	//   - Of: Progressing=Unknown, Reconciling=False
 	//   - Do: Look at the new Machines, and approve the step by kubectl drover rollout approve, or run kubectl drover rollout abort.
 	ReasonAwaitingApproval = "AwaitingApproval"
 	// ReasonOutsideWindow means that the rollout waits for one of spec.rollout.windows, or for the end of
 	// a blackout. An event with the reason reports the begin.
-	//   - Kinds: MachineDeployment
+	//   - Kinds: MachineDeployment, NodePool
 	//   - Of: Progressing=Unknown, Reconciling=False
 	ReasonOutsideWindow = "OutsideWindow"
 	// ReasonRolloutHeld means that the annotation machine.drover.dev/rollout-hold holds the rollout. An
 	// event with the reason reports the begin.
-	//   - Kinds: MachineDeployment
+	//   - Kinds: MachineDeployment, NodePool
 	//   - Of: Progressing=Unknown, Reconciling=False
 	//   - Do: To let the rollout continue, run kubectl drover rollout hold --undo.
 	ReasonRolloutHeld = "RolloutHeld"
 	// ReasonGateHolds means that a step of the user's own in the pipeline holds the rollout. An event with
 	// the reason reports the begin.
-	//   - Kinds: MachineDeployment
+	//   - Kinds: MachineDeployment, NodePool
 	//   - Of: Progressing=Unknown, Reconciling=False
 	//   - Do: The message has the cause in the words of that step.
 	ReasonGateHolds = "GateHolds"

@@ -17,6 +17,8 @@ const (
 	// ReplacedRollout means that a rollout replaced the Machine. revision has the number of the
 	// revision that was rolled out.
 	ReplacedRollout ReplacementReason = "Rollout"
+	// ReplacedAged means that the Machine was due by spec.rollout.maxAge.
+	ReplacedAged ReplacementReason = "Aged"
 	// ReplacedDeleted means that a user or another controller deleted the Machine itself. Kubernetes
 	// does not record who: the audit log of the API server has the user.
 	ReplacedDeleted ReplacementReason = "Deleted"
@@ -48,7 +50,7 @@ type ReplacedMachine struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=260
 	Node string `json:"node,omitempty"`
-	// Reason of the replacement: Failed, Requested, Rollout or Deleted. Rebooted and RebootFailed are Machines that
+	// Reason of the replacement: Failed, Requested, Rollout, Aged or Deleted. Rebooted and RebootFailed are Machines that
 	// were not replaced but rebooted. Later releases may add reasons.
 	// +kubebuilder:validation:MaxLength=63
 	Reason ReplacementReason `json:"reason"`

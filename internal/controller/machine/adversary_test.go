@@ -20,6 +20,9 @@ import (
 
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/controller/machine/drain"
+	"github.com/drover-dev/drover/internal/controller/machine/nodekeeper"
+	"github.com/drover-dev/drover/internal/controller/machine/nodekeeper/nodetest"
 )
 
 // An adversary acts on a Machine that is being deleted, on its Node and on its VM: it sets the clock of the kubelet, and
@@ -56,10 +59,10 @@ func newAdversary(t *testing.T, seed uint64) *adversary {
 	a.budgetsRefuse()
 	a.finalizersHold()
 	a.podsHaveNodes()
-	n := node("other", corev1.ConditionTrue)
+	n := nodetest.New("other", corev1.ConditionTrue)
 	n.SetUID("uid-of-other")
 	n.SetLabels(map[string]string{clusterv1alpha1.LabelJoinToken: "uid-other"})
-	a.join(itsNode(), podOn("a"), n)
+	a.join(itsNode(), nodetest.PodOn("a"), n)
 	return a
 }
 
@@ -159,14 +162,14 @@ func TestNeitherClocksNorFinalizersOfOthersVoidABudgetOrHoldAMachine(t *testing.
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			a := newAdversary(t, seed)
 			deleted := a.machine().GetDeletionTimestamp().Time
-			deadline := deleted.Add(adversaryHooks + adversaryDrain + abandonAfter + 10*time.Minute)
+			deadline := deleted.Add(adversaryHooks + adversaryDrain + nodekeeper.AbandonAfter + 10*time.Minute)
 			for i := 0; a.now.Before(deadline); i++ {
 				for range a.rand.IntN(3) {
 					a.act()
 				}
 				was := a.deletesPods()
 				a.round()
-				isDead := !a.notReady.IsZero() && a.now.Sub(a.notReady) >= deadAfter-time.Second
+				isDead := !a.notReady.IsZero() && a.now.Sub(a.notReady) >= drain.DeadAfter-time.Second
 				if !was && a.deletesPods() && a.now.Before(deleted.Add(adversaryDrain)) && !isDead {
 					t.Fatalf("after %s the pod was deleted against its budget: not Ready since %s", a.now.Sub(deleted), a.notReady)
 				}

@@ -2,165 +2,16 @@ package machine
 
 import (
 	"slices"
-	"strings"
 	"testing"
-	"time"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
-	"github.com/drover-dev/drover/internal/finalizer"
+	"github.com/drover-dev/drover/internal/controller/machine/nodekeeper"
 )
-
-func TestCompanionsAreReleasedFromTheLastToTheFirstWhenTheVMIsGone(t *testing.T) {
-	dying := finalizer.State{Deleting: true, Held: true, Foreground: true}
-	held := func(name string, order int) vm { return vm{kind: "Card", name: name, held: true, order: order} }
-	free := func(name string, order int) vm {
-		return vm{kind: "Card", name: name, deleting: true, order: order}
-	}
-	aVM := vm{kind: "VirtualMachine", name: "v"}
-	long := func(s machineState) machineState {
-		s.stage, s.since, s.now = v1alpha1.DeletionDeletingCompanions, time.Unix(0, 0), time.Unix(100, 0)
-		return s
-	}
-	cases := map[string]struct {
-		machineState
-		step     finalizer.Step
-		release  []vm
-		abandon  []vm
-		stage    v1alpha1.DeletionStage
-		waitsFor string
-	}{
-		"NotOfAMachineThatLives":    {machineState: machineState{self: finalizer.State{Held: true}, companions: []vm{held("a", 0)}}, step: finalizer.Nothing},
-		"NotBeforeTheVMIsGone":      {machineState: machineState{self: dying, vms: []vm{aVM}, companions: []vm{held("a", 0)}}, step: finalizer.Nothing, stage: v1alpha1.DeletionDeletingVM, waitsFor: "VirtualMachine v"},
-		"NotBeforeTheNodeIsDrained": {machineState: machineState{self: dying, node: &leavingNode{name: "n"}, companions: []vm{held("a", 0)}}, step: finalizer.Nothing, stage: v1alpha1.DeletionDraining, waitsFor: "Node n"},
-		"NotWhileThereMayBeAVM":     {machineState: machineState{self: dying, unreadable: "no right", companions: []vm{held("a", 0)}}, step: finalizer.Nothing, stage: v1alpha1.DeletionDeletingVM, waitsFor: "a VM that cannot be seen"},
-		"TheLastOnesFirst":          {machineState: machineState{self: dying, companions: []vm{held("a", 0), held("b", 1), held("c", 1)}}, step: finalizer.Nothing, release: []vm{held("b", 1), held("c", 1)}, stage: v1alpha1.DeletionDeletingCompanions, waitsFor: "Card c"},
-		"TheOthersWaitForThem":      {machineState: machineState{self: dying, companions: []vm{held("a", 0), free("b", 1)}}, step: finalizer.Nothing, stage: v1alpha1.DeletionDeletingCompanions, waitsFor: "Card b"},
-		"ThenTheFirst":              {machineState: machineState{self: dying, companions: []vm{held("a", 0)}}, step: finalizer.Nothing, release: []vm{held("a", 0)}, stage: v1alpha1.DeletionDeletingCompanions, waitsFor: "Card a"},
-		"WhatTheCloudDoesNotDeleteIsWaitedFor": {machineState: long(machineState{self: dying, companions: []vm{free("a", 0)}}), step: finalizer.Nothing,
-			stage: v1alpha1.DeletionDeletingCompanions, waitsFor: "Card a"},
-		"ByForceAllAtOnce": {machineState: machineState{self: dying, forceDelete: true, companions: []vm{held("a", 0), held("b", 1)}}, step: finalizer.Nothing,
-			release: []vm{held("a", 0), held("b", 1)}, stage: v1alpha1.DeletionDeletingCompanions, waitsFor: "Card b"},
-		"ByForceTheyAreAbandonedInTheEnd": {machineState: long(machineState{self: dying, forceDelete: true, companions: []vm{free("a", 0)}}), step: finalizer.Nothing,
-			abandon: []vm{free("a", 0)}, stage: v1alpha1.DeletionDeletingCompanions, waitsFor: "Card a"},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			p := planDeletion(tc.machineState)
-			if p.step != tc.step {
-				t.Errorf("step %s", p.step)
-			}
-			if d := cmp.Diff(tc.release, p.release, cmp.AllowUnexported(vm{})); d != "" {
-				t.Errorf("release (-want +got):\n%s", d)
-			}
-			if d := cmp.Diff(tc.abandon, p.abandon, cmp.AllowUnexported(vm{})); d != "" {
-				t.Errorf("abandon (-want +got):\n%s", d)
-			}
-			var stage v1alpha1.DeletionStage
-			if p.deletion != nil {
-				stage = p.deletion.Stage
-			}
-			if stage != tc.stage {
-				t.Errorf("stage %q, want %q", stage, tc.stage)
-			}
-			if tc.waitsFor != "" && (p.operation == nil || !strings.Contains(p.operation.Description, tc.waitsFor)) {
-				t.Errorf("operation %+v", p.operation)
-			}
-		})
-	}
-}
-
-func TestDependentsAreReleasedBeforeTheVM(t *testing.T) {
-	dying := finalizer.State{Deleting: true, Held: true, Foreground: true}
-	now := time.Unix(100_000, 0)
-	held := func(name string, order int) vm {
-		return vm{kind: "Attachment", name: name, held: true, order: order, afterVM: true}
-	}
-	free := func(name string, order int) vm {
-		return vm{kind: "Attachment", name: name, deleting: true, order: order, afterVM: true}
-	}
-	heldVM, freeVM := vm{kind: "VirtualMachine", name: "v", held: true}, vm{kind: "VirtualMachine", name: "v", deleting: true}
-	disk := vm{kind: "Disk", name: "d", held: true}
-	const waiting, dependents, ofVM, companions = v1alpha1.DeletionPreTerminateHooks, v1alpha1.DeletionDeletingDependents, v1alpha1.DeletionDeletingVM, v1alpha1.DeletionDeletingCompanions
-	since := func(stage v1alpha1.DeletionStage, d time.Duration, s machineState) machineState {
-		s.stage, s.since = stage, now.Add(-d)
-		return s
-	}
-	backup := []string{"backup"}
-	cases := map[string]struct {
-		machineState
-		release, abandon, overdue []vm
-		stage                     v1alpha1.DeletionStage
-		waitsFor                  string
-		again                     time.Duration
-	}{
-		"NotBeforeTheNodeIsDrained": {machineState: machineState{node: &leavingNode{name: "n"}, vms: []vm{heldVM}, dependents: []vm{held("a", 1)}},
-			stage: v1alpha1.DeletionDraining, waitsFor: "Node n"},
-		"NotBeforeTheHooks": {machineState: machineState{preTerminate: backup, vms: []vm{heldVM}, dependents: []vm{held("a", 1)}},
-			stage: waiting, waitsFor: "pre-terminate hooks", again: time.Hour},
-		"TheLastOnesFirstAndNotTheVM": {machineState: machineState{vms: []vm{heldVM}, companions: []vm{disk}, dependents: []vm{held("a", 1), held("b", 2)}},
-			release: []vm{held("b", 2)}, stage: dependents, waitsFor: "Attachment b: it depends on the VM, and is deleted before it; from " + now.Add(dependentsTimeout).UTC().Format(time.RFC3339), again: dependentsTimeout},
-		"ThenTheFirst": {machineState: since(dependents, time.Minute, machineState{vms: []vm{heldVM}, companions: []vm{disk}, dependents: []vm{held("a", 1)}}),
-			release: []vm{held("a", 1)}, stage: dependents, waitsFor: "Attachment a", again: dependentsTimeout - time.Minute},
-		"ThenTheVM": {machineState: since(dependents, time.Minute, machineState{vms: []vm{heldVM}, companions: []vm{disk}}),
-			release: []vm{heldVM}, stage: ofVM, waitsFor: "VirtualMachine v"},
-		"AndThenTheOtherCompanions": {machineState: since(ofVM, time.Minute, machineState{companions: []vm{disk}}),
-			release: []vm{disk}, stage: companions, waitsFor: "Disk d"},
-		"AHookThatComesNowIsTooLate": {machineState: since(dependents, time.Minute, machineState{preTerminate: backup, preDrain: backup, vms: []vm{heldVM}, dependents: []vm{free("a", 1)}}),
-			stage: dependents, waitsFor: "Attachment a", again: dependentsTimeout - time.Minute},
-		"AndAsLateWhenTheVMIsDeleted": {machineState: since(dependents, time.Minute, machineState{preTerminate: backup, vms: []vm{heldVM}}),
-			release: []vm{heldVM}, stage: ofVM, waitsFor: "VirtualMachine v"},
-		"OneThatHangsHoldsTheVMForALimitedTime": {machineState: since(dependents, dependentsTimeout, machineState{vms: []vm{heldVM}, dependents: []vm{held("a", 1), free("b", 2)}}),
-			release: []vm{heldVM}, overdue: []vm{held("a", 1), free("b", 2)}, stage: ofVM, waitsFor: "VirtualMachine v"},
-		"ThisIsReportedOnce": {machineState: since(ofVM, time.Minute, machineState{vms: []vm{freeVM}, dependents: []vm{held("a", 1), free("b", 2)}}),
-			stage: ofVM, waitsFor: "VirtualMachine v"},
-		"WhileTheVMIsDeletedTheNextOneIsReleased": {machineState: since(ofVM, time.Minute, machineState{vms: []vm{freeVM}, dependents: []vm{held("a", 1)}}),
-			release: []vm{held("a", 1)}, stage: ofVM, waitsFor: "VirtualMachine v"},
-		"TheMachineWaitsForOneThatHangs": {machineState: since(ofVM, time.Hour, machineState{companions: []vm{disk}, dependents: []vm{free("b", 2)}}),
-			stage: companions, waitsFor: "Attachment b"},
-		"WithoutAVMTheyComeBeforeTheOtherCompanions": {machineState: machineState{companions: []vm{disk}, dependents: []vm{held("a", 1), held("b", 2)}},
-			release: []vm{held("b", 2)}, stage: companions, waitsFor: "Attachment b"},
-		"NotWhileThereMayBeAVM": {machineState: machineState{unreadable: "no right", dependents: []vm{held("a", 1)}},
-			stage: ofVM, waitsFor: "a VM that cannot be seen"},
-		"ByForceAllAtOnceWithTheVM": {machineState: machineState{forceDelete: true, vms: []vm{heldVM}, dependents: []vm{held("a", 1), held("b", 2)}},
-			release: []vm{held("a", 1), held("b", 2), heldVM}, stage: ofVM, waitsFor: "VirtualMachine v"},
-		"ForceEndsTheWait": {machineState: since(dependents, time.Second, machineState{forceDelete: true, vms: []vm{heldVM}, dependents: []vm{free("a", 1)}}),
-			release: []vm{heldVM}, stage: ofVM, waitsFor: "VirtualMachine v", again: forceDeleteAfter},
-		"ByForceTheyAreAbandonedInTheEnd": {machineState: since(ofVM, forceDeleteAfter, machineState{forceDelete: true, vms: []vm{freeVM}, dependents: []vm{free("a", 1)}}),
-			abandon: []vm{free("a", 1), freeVM}, stage: ofVM, waitsFor: "VirtualMachine v"},
-		"ByForceAlsoWithoutTheVM": {machineState: since(companions, forceDeleteAfter, machineState{forceDelete: true, dependents: []vm{free("a", 1)}}),
-			abandon: []vm{free("a", 1)}, stage: companions, waitsFor: "Attachment a"},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			s := tc.machineState
-			s.self, s.now, s.deletedAt, s.hookTimeout = dying, now, now.Add(-time.Minute), time.Hour
-			p := planDeletion(s)
-			for what, lists := range map[string][2][]vm{"release": {tc.release, p.release}, "abandon": {tc.abandon, p.abandon}, "overdue": {tc.overdue, p.overdue}} {
-				if d := cmp.Diff(lists[0], lists[1], cmp.AllowUnexported(vm{})); d != "" {
-					t.Errorf("%s (-want +got):\n%s", what, d)
-				}
-			}
-			if p.step != finalizer.Nothing {
-				t.Errorf("step %s", p.step)
-			}
-			if p.deletion == nil || p.deletion.Stage != tc.stage {
-				t.Errorf("deletion %+v, want the stage %s", p.deletion, tc.stage)
-			}
-			if p.operation == nil || !strings.Contains(p.operation.Description, tc.waitsFor) {
-				t.Errorf("operation %+v", p.operation)
-			}
-			if p.again != tc.again {
-				t.Errorf("again in %s, want %s", p.again, tc.again)
-			}
-		})
-	}
-}
 
 func card() *unstructured.Unstructured {
 	c := aVM()
@@ -228,7 +79,7 @@ func withCompanion(r *unstructured.Unstructured) {
 func TestWithoutItsPipelineADeletionIsLookedAfter(t *testing.T) {
 	w := newWorld(t, withCard(), aVM(), card())
 	res, err := w.r.Reconcile(t.Context(), reconcile.Request{NamespacedName: nameOfM})
-	if err != nil || res.RequeueAfter == 0 || res.RequeueAfter > retryAfter || len(w.watched) > 0 || w.isVMHeld() {
+	if err != nil || res.RequeueAfter == 0 || res.RequeueAfter > nodekeeper.RetryAfter || len(w.watched) > 0 || w.isVMHeld() {
 		t.Errorf("result %+v, error %v, watched %v, VM held %v", res, err, w.watched, w.isVMHeld())
 	}
 }

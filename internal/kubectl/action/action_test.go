@@ -212,6 +212,19 @@ func TestRolloutsAreRefusedAsKubectlDoes(t *testing.T) {
 	}
 }
 
+func TestARestartOfAPoolIsATimeInItsSpec(t *testing.T) {
+	p := machinev1alpha1.NodePool{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "web"}}
+	ref := view.Ref{Kind: view.NodePool, Namespace: "team", Name: "web"}
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	c, err := action.RestartOf(&view.View{Pools: []machinev1alpha1.NodePool{p}}, ref, now)
+	check(t, "a pool has no template", c, err, `{"spec":{"rollout":{"after":"2026-01-01T00:00:00Z"}}}`, "")
+	p.Spec.Paused = true
+	c, err = action.RestartOf(&view.View{Pools: []machinev1alpha1.NodePool{p}}, ref, now)
+	check(t, "nothing would be replaced", c, err, "", "rollout resume np/web")
+	c, err = action.RestartOf(&view.View{}, ref, now)
+	check(t, "there is none", c, err, "", "not found")
+}
+
 func TestAFreezeOfAPoolIsOneOfItsDeployments(t *testing.T) {
 	d := deployment(func(d *machinev1alpha1.MachineDeployment) {
 		d.OwnerReferences = []metav1.OwnerReference{{Kind: view.NodePool, Name: "web", Controller: ptr.To(true)}}

@@ -93,6 +93,28 @@ func Restart(d *machinev1alpha1.MachineDeployment, now time.Time) (Change, error
 	}}})}, nil
 }
 
+// RestartOf a MachineDeployment or a NodePool.
+func RestartOf(v *view.View, ref view.Ref, now time.Time) (Change, error) {
+	if d := v.Deployment(ref.Namespace, ref.Name); ref.Kind == view.MachineDeployment && d != nil {
+		return Restart(d, now)
+	}
+	if p := v.Pool(ref.Namespace, ref.Name); ref.Kind == view.NodePool && p != nil {
+		return RestartPool(p, now)
+	}
+	return Change{}, view.NotFound(ref)
+}
+
+// RestartPool returns the change that replaces the Machines of a NodePool: spec.rollout.after, because a pool has no template.
+func RestartPool(p *machinev1alpha1.NodePool, now time.Time) (Change, error) {
+	ref := refOf(view.NodePool, p)
+	if p.Spec.Paused {
+		return Change{}, fmt.Errorf("%s is paused: run kubectl drover rollout resume %s first", ref, ref)
+	}
+	return Change{Ref: ref, Done: "restarted", Patch: patch(map[string]any{"spec": map[string]any{"rollout": map[string]any{
+		"after": now.UTC().Format(time.RFC3339),
+	}}})}, nil
+}
+
 func isPaused(d *machinev1alpha1.MachineDeployment) bool {
 	_, annotated := d.Annotations[machinev1alpha1.AnnotationPaused]
 	return d.Spec.Paused || annotated

@@ -177,24 +177,15 @@ func (a *app) retry() *cobra.Command {
 }
 
 func (a *app) restart() *cobra.Command {
-	f := a.newChange("restarted")
-	cmd := &cobra.Command{
-		Use:   "restart (md NAME | md/NAME)",
+	return a.requested(&cobra.Command{
+		Use:   "restart (KIND NAME | KIND/NAME)",
 		Short: "Replace all Machines, by the strategy, although the template did not change",
 		Long: "Replace all Machines, by the strategy, although the template did not change: the annotation " + action.AnnotationRestartedAt +
-			" of the template is set, as kubectl rollout restart does.",
-		Example: "  kubectl drover rollout restart md/workers",
-		Args:    objects(anyNumber), ValidArgsFunction: a.completeRefs(view.MachineDeployment),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			_, all, err := a.deployments(cmd.Context(), args)
-			if err != nil {
-				return err
-			}
-			return f.each(cmd.Context(), all, func(d *machinev1alpha1.MachineDeployment) (action.Change, error) { return action.Restart(d, a.now()) })
-		},
-	}
-	f.add(cmd)
-	return cmd
+			" of the template of a MachineDeployment is set, as kubectl rollout restart does, or spec.rollout.after of a NodePool.",
+		Example: "  kubectl drover rollout restart md/workers\n\n  kubectl drover rollout restart np/web",
+	}, "restarted", func(v *view.View, ref view.Ref) ([]action.Change, error) {
+		return one(action.RestartOf(v, ref, a.now()))
+	})
 }
 
 func (a *app) rolloutStatus() *cobra.Command {
@@ -260,7 +251,11 @@ func (a *app) awaitRollout(ctx context.Context, args []string, watch bool) error
 // rolloutText is one line, as in kubectl rollout status.
 func rolloutText(g diagnosis.Group) string {
 	if g.State == diagnosis.Complete {
-		return fmt.Sprintf("%s successfully rolled out", g.Ref)
+		text := fmt.Sprintf("%s successfully rolled out", g.Ref)
+		if next := g.NextByAge; next != nil {
+			text += fmt.Sprintf("\nThe next Machine by age is %s, from %s on", next.Machine, next.From.UTC().Format(time.RFC3339))
+		}
+		return text
 	}
 	c := g.Counts
 	text := fmt.Sprintf("Waiting for %s: %d of %d Machines are updated, %d are available", g.Ref, c.Updated, c.Desired, c.Available)

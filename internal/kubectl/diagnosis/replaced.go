@@ -24,6 +24,8 @@ func (r Replacement) By() string {
 		return "rule spec.remediation"
 	case machinev1alpha1.ReplacedRollout:
 		return fmt.Sprintf("rollout of revision %d", r.Revision)
+	case machinev1alpha1.ReplacedAged:
+		return "rule spec.rollout.maxAge"
 	case machinev1alpha1.ReplacedRequested:
 		if r.RequestedBy != "" {
 			return "user " + r.RequestedBy

@@ -139,6 +139,13 @@ func TestEachStateOfARolloutIsShown(t *testing.T) {
 			})
 			w.Run(10 * time.Minute)
 		}, diagnosis.InProgress},
+		"Aging": {"Machines are replaced by their age, in a window", func(_ *testing.T, w *simulator.World) {
+			w.Update(func(d *machinev1alpha1.MachineDeployment) {
+				d.Spec.Rollout.MaxAge = &metav1.Duration{Duration: 100 * time.Hour}
+				d.Spec.Rollout.Windows = []machinev1alpha1.TimeWindow{{Schedule: "0 23 * * *", Duration: metav1.Duration{Duration: time.Hour}}}
+			})
+			w.Run(10 * time.Minute)
+		}, diagnosis.Complete},
 		"Frozen": {"the label holds a scale-up", func(_ *testing.T, w *simulator.World) {
 			w.Update(func(d *machinev1alpha1.MachineDeployment) {
 				d.Labels = map[string]string{machinev1alpha1.LabelFreeze: "true"}

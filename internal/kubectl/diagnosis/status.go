@@ -14,6 +14,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/kubectl/view"
 	"github.com/drover-dev/drover/internal/plan/deployment"
+	"github.com/drover-dev/drover/internal/schedule"
 )
 
 // A State of an object.
@@ -64,10 +65,18 @@ type Group struct {
 	Strategy string `json:"strategy,omitempty"`
 	Counts   Counts `json:"counts"`
 	// Doing is the current activity that the object reports. It is empty if it is complete.
-	Doing    string    `json:"doing,omitempty"`
-	Members  []Member  `json:"members,omitempty"`
-	Machines []Row     `json:"machines,omitempty"`
-	Findings []Finding `json:"findings,omitempty"`
+	Doing string `json:"doing,omitempty"`
+	// NextByAge is the Machine that spec.rollout.maxAge replaces next.
+	NextByAge *NextByAge `json:"nextByAge,omitempty"`
+	Members   []Member   `json:"members,omitempty"`
+	Machines  []Row      `json:"machines,omitempty"`
+	Findings  []Finding  `json:"findings,omitempty"`
+}
+
+// NextByAge is the Machine that is replaced next because of its age, and the time from which it is: it is due, and a window is open.
+type NextByAge struct {
+	Machine string      `json:"machine"`
+	From    metav1.Time `json:"from"`
 }
 
 // Counts of Machines.
@@ -264,6 +273,10 @@ func (g *group) top(o metav1.Object, conditions []metav1.Condition, observed int
 	default:
 		// These end by themselves, and are no finding.
 		held := view.Is(conditions, machinev1alpha1.ConditionProgressing, metav1.ConditionUnknown)
+		if held == nil {
+			// A NodePool quotes the one of its MachineDeployment.
+			held = view.Is(conditions, machinev1alpha1.ConditionReconciling, metav1.ConditionFalse)
+		}
 		if held != nil && (held.Reason == machinev1alpha1.ReasonOutsideWindow || held.Reason == machinev1alpha1.ReasonGateHolds) {
 			g.Doing = held.Message
 		}
@@ -288,6 +301,7 @@ func countsOfSet(s *machinev1alpha1.MachineSet) Counts {
 // below adds a MachineDeployment and the objects below it.
 func (g *group) below(d *machinev1alpha1.MachineDeployment) {
 	ref := refOf(view.MachineDeployment, d)
+	g.age(d)
 	g.target(d.Namespace, d.Spec.Template.Spec.ClusterRef, d.Status.Conditions)
 	g.Findings = append(g.Findings, applyToSet(ref, d.Status.Conditions, d.Status.Exhausted)...)
 	if f, ok := paused(d, ref); ok && f.Reason == machinev1alpha1.ReasonAwaitingApproval && isApproved(d) {
@@ -297,6 +311,24 @@ func (g *group) below(d *machinev1alpha1.MachineDeployment) {
 	}
 	for _, s := range g.v.SetsOf(d) {
 		g.belowSet(s)
+	}
+}
+
+// age adds the Machine of a MachineDeployment that is replaced next because of its age, if it is the first of all.
+func (g *group) age(d *machinev1alpha1.MachineDeployment) {
+	a := d.Status.Aging
+	if a == nil {
+		return
+	}
+	from := a.DueTime.Time
+	if from.Before(g.now) {
+		from = g.now
+	}
+	if w, err := schedule.Parse(g.now, d.Spec.Rollout); err == nil {
+		from = w.Opens(from)
+	}
+	if next := g.NextByAge; next == nil || from.Before(next.From.Time) {
+		g.NextByAge = &NextByAge{Machine: a.Machine, From: metav1.NewTime(from.UTC().Truncate(time.Second))}
 	}
 }
 

@@ -23,6 +23,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/kubectl/view"
 	"github.com/drover-dev/drover/internal/plan"
+	"github.com/drover-dev/drover/internal/plan/aging"
 	"github.com/drover-dev/drover/internal/plan/deployment"
 	"github.com/drover-dev/drover/internal/plan/freeze"
 	"github.com/drover-dev/drover/internal/plan/set"
@@ -92,6 +93,10 @@ type Forecast struct {
 	Steps []Step `json:"steps,omitempty"`
 	// Window has the times in which Machines are replaced. It is empty without windows and blackouts.
 	Window string `json:"window,omitempty"`
+	// Follows is the MachineDeployment of the pool whose rollout is complete before this one begins. It is empty if there is none.
+	Follows string `json:"follows,omitempty"`
+	// Aging has the Machines that are replaced because of their age, and when. It is empty without spec.rollout.maxAge.
+	Aging string `json:"aging,omitempty"`
 	// Blocks are the blockers of the change, now or later.
 	Blocks []Block `json:"blocks,omitempty"`
 	// Health are the conditions of Nodes and the actions that follow after the change, if the change concerns them.
@@ -136,6 +141,7 @@ func Of(now time.Time, in Input) Forecast {
 	f.health()
 	f.duration()
 	f.gates()
+	f.ages()
 	return f.Forecast
 }
 
@@ -366,6 +372,42 @@ func (f *foresight) gates() {
 	if f.AtLeast.Duration > 0 && soak+wait > 0 {
 		f.AtLeast.Duration += soak + wait
 		f.Basis += fmt.Sprintf("; %s of soaking and %s until the window are included", soak, wait)
+	}
+}
+
+// ages adds the Machine that is replaced next because of its age. Those that the change replaces begin a new one.
+func (f *foresight) ages() {
+	r := f.in.After.Spec.Rollout
+	if r.MaxAge == nil || f.problem() != nil {
+		return
+	}
+	var stay []*machinev1alpha1.Machine
+	due := 0
+	for i := range f.in.Machines {
+		m := &f.in.Machines[i]
+		if m.DeletionTimestamp != nil || slices.Contains(f.Replaced, m.Name) || slices.Contains(f.Deleted, m.Name) {
+			continue
+		}
+		stay = append(stay, m)
+		if !f.now.Before(aging.Due(m, r.MaxAge.Duration)) {
+			due++
+		}
+	}
+	f.Aging = fmt.Sprintf("Machines are replaced one at a time when they are %s old at most", r.MaxAge.Duration)
+	next := aging.Next(stay, r.MaxAge.Duration)
+	if next == nil {
+		return
+	}
+	from := next.DueTime.Time
+	if from.Before(f.now) {
+		from = f.now
+	}
+	if w, err := schedule.Parse(f.now, r); err == nil {
+		from = w.Opens(from)
+	}
+	f.Aging += fmt.Sprintf(": the next one is %s, from %s on", next.Machine, from.UTC().Format(time.RFC3339))
+	if due > 1 {
+		f.Aging += fmt.Sprintf("; %d are due already", due)
 	}
 }
 

@@ -65,3 +65,83 @@ func TestAForecastHasStepsAndWindows(t *testing.T) {
 		t.Errorf("a hold: %+v, %d are replaced", f.Blocks, len(f.Replaced))
 	}
 }
+
+// TestAForecastHasTheNextMachineByAge changes the maximum age of four Machines of one hour.
+func TestAForecastHasTheNextMachineByAge(t *testing.T) {
+	w := simulator.NewWorld(spec(), simulator.Cloud{ID: 30 * time.Second, Boot: time.Minute, Drain: 20 * time.Second})
+	if !w.RunUntil(time.Hour, w.Settled) {
+		t.Fatal("the pool did not begin")
+	}
+	w.Run(time.Hour)
+	of := func(change func(*machinev1alpha1.MachineDeployment)) forecast.Forecast {
+		in := forecast.Input{Before: w.Deployment(), After: w.Deployment(), TargetRead: true}
+		change(in.After)
+		for _, s := range w.Sets() {
+			in.Sets = append(in.Sets, *s)
+		}
+		for _, m := range w.Machines() {
+			in.Machines = append(in.Machines, *m)
+		}
+		return forecast.Of(w.Now, in)
+	}
+	maxAge := func(d time.Duration) func(*machinev1alpha1.MachineDeployment) {
+		return func(md *machinev1alpha1.MachineDeployment) { md.Spec.Rollout.MaxAge = &metav1.Duration{Duration: d} }
+	}
+	has := func(f forecast.Forecast, prefix string, parts ...string) {
+		t.Helper()
+		for _, p := range append(parts, prefix) {
+			if !strings.Contains(f.Aging, p) {
+				t.Errorf("%q has no %q", f.Aging, p)
+			}
+		}
+	}
+	if f := of(func(*machinev1alpha1.MachineDeployment) {}); f.Aging != "" {
+		t.Errorf("without an age: %q", f.Aging)
+	}
+	f := of(maxAge(100 * time.Hour))
+	has(f, "Machines are replaced one at a time when they are 100h0m0s old at most: the next one is md-", "from 2026-01-0")
+	if strings.Contains(f.Aging, "are due already") || len(f.Replaced) > 0 {
+		t.Errorf("none is due: %q, %v", f.Aging, f.Replaced)
+	}
+	has(of(maxAge(time.Hour)), "are due already", "from "+w.Now.UTC().Format(time.RFC3339)+" on")
+	has(of(func(d *machinev1alpha1.MachineDeployment) {
+		maxAge(time.Hour)(d)
+		d.Spec.Rollout.Windows = []machinev1alpha1.TimeWindow{{Schedule: "0 12 * * *", Duration: metav1.Duration{Duration: time.Hour}}}
+	}), "from 2026-01-01T12:00:00Z on")
+	if f := of(func(d *machinev1alpha1.MachineDeployment) {
+		maxAge(100 * time.Hour)(d)
+		d.Spec.Template.Spec.Version = "v2"
+	}); f.Aging != "Machines are replaced one at a time when they are 100h0m0s old at most" {
+		t.Errorf("all are replaced by the change: %q", f.Aging)
+	}
+	if f := of(maxAge(time.Minute)); len(f.Blocks) == 0 || f.Blocks[0].Reason != machinev1alpha1.ReasonInvalidMaxAge || f.Aging != "" {
+		t.Errorf("too short: %+v, %q", f.Blocks, f.Aging)
+	}
+}
+
+// TestAForecastHasWhatCannotBeDoneInPlace moves four Machines to another failure domain.
+func TestAForecastHasWhatCannotBeDoneInPlace(t *testing.T) {
+	s := spec()
+	s.Strategy.Type = machinev1alpha1.InPlaceUpdate
+	s.Strategy.InPlaceUpdate.Orchestration = machinev1alpha1.OrchestrationAuto
+	w := simulator.NewWorld(s, simulator.Cloud{ID: 30 * time.Second, Boot: time.Minute, Drain: 20 * time.Second})
+	if !w.RunUntil(time.Hour, w.Settled) {
+		t.Fatal("the pool did not begin")
+	}
+	for fallback, replaced := range map[machinev1alpha1.FallbackPolicy]int{machinev1alpha1.FallbackReplace: 4, machinev1alpha1.FallbackNever: 0} {
+		in := forecast.Input{Before: w.Deployment(), After: w.Deployment(), TargetRead: true}
+		zone := "zone-b"
+		in.After.Spec.Template.Spec.FailureDomain, in.After.Spec.Strategy.InPlaceUpdate.Fallback = &zone, fallback
+		for _, s := range w.Sets() {
+			in.Sets = append(in.Sets, *s)
+		}
+		for _, m := range w.Machines() {
+			in.Machines = append(in.Machines, *m)
+		}
+		f := forecast.Of(w.Now, in)
+		blocked := len(f.Blocks) > 0 && f.Blocks[0].Reason == machinev1alpha1.ReasonCannotUpdateInPlace && f.Blocks[0].All && strings.Contains(f.Blocks[0].Message, "spec.template.spec.failureDomain")
+		if len(f.Replaced) != replaced || blocked != (fallback == machinev1alpha1.FallbackNever) {
+			t.Errorf("with fallback %s %d are replaced, and the blockers are %+v", fallback, len(f.Replaced), f.Blocks)
+		}
+	}
+}

@@ -11,6 +11,8 @@ import (
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/kubectl/view"
+	"github.com/drover-dev/drover/internal/plan"
+	"github.com/drover-dev/drover/internal/plan/deployment"
 	"github.com/drover-dev/drover/internal/plan/pool"
 )
 
@@ -32,11 +34,11 @@ type PoolInput struct {
 // OfPool forecasts the effect of a change of a NodePool on each of its MachineDeployments. The pool's planner
 // decides on them, step by step, as if each step had been carried out.
 func OfPool(now time.Time, in PoolInput) []Forecast {
-	after, problem := deploymentsOf(now, in)
-	if problem != "" {
+	after, order, problem := deploymentsOf(now, in)
+	if problem != nil {
 		return []Forecast{{
 			Ref:    view.Ref{Kind: view.NodePool, Namespace: in.After.Namespace, Name: in.After.Name},
-			Blocks: []Block{{Reason: machinev1alpha1.ReasonNotOffered, Message: problem, Do: "Correct the field.", All: true}},
+			Blocks: []Block{{Reason: problem.Reason, Message: problem.Message, Do: "Correct the field.", All: true}},
 		}}
 	}
 	out := []Forecast{}
@@ -48,11 +50,27 @@ func OfPool(now time.Time, in PoolInput) []Forecast {
 		}
 		out = append(out, Of(now, input))
 	}
+	if in.After.Spec.Strategy.FailureDomains == machinev1alpha1.FailureDomainsOneByOne {
+		oneByOne(out, order)
+	}
 	return out
 }
 
-// deploymentsOf returns the future MachineDeployments of the pool, or the problem if the pool is not valid.
-func deploymentsOf(now time.Time, in PoolInput) (out []*machinev1alpha1.MachineDeployment, problem string) {
+// oneByOne adds to each forecast which rollout ends before its own begins. The order has the names of all.
+func oneByOne(all []Forecast, order []string) {
+	before := ""
+	for _, name := range order {
+		i := slices.IndexFunc(all, func(f Forecast) bool { return f.Name == name })
+		if i < 0 || len(all[i].Replaced)+len(all[i].Updated) == 0 {
+			continue
+		}
+		all[i].Follows, before = before, name
+	}
+}
+
+// deploymentsOf returns the future MachineDeployments of the pool, and their names in the order of the failure domains. It
+// returns the problem if the pool is not valid.
+func deploymentsOf(now time.Time, in PoolInput) (out []*machinev1alpha1.MachineDeployment, order []string, problem *plan.Condition) {
 	p := in.After.DeepCopy()
 	is := map[string]*machinev1alpha1.MachineDeployment{}
 	for i := range in.Deployments {
@@ -67,7 +85,7 @@ func deploymentsOf(now time.Time, in PoolInput) (out []*machinev1alpha1.MachineD
 		decision := pool.Plan(now, o)
 		for _, c := range decision.Conditions {
 			if c.Type == machinev1alpha1.ConditionValid && c.Status == string(metav1.ConditionFalse) {
-				return nil, c.Message
+				return nil, nil, &c
 			}
 		}
 		// A decision is recorded first, and carried out when it is read back.
@@ -81,7 +99,10 @@ func deploymentsOf(now time.Time, in PoolInput) (out []*machinev1alpha1.MachineD
 		out = append(out, d)
 	}
 	slices.SortFunc(out, func(a, b *machinev1alpha1.MachineDeployment) int { return cmp.Compare(a.Name, b.Name) })
-	return out, ""
+	for _, d := range p.Status.FailureDomains {
+		order = append(order, d.MachineDeployment)
+	}
+	return out, order, nil
 }
 
 // carryOut carries out a decision, and reports whether anything changed. Fields that the pool does not decide
@@ -120,7 +141,7 @@ func overlay(d *machinev1alpha1.MachineDeploymentSpec, to machinev1alpha1.Machin
 	if !omitReplicas {
 		d.Replicas = to.Replicas
 	}
-	d.Strategy, d.Paused = to.Strategy, to.Paused
+	d.Strategy, d.Paused, d.Rollout = to.Strategy, to.Paused, to.Rollout
 	t, from := &d.Template.Spec, to.Template.Spec
 	t.ClassRef, t.Version, t.ClusterRef, t.FailureDomain = from.ClassRef, from.Version, from.ClusterRef, from.FailureDomain
 	t.ClassRef.Kind = cmp.Or(t.ClassRef.Kind, machinev1alpha1.MachineClassGroupVersionKind.Kind)
@@ -138,5 +159,6 @@ func settled(d *machinev1alpha1.MachineDeployment) *machinev1alpha1.MachineDeplo
 	s.UnavailableReplicas, s.TerminatingReplicas, s.UnhealthyReplicas = 0, 0, 0
 	s.DesiredReplicas = &n
 	s.Exhausted = nil
+	s.Revisions = []machinev1alpha1.Revision{deployment.CompleteRevision(out, s.Revision)}
 	return out
 }

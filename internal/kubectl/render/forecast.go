@@ -37,6 +37,9 @@ func (s Screen) forecast(out *strings.Builder, f forecast.Forecast) {
 	for _, line := range lines(f) {
 		fmt.Fprintln(out, s.hanging(2, line))
 	}
+	if f.Aging != "" {
+		fmt.Fprintln(out, s.hanging(2, f.Aging+"."))
+	}
 	s.health(out, f.Health)
 	if f.AtLeast.Duration > 0 {
 		fmt.Fprintln(out, s.hanging(2, fmt.Sprintf("It takes at least %s: %s.", f.AtLeast.Duration, f.Basis)))
@@ -106,6 +109,9 @@ func lines(f forecast.Forecast) []string {
 	add(f.Waiting, "%s of an old template and not replaced by this change")
 	if f.Created > 0 {
 		out = append(out, machines(int(f.Created))+" created.")
+	}
+	if f.Follows != "" {
+		out = append(out, "It begins when the rollout of md/"+f.Follows+" is complete.")
 	}
 	if f.Window != "" {
 		out = append(out, f.Window+".")

@@ -58,6 +58,9 @@ func (s Screen) group(out *strings.Builder, g diagnosis.Group, of int) {
 	if g.Doing != "" && !slices.ContainsFunc(g.Findings, func(f diagnosis.Finding) bool { return f.Cause == g.Doing }) {
 		fmt.Fprintln(out, s.labeled(2, "Now:", clean(g.Doing), s.bold))
 	}
+	if next := g.NextByAge; next != nil {
+		fmt.Fprintln(out, s.labeled(2, "Next by age:", fmt.Sprintf("%s, from %s on", clean(next.Machine), next.From.UTC().Format(time.RFC3339)), s.bold))
+	}
 	s.findings(out, g.Findings)
 	s.members(out, g.Members)
 	s.machines(out, g.Machines, of)

@@ -45,7 +45,12 @@ func boundsFor(replicas int32, s machinev1alpha1.Strategy) (bounds, *shared.Prob
 	case machinev1alpha1.Recreate, machinev1alpha1.OnDelete:
 		return bounds{replicas: max(0, replicas)}, nil
 	case machinev1alpha1.InPlaceUpdate:
-		return resolve("inPlaceUpdate", replicas, s.InPlaceUpdate.MaxSurge, 0, s.InPlaceUpdate.MaxUnavailable, 1)
+		b, problem := resolve("inPlaceUpdate", replicas, s.InPlaceUpdate.MaxSurge, 0, s.InPlaceUpdate.MaxUnavailable, 1)
+		if s.InPlaceUpdate.Fallback == machinev1alpha1.FallbackNever {
+			// Without it, the Machine above replicas would replace the last outdated one.
+			b.unavailable = max(1, b.unavailable)
+		}
+		return b, problem
 	default:
 		return resolve("rollingUpdate", replicas, s.RollingUpdate.MaxSurge, 1, s.RollingUpdate.MaxUnavailable, 0)
 	}

@@ -81,6 +81,7 @@ func (p *plan) composed(s *set) *machinev1alpha1.MachineSet {
 			Deletion:                     d.Spec.Deletion,
 			Creation:                     p.creationOf(s),
 			InPlaceUpdate:                p.updateOf(s),
+			Aging:                        p.agingOf(s),
 			Remediation:                  p.remediation(s),
 			AutoPreserveFailedMachineMax: p.mayPreserve(s),
 		},

@@ -92,6 +92,15 @@ func IsRecorded(d *machinev1alpha1.MachineDeployment) bool {
 	return n > 0 && content(d.Status.Revisions[n-1]).hash() == HashOfSpec(d)
 }
 
+// CompleteRevision returns the revision of the template in the spec, as if it had been rolled out.
+func CompleteRevision(d *machinev1alpha1.MachineDeployment, number int64) machinev1alpha1.Revision {
+	t := rollingOf(d.Spec.Template)
+	return machinev1alpha1.Revision{
+		Revision: number, ClassRef: t.ClassRef, Version: t.Version, ClusterRef: t.ClusterRef, FailureDomain: t.FailureDomain,
+		Labels: t.Labels, Annotations: t.Annotations, After: d.Spec.Rollout.After, Outcome: machinev1alpha1.RevisionComplete,
+	}
+}
+
 // Rejected returns the rejection of the template in the spec that is in force, nil if there is none: another template, or
 // a request to retry, withdraws one.
 func Rejected(d *machinev1alpha1.MachineDeployment) *machinev1alpha1.RejectedTemplate {

@@ -44,6 +44,7 @@ func (p *plan) status() machinev1alpha1.MachineDeploymentStatus {
 	s.FrozenSince = p.frozenSince()
 	s.Revisions = p.history(s)
 	s.Rollout = p.rolloutStatus()
+	s.Aging = p.aged()
 	s.Replacements = p.replacements(s.Revisions)
 	return s
 }
@@ -105,6 +106,9 @@ func (p *plan) callAgain(s machinev1alpha1.MachineDeploymentStatus) time.Duratio
 		again = min(again, a.Sub(p.now))
 	}
 	if left, waits := p.untilGate(); waits && !p.isDone() {
+		again = min(again, left)
+	}
+	if left, waits := p.untilAged(); waits {
 		again = min(again, left)
 	}
 	// A deadline that has passed needs no call.

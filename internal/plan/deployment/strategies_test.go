@@ -1,6 +1,7 @@
 package deployment
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -1007,4 +1008,72 @@ func TestPaused(t *testing.T) {
 			decided: counts{"v1": 3},
 		},
 	})
+}
+
+// TestFallbackNever has two Machines of v1 in zone-a that are updated in place.
+func TestFallbackNever(t *testing.T) {
+	inZone := func(zone string) setOption {
+		return func(s *Set) { s.Spec.Template.Spec.FailureDomain = &zone }
+	}
+	never := func(d *machinev1alpha1.MachineDeployment) {
+		inPlaceBounds(1, 1, machinev1alpha1.OrchestrationAuto)(d)
+		d.Spec.Strategy.InPlaceUpdate.Fallback = machinev1alpha1.FallbackNever
+	}
+	to := func(zone string) deploymentOption {
+		return func(d *machinev1alpha1.MachineDeployment) { d.Spec.Template.Spec.FailureDomain = &zone }
+	}
+	const next = "; no Machine is replaced or updated, because spec.strategy.inPlaceUpdate.fallback is Never: set it to Replace to replace Machines, or "
+	for name, tc := range map[string]struct {
+		options []deploymentOption
+		sets    []Set
+		// valid is the message of an invalid one.
+		valid string
+	}{
+		"another version is updated in place": {[]deploymentOption{never, to("zone-a")}, []Set{machineSet("v1", 1, 2, inZone("zone-a"))}, ""},
+		"another zone is not": {[]deploymentOption{never, to("zone-b")}, []Set{machineSet("v1", 1, 2, inZone("zone-a"))},
+			`spec.template.spec.failureDomain: "zone-b" cannot be reached in place from "zone-a"` + next + "revert the change"},
+		"another cluster is not": {[]deploymentOption{never, to("zone-a"), func(d *machinev1alpha1.MachineDeployment) { d.Spec.Template.Spec.ClusterRef.Name = "us" }}, []Set{machineSet("v1", 1, 2, inZone("zone-a"))},
+			`spec.template.spec.clusterRef: "us" cannot be reached in place from ""` + next + "revert the change"},
+		"a set without Machines has none to replace": {[]deploymentOption{never, to("zone-b")}, []Set{machineSet("v1", 1, 0, inZone("zone-a"))}, ""},
+		"two sets of a former rollout": {[]deploymentOption{never, to("zone-a")}, []Set{machineSet("v1", 1, 1, inZone("zone-a")), machineSet("v2", 2, 1, inZone("zone-a"))},
+			"spec.strategy.type: InPlaceUpdate updates the Machines of one MachineSet, and a former rollout left them in " + nameOf("v1") + " (1), " + nameOf("v2") + " (1)" + next + "set spec.strategy.type to RollingUpdate"},
+		"by default another zone rolls": {[]deploymentOption{inPlaceBounds(1, 1, machinev1alpha1.OrchestrationAuto), to("zone-b")}, []Set{machineSet("v1", 1, 2, inZone("zone-a"))}, ""},
+		"with another strategy it has no effect": {[]deploymentOption{never, to("zone-b"), func(d *machinev1alpha1.MachineDeployment) { d.Spec.Strategy.Type = machinev1alpha1.RollingUpdate }},
+			[]Set{machineSet("v1", 1, 2, inZone("zone-a"))}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			options := slices.Clone(tc.options)
+			total := int32(0)
+			for i, s := range tc.sets {
+				options = append(options, recorded(versionOf(s.Name), s.Spec.Replicas))
+				total += tc.sets[i].Spec.Replicas
+			}
+			p := Plan(now, Observed{Deployment: deployment(max(1, total), options...), Sets: tc.sets, ClassFound: true})
+			got := ""
+			for _, c := range p.Conditions {
+				if c.Type == "Valid" && c.Status == "False" {
+					got = c.Message
+				}
+			}
+			if got != tc.valid {
+				t.Errorf("got  %s\nwant %s", got, tc.valid)
+			}
+			if tc.valid != "" && len(p.Sets) != len(tc.sets) {
+				t.Errorf("%d sets, want %d", len(p.Sets), len(tc.sets))
+			}
+		})
+	}
+}
+
+// TestFallbackNeverNeedsNoSurge has a percentage of few Machines that rounds to 0.
+func TestFallbackNeverNeedsNoSurge(t *testing.T) {
+	surge, none := intstr.FromInt32(1), intstr.FromString("10%")
+	s := machinev1alpha1.Strategy{Type: machinev1alpha1.InPlaceUpdate}
+	s.InPlaceUpdate.MaxSurge, s.InPlaceUpdate.MaxUnavailable = &surge, &none
+	for fallback, want := range map[machinev1alpha1.FallbackPolicy]int32{"": 0, machinev1alpha1.FallbackReplace: 0, machinev1alpha1.FallbackNever: 1} {
+		s.InPlaceUpdate.Fallback = fallback
+		if _, got, _ := Bounds(3, s); got != want {
+			t.Errorf("with fallback %q %d may be unavailable, want %d", fallback, got, want)
+		}
+	}
 }

@@ -63,6 +63,11 @@ func (r rolling) hash() string {
 	return names.Hash(string(b))
 }
 
+// Keep returns a template that starts no rollout of a deployment that has from, with the remaining fields of now.
+func Keep(from, now machinev1alpha1.MachineTemplate) machinev1alpha1.MachineTemplate {
+	return inPlace(from, now)
+}
+
 // inPlace returns a template with the rolling part of from and the remaining fields of now.
 func inPlace(from, now machinev1alpha1.MachineTemplate) machinev1alpha1.MachineTemplate {
 	t := *now.DeepCopy()

@@ -32,6 +32,7 @@ func (f *fleet) desired(m *member) *machinev1alpha1.MachineDeployment {
 	switch {
 	case f.problem == nil && (m.wanted || m.is == nil):
 		d.Spec = f.spec(m)
+		f.applyTurn(m, &d.Spec)
 		d.Annotations[machinev1alpha1.AnnotationAppliedHash] = hashOf(d.Spec)
 	case m.is != nil:
 		d.Spec = *m.is.Spec.DeepCopy()
@@ -78,8 +79,9 @@ func (f *fleet) spec(m *member) machinev1alpha1.MachineDeploymentSpec {
 	labels[machinev1alpha1.LabelNodePool] = machinev1alpha1.LabelValue(f.Pool.Name)
 	s := machinev1alpha1.MachineDeploymentSpec{
 		Selector: machinev1alpha1.Selector{MatchLabels: selector},
-		Strategy: f.Pool.Spec.Strategy,
+		Strategy: f.Pool.Spec.Strategy.Strategy,
 		Paused:   f.Pool.Spec.Paused,
+		Rollout:  *f.Pool.Spec.Rollout.DeepCopy(),
 		Template: machinev1alpha1.MachineTemplate{
 			Metadata: machinev1alpha1.TemplateMetadata{Labels: labels},
 			Spec: machinev1alpha1.MachineSpec{

@@ -10,6 +10,7 @@ import (
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	shared "github.com/drover-dev/drover/internal/plan"
+	"github.com/drover-dev/drover/internal/plan/deployment"
 )
 
 const (
@@ -107,12 +108,18 @@ func (p *plan) reconciling(s machinev1alpha1.NodePoolStatus, stalled shared.Cond
 		c.Reason = stalled.Reason
 	case p.isPaused():
 		c.Reason, c.Message = machinev1alpha1.ReasonNodePoolPaused, "spec.paused is true: no Machine is replaced or updated until it is false"
+	case p.heldBy() != nil:
+		m, held := p.heldBy().member, p.heldBy().condition
+		c.Reason, c.Message = held.Reason, quote(m, held)
 	case p.isMoving():
 		c.Status, c.Reason = isTrue, machinev1alpha1.ReasonRebalancing
 		c.Message = fmt.Sprintf("%s; %s", numbers, p.movement())
 	case !p.isUpdated():
 		c.Status, c.Reason = isTrue, machinev1alpha1.ReasonRollingOut
 		c.Message = fmt.Sprintf("%d of %d Machines are updated; %s", s.UpdatedReplicas, s.DesiredReplicas, numbers)
+		if turns := p.turnsText(); turns != "" {
+			c.Message += "; " + turns
+		}
 	default:
 		c.Status, c.Reason, c.Message = isTrue, machinev1alpha1.ReasonScaling, numbers
 	}
@@ -131,6 +138,33 @@ func (p *plan) isPaused() bool {
 		c := meta.FindStatusCondition(m.status().Conditions, machinev1alpha1.ConditionProgressing)
 		return !m.isApplied() || m.status().ObservedGeneration != m.is.Generation || c == nil || c.Reason != machinev1alpha1.ReasonMachineDeploymentPaused
 	})
+}
+
+// held is a member whose rollout a gate holds, with its condition Progressing.
+type held struct {
+	member    *member
+	condition *metav1.Condition
+}
+
+// heldBy returns the first member that a gate holds, nil unless only such members prevent the pool from being complete.
+func (p *plan) heldBy() *held {
+	if p.hasDecided() || p.isMoving() {
+		return nil
+	}
+	var first *held
+	for _, m := range p.members {
+		if m.isComplete() {
+			continue
+		}
+		c := meta.FindStatusCondition(m.status().Conditions, machinev1alpha1.ConditionProgressing)
+		if !m.isApplied() || m.status().ObservedGeneration != m.is.Generation || c == nil || c.Status != metav1.ConditionUnknown || !deployment.IsGate(c.Reason) {
+			return nil
+		}
+		if first == nil {
+			first = &held{m, c}
+		}
+	}
+	return first
 }
 
 // movement describes the Machines that move between failure domains.

@@ -8,6 +8,7 @@
 //   - fleet.go has the facts: a NodePool and its members, computed once, which no stage changes.
 //   - goal.go has the final number of Machines of each failure domain.
 //   - size.go and autoscaling.go have the stages: the next number of each failure domain.
+//   - turns.go has the stage that lets one failure domain roll after the other.
 //   - compose.go has the desired MachineDeployments.
 //   - status.go, conditions.go and events.go report.
 //   - plan.go decides.

@@ -24,6 +24,10 @@ type member struct {
 	// or the pool is invalid, it equals the observed one.
 	desired *machinev1alpha1.MachineDeployment
 
+	// target identifies the template of the pool, and isWaiting means that another member gets it first.
+	target    string
+	isWaiting bool
+
 	// isRecorded means that a decision about the member was read back.
 	isRecorded bool
 	decided    machinev1alpha1.PoolDomain

@@ -52,8 +52,8 @@ type Decision struct {
 	shared.Report
 }
 
-// stages of a plan, in their order. One is for a pool with a size, and the other for autoscaling.
-var stages = []func(*plan){(*plan).resize, (*plan).divideBounds}
+// stages of a plan, in their order. The first is for a pool with a size, and the second for autoscaling.
+var stages = []func(*plan){(*plan).resize, (*plan).divideBounds, (*plan).assignTurns}
 
 // Plan decides the MachineDeployments of a pool.
 func Plan(now time.Time, o Observed) Decision {
@@ -115,7 +115,7 @@ func (p *plan) decide() Decision {
 // hasDecided reports whether this plan has a decision that must still be carried out.
 func (p *plan) hasDecided() bool {
 	for i, m := range p.members {
-		if !m.isForgotten() && (!m.isRecorded || p.differs(i, m)) {
+		if !m.isForgotten() && (!m.isRecorded || p.differs(i, m) || p.turns(i, m)) {
 			return true
 		}
 	}
@@ -137,7 +137,7 @@ func (p *plan) isComplete() bool {
 		return false
 	}
 	for _, m := range p.members {
-		if !m.wanted || !m.isComplete() || p.recorded(m) != p.goal[m] {
+		if !m.wanted || m.isWaiting || !m.isComplete() || p.recorded(m) != p.goal[m] {
 			return false
 		}
 	}

@@ -202,6 +202,10 @@ func TestWhatIsNotOfferedIsRefused(t *testing.T) {
 		"ABoundOfTheStrategyIsNoMore": {func(p *machinev1alpha1.NodePool) {
 			p.Spec.Strategy.RollingUpdate.MaxSurge = ptr.To(intstr.FromString("many"))
 		}, `spec.strategy.rollingUpdate.maxSurge: "many" must be a number`},
+		"AWindowThatNeverComes": {func(p *machinev1alpha1.NodePool) {
+			p.Spec.Version = "v1.34.8"
+			p.Spec.Rollout.Windows = []machinev1alpha1.TimeWindow{{Schedule: "0 2 30 2 *", Duration: metav1.Duration{Duration: time.Hour}}}
+		}, `spec.rollout.windows[0].schedule: invalid value "0 2 30 2 *": there is no such day: must come within five years; the Machines that exist stay as they are until then`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, pool())
@@ -244,18 +248,24 @@ func TestWhatIsNotOfferedIsRefused(t *testing.T) {
 }
 
 func TestAMachineDeploymentHasWhatIsOfferedAndWhatIsAskedFor(t *testing.T) {
+	rollout := machinev1alpha1.Rollout{
+		After: ptr.To(metav1.NewTime(now)), DisableScaleDown: true, OnFailure: machinev1alpha1.FailureRollback,
+		Windows:   []machinev1alpha1.TimeWindow{{Schedule: "0 2 * * *", Duration: metav1.Duration{Duration: time.Hour}}},
+		Blackouts: []machinev1alpha1.TimeWindow{{Schedule: "0 0 24 12 *", Duration: metav1.Duration{Duration: time.Hour}}},
+	}
 	w := newWorld(t, pool(func(p *machinev1alpha1.NodePool) {
 		p.Spec.Class, p.Spec.Size, p.Spec.Paused, p.Spec.Version = "large", ptr.To(int32(1)), true, "v1.34.8"
 		p.Spec.Labels = map[string]string{"size": "mine", "tier": "web"}
 		p.Spec.Taints = []machinev1alpha1.Taint{{Key: "mine", Effect: "NoExecute"}, {Key: "large", Effect: "NoSchedule", Value: "no"}}
 		p.Spec.Strategy.Type = machinev1alpha1.Recreate
+		p.Spec.Rollout = rollout
 	}))
 	w.Offer.Drain = &machinev1alpha1.Drain{Timeout: metav1.Duration{Duration: time.Minute}}
 	w.settle()
 	d := w.Deployments[0]
 	name := names.MachineDeployment("web", "uid", "")
 	want := machinev1alpha1.MachineDeploymentSpec{
-		Replicas: 1, Paused: true, Strategy: machinev1alpha1.Strategy{Type: machinev1alpha1.Recreate},
+		Replicas: 1, Paused: true, Strategy: machinev1alpha1.Strategy{Type: machinev1alpha1.Recreate}, Rollout: rollout,
 		Selector: machinev1alpha1.Selector{MatchLabels: map[string]machinev1alpha1.LabelValue{machinev1alpha1.LabelDeployment: machinev1alpha1.LabelValue(name)}},
 		Template: machinev1alpha1.MachineTemplate{
 			Metadata: machinev1alpha1.TemplateMetadata{Labels: map[string]machinev1alpha1.LabelValue{machinev1alpha1.LabelDeployment: machinev1alpha1.LabelValue(name), machinev1alpha1.LabelNodePool: "web"}},
@@ -557,6 +567,20 @@ func TestAPoolReportsWhatItsMachineDeploymentsLack(t *testing.T) {
 			}
 		})
 	}
+	t.Run("Held", func(t *testing.T) {
+		w := newWorld(t, pool())
+		w.settle()
+		set("Progressing", "Unknown", machinev1alpha1.ReasonOutsideWindow, "from 02:00 on")(w.Deployments[1].MachineDeployment)
+		name := w.Deployments[1].Name
+		if got, want := condition(Plan(now, w.Observed), "Reconciling"), "False OutsideWindow MachineDeployment "+name+": OutsideWindow: from 02:00 on"; got != want {
+			t.Errorf("Reconciling %s, want %s", got, want)
+		}
+		// Another failure domain is not held.
+		set("Progressing", "True", machinev1alpha1.ReasonMachineSetUpdated, "")(w.Deployments[0].MachineDeployment)
+		if got := condition(Plan(now, w.Observed), "Reconciling"); !strings.HasPrefix(got, "True ") {
+			t.Errorf("Reconciling %s while a failure domain rolls", got)
+		}
+	})
 	t.Run("Paused", func(t *testing.T) {
 		w := newWorld(t, pool(func(p *machinev1alpha1.NodePool) { p.Spec.Paused = true }))
 		w.settle()

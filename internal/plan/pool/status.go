@@ -52,7 +52,7 @@ func (p *plan) status() machinev1alpha1.NodePoolStatus {
 // updated Machines of a member. There is none until the MachineDeployment has acted on the
 // template.
 func (p *plan) updated(m *member) int32 {
-	if !m.wanted || !m.isApplied() || m.status().ObservedGeneration != m.is.Generation {
+	if !m.wanted || m.isWaiting || !m.isApplied() || m.status().ObservedGeneration != m.is.Generation {
 		return 0
 	}
 	return m.status().UpdatedReplicas

@@ -11,20 +11,12 @@ import (
 	"github.com/drover-dev/drover/internal/plan/history"
 )
 
-// dropReplaced drops Machines that are replaced: they failed, or a replacement was requested.
+// dropReplaced drops Machines that are replaced: they failed, a replacement was requested, or their age is due.
 func (p *plan) dropReplaced(ms ...Machine) {
 	for _, m := range ms {
 		p.record(m, causeOf(m))
 	}
 	p.drop(ms...)
-}
-
-// causeOf the replacement of a Machine.
-func causeOf(m Machine) machinev1alpha1.ReplacementReason {
-	if isFailed(m) {
-		return machinev1alpha1.ReplacedFailed
-	}
-	return machinev1alpha1.ReplacedRequested
 }
 
 // record a Machine that this plan drops, in the same status as the decision to drop it.
@@ -57,12 +49,6 @@ func (f *fleet) deleting() []string {
 // Machine that was set aside counts as deleted.
 func (f *fleet) isKnown(name string) bool {
 	return f.recorded.dropping.Has(name) || f.recorded.deleting.Has(name) || f.recorded.setAside.Has(name)
-}
-
-// isFailedReplacement reports whether a Machine failed before it could replace another one, and was kept for
-// analysis meanwhile. Other Machines that were set aside left with a scale-down.
-func (f *fleet) isFailedReplacement(m Machine) bool {
-	return m.Annotations[machinev1alpha1.AnnotationDeleteMachine] == failedReplacement || f.isToBeMarked(m)
 }
 
 // deletedAt returns when the deletion of a Machine was requested.

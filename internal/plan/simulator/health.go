@@ -256,6 +256,8 @@ func (c *Cluster) causeFor(d decision, name string) cause {
 		return replaced
 	case d.spec.InPlaceUpdate != nil && m.Status.ProviderID == "":
 		return remade
+	case d.spec.Aging != nil && d.spec.Aging.Replace == name && len(d.kept()) <= int(d.spec.Replicas):
+		return byAge
 	}
 	return tooMany
 }
@@ -289,7 +291,11 @@ func (w *watcher) onDecision(c *Cluster, d decision) {
 			}
 		} else {
 			w.open = append(w.open, ticket{set: d.set, by: r.By, paired: true})
-			w.begin(c, d, r.Machine)
+			if m := d.machine(r.Machine); m != nil && m.Status.Phase != machinev1alpha1.MachineFailed && !m.Status.ReplaceRequested && m.Annotations[machinev1alpha1.AnnotationReplace] != "true" {
+				w.onAged(c, m)
+			} else {
+				w.begin(c, d, r.Machine)
+			}
 		}
 	}
 	excess := len(kept) - int(d.spec.Replicas) - lasting
@@ -319,8 +325,11 @@ func (w *watcher) onDecision(c *Cluster, d decision) {
 			excess--
 		case replaced:
 			replacing = append(replacing, name)
+		case byAge:
+			w.open = append(w.open, ticket{set: d.set})
+			w.onAged(c, m)
 		}
-		if why != tooMany && m != nil {
+		if why != tooMany && m != nil && !w.due[name] {
 			if e, there := c.machines.last[name]; there && e.object.DeletionTimestamp == nil {
 				w.onLoss(c, e.object, true)
 				w.losses[name].sets = len(c.sets.log)

@@ -82,6 +82,8 @@ func (d *departures) onDropped(c *Cluster, made decision, m *machinev1alpha1.Mac
 	switch {
 	case m.Status.Phase == machinev1alpha1.MachineFailed:
 		left.reasons = append(left.reasons, machinev1alpha1.ReplacedFailed)
+	case c.due[m.Name] && !m.Status.ReplaceRequested:
+		left.reasons = append(left.reasons, machinev1alpha1.ReplacedAged)
 	case why != tooMany:
 		left.reasons = append(left.reasons, machinev1alpha1.ReplacedRequested)
 	}

@@ -505,6 +505,14 @@ func setFields(spec *machinev1alpha1.MachineDeploymentSpec, pairs []string) erro
 			} else {
 				spec.Rollout.Blackouts = windows
 			}
+		case "fallback":
+			spec.Strategy.InPlaceUpdate.Fallback = machinev1alpha1.FallbackPolicy(v)
+		case "maxAge":
+			d, err := time.ParseDuration(v)
+			if err != nil {
+				return err
+			}
+			spec.Rollout.MaxAge = &metav1.Duration{Duration: d}
 		case "onFailure":
 			spec.Rollout.OnFailure = machinev1alpha1.FailurePolicy(v)
 		case "deadline":

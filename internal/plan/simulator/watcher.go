@@ -61,6 +61,7 @@ type watcher struct {
 
 	replacements
 	reboots
+	aged
 	departures departures
 	scaleDowns scaleDowns
 }
@@ -74,9 +75,11 @@ type wish struct {
 	budget   int
 	strategy machinev1alpha1.StrategyType
 	order    machinev1alpha1.RemediationOrder
-	paused   bool
-	kind     kind
-	after    *metav1.Time
+	// inPlaceOnly means that a change replaces no Machine.
+	inPlaceOnly bool
+	paused      bool
+	kind        kind
+	after       *metav1.Time
 	// chosen is the number of marked Machines deleted before, only because of the mark.
 	chosen int
 	// written is the earlier length of the sets' log.
@@ -129,6 +132,8 @@ const (
 	retried cause = "retried"
 	// remade means that the Machine was outdated before it had a VM.
 	remade cause = "remade"
+	// byAge means that the Machine is due by its age, and is deleted before its replacement is created.
+	byAge cause = "by age"
 	// handedOver means that the replacement of the Machine is available.
 	handedOver cause = "handed over"
 	// expired means that the Machine is marked, and was preserved until now.
@@ -136,7 +141,7 @@ const (
 )
 
 func newWatcher() watcher {
-	return watcher{losses: map[string]*loss{}, marks: map[string]*news{}, causes: map[string]cause{}, unavailable: map[string]bool{}, starting: map[string]bool{}, updates: map[string]*inPlaceUpdate{}, spared: map[string][]string{}, outside: map[string]bool{}, cancelled: map[string]bool{}, rolled: map[string]int{}, places: map[string]int{}, owed: map[string]*owed{}, counts: map[string][]count{}, departures: newDepartures()}
+	return watcher{losses: map[string]*loss{}, marks: map[string]*news{}, causes: map[string]cause{}, unavailable: map[string]bool{}, starting: map[string]bool{}, updates: map[string]*inPlaceUpdate{}, spared: map[string][]string{}, outside: map[string]bool{}, cancelled: map[string]bool{}, rolled: map[string]int{}, places: map[string]int{}, aged: aged{due: map[string]bool{}}, owed: map[string]*owed{}, counts: map[string][]count{}, departures: newDepartures()}
 }
 
 // wishFor returns the wish that the deployment expresses now.
@@ -144,6 +149,7 @@ func (c *Cluster) wishFor(d *machinev1alpha1.MachineDeployment) *wish {
 	w := &wish{news: news{generation: d.Generation, replicas: d.Spec.Replicas}, strategy: d.Spec.Strategy.Type,
 		order: d.Spec.Remediation.Order, paused: d.Spec.Paused, kind: c.wanted(), after: d.Spec.Rollout.After}
 	w.most, w.least = bounds(d)
+	w.inPlaceOnly = w.strategy == machinev1alpha1.InPlaceUpdate && d.Spec.Strategy.InPlaceUpdate.Fallback == machinev1alpha1.FallbackNever
 	w.budget = budgetOf(d)
 	return w
 }
@@ -342,7 +348,8 @@ func (w *watcher) onMark(c *Cluster, m *machinev1alpha1.Machine) {
 // deletes counts until its VM is gone. With OnDelete, only Machines that are not being deleted
 // count. These Machines never count: those that a user or a replacement deletes, those whose
 // deletion was decided outside of a rollout, those that never had a VM, those that are excess
-// because a replacement is no longer needed, and those that were set aside. No outdated Machine is
+// because a replacement is no longer needed, and those that were set aside. One that was replaced because of its age
+// counts until its VM is gone. No outdated Machine is
 // created while a Machine of the template is available. The replacement of a
 // lost Machine waits for no deletion. A set creates the Machines of the last number that it has
 // acted on. Recreate creates none while a Machine of another template exists.
@@ -360,7 +367,8 @@ func (w *watcher) onCreate(c *Cluster, created *machinev1alpha1.Machine) {
 	}
 	for _, e := range c.machines.last {
 		m := e.object
-		if c.isReplica(m) || w.isRolled(c, m) && !w.cancelled[m.Name] && m.Status.ProviderID != "" && !fills {
+		rolled := w.isRolled(c, m) && !w.cancelled[m.Name] || w.due[m.Name]
+		if c.isReplica(m) || rolled && m.Status.ProviderID != "" && !fills {
 			total++
 		}
 		if kindOf(m.Spec) != kindOf(created.Spec) && !c.isSetAside(m) {
@@ -417,6 +425,9 @@ func (w *watcher) onDelete(c *Cluster, deleted *machinev1alpha1.Machine) {
 		}
 	}
 	if why, recorded := w.causes[deleted.Name]; recorded && why != tooMany {
+		if why == byAge && !w.unavailable[deleted.Name] {
+			w.onGoing(c, deleted, "replacement by age", 0)
+		}
 		return
 	}
 	if c.isSetAside(deleted) && isPreserved(deleted, c.Now) {
@@ -474,7 +485,7 @@ func (w *watcher) mayRoll(c *Cluster, m *machinev1alpha1.Machine) bool {
 func (w *watcher) rolls(c *Cluster, m *machinev1alpha1.Machine) bool {
 	return slices.ContainsFunc(w.wishes, func(wish *wish) bool {
 		switch {
-		case wish.paused || wish.strategy == machinev1alpha1.OnDelete:
+		case wish.paused || wish.strategy == machinev1alpha1.OnDelete || wish.inPlaceOnly:
 			return false
 		case wish.strategy == machinev1alpha1.InPlaceUpdate:
 			return wish.kind.failureDomain != kindOf(m.Spec).failureDomain
@@ -698,7 +709,8 @@ func bounds(d *machinev1alpha1.MachineDeployment) (most, least int) {
 	}
 	surge, _ := intstr.GetScaledValueFromIntOrPercent(intstr.ValueOrDefault(up, intstr.FromInt(ups)), replicas, true)
 	unavailable, _ := intstr.GetScaledValueFromIntOrPercent(intstr.ValueOrDefault(down, intstr.FromInt(downs)), replicas, false)
-	if surge == 0 && unavailable == 0 {
+	never := d.Spec.Strategy.Type == machinev1alpha1.InPlaceUpdate && d.Spec.Strategy.InPlaceUpdate.Fallback == machinev1alpha1.FallbackNever
+	if unavailable == 0 && (surge == 0 || never) {
 		unavailable = 1
 	}
 	return replicas + surge, max(0, replicas-unavailable)

@@ -1,0 +1,122 @@
+package pool
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/utils/ptr"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/plan/deployment"
+)
+
+// TestTheTurnsOfFailureDomains has three failure domains of v1.35.4, and the pool has v1.34.8 now.
+func TestTheTurnsOfFailureDomains(t *testing.T) {
+	rolledOut := func(d *machinev1alpha1.MachineDeployment, outcome machinev1alpha1.RevisionOutcome) {
+		r := deployment.CompleteRevision(d, 1)
+		r.Outcome = outcome
+		d.Status.Revisions = []machinev1alpha1.Revision{r}
+	}
+	toNew := func(d *machinev1alpha1.MachineDeployment) { d.Spec.Template.Spec.Version = "v1.34.8" }
+	full := func(d *machinev1alpha1.MachineDeployment) {
+		d.Status.Exhausted = []machinev1alpha1.Exhaustion{{FailureDomain: domainName(d), Code: "CapacityExhausted"}}
+	}
+	type change = func(a, b, c *machinev1alpha1.MachineDeployment)
+	for name, tc := range map[string]struct {
+		change change
+		// want has "turn", "paused" or the failure domain that is waited for, and "-" for one that is done.
+		want string
+	}{
+		"the first one begins": {func(a, b, c *machinev1alpha1.MachineDeployment) {}, "turn a a"},
+		"the others wait until it is complete": {func(a, b, c *machinev1alpha1.MachineDeployment) {
+			toNew(a)
+			rolledOut(a, machinev1alpha1.RevisionInProgress)
+		}, "turn a a"},
+		"not by a revision of the template before": {func(a, b, c *machinev1alpha1.MachineDeployment) { toNew(a) }, "turn a a"},
+		"also if its template is rejected": {func(a, b, c *machinev1alpha1.MachineDeployment) {
+			toNew(a)
+			rolledOut(a, machinev1alpha1.RevisionRejected)
+		}, "turn a a"},
+		"the next one begins when it is complete": {func(a, b, c *machinev1alpha1.MachineDeployment) {
+			toNew(a)
+			rolledOut(a, machinev1alpha1.RevisionComplete)
+		}, "- turn b"},
+		"although it misses a Machine since then": {func(a, b, c *machinev1alpha1.MachineDeployment) {
+			toNew(a)
+			rolledOut(a, machinev1alpha1.RevisionComplete)
+			a.Status.AvailableReplicas--
+		}, "- turn b"},
+		"one without capacity is passed over": {func(a, b, c *machinev1alpha1.MachineDeployment) {
+			toNew(a)
+			rolledOut(a, machinev1alpha1.RevisionInProgress)
+			full(a)
+		}, "paused:b turn b"},
+		"unless it misses a Machine": {func(a, b, c *machinev1alpha1.MachineDeployment) {
+			toNew(a)
+			rolledOut(a, machinev1alpha1.RevisionInProgress)
+			full(a)
+			a.Status.AvailableReplicas--
+		}, "turn a a"},
+		"one without capacity does not begin":       {func(a, b, c *machinev1alpha1.MachineDeployment) { full(a) }, "b turn b"},
+		"if none has capacity, the first one tries": {func(a, b, c *machinev1alpha1.MachineDeployment) { full(a); full(b); full(c) }, "turn a a"},
+		"one in the middle of another rollout gets the template first": {func(a, b, c *machinev1alpha1.MachineDeployment) {
+			c.Spec.Template.Spec.Version = "v1.33.0"
+			rolledOut(c, machinev1alpha1.RevisionInProgress)
+		}, "c c turn"},
+		"and it is paused while another one rolls": {func(a, b, c *machinev1alpha1.MachineDeployment) {
+			toNew(a)
+			rolledOut(a, machinev1alpha1.RevisionInProgress)
+			rolledOut(c, machinev1alpha1.RevisionInProgress)
+		}, "turn a paused:a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, pool(func(p *machinev1alpha1.NodePool) {
+				p.Spec.Size, p.Spec.Version = ptr.To(int32(6)), "v1.35.4"
+				p.Spec.Strategy.FailureDomains = machinev1alpha1.FailureDomainsOneByOne
+			}))
+			w.settle()
+			for i := range w.Deployments {
+				rolledOut(w.Deployments[i].MachineDeployment, machinev1alpha1.RevisionComplete)
+			}
+			w.step()
+			w.Pool.Spec.Version = "v1.34.8"
+			w.Pool.Generation++
+			tc.change(w.Deployments[0].MachineDeployment, w.Deployments[1].MachineDeployment, w.Deployments[2].MachineDeployment)
+			before := []string{}
+			for _, d := range w.Deployments {
+				before = append(before, d.Spec.Template.Spec.Version)
+			}
+			d := Plan(now, w.Observed)
+			var got []string
+			for i, s := range d.Status.FailureDomains {
+				text := s.WaitsFor
+				if s.Suspended {
+					text = "paused:" + text
+				}
+				if text == "" {
+					text = "-"
+					if is := w.Deployments[i].MachineDeployment; is.Spec.Template.Spec.Version != "v1.34.8" || is.Status.Revisions[0].Outcome != machinev1alpha1.RevisionComplete || !deployment.IsRecorded(is) {
+						text = "turn"
+					}
+				}
+				got = append(got, text)
+				// The decision is carried out when it is read back.
+				if v := d.Deployments[i].Spec.Template.Spec.Version; v != before[i] {
+					t.Errorf("%s has %s before that is recorded", s.Name, v)
+				}
+			}
+			if is := strings.Join(got, " "); is != tc.want {
+				t.Errorf("turns %q, want %q", is, tc.want)
+			}
+			if d.Ready {
+				t.Error("the pool is Ready")
+			}
+			w.Pool.Status = d.Status
+			for i, c := range Plan(now, w.Observed).Deployments {
+				if turn := got[i] == "turn"; turn && c.Spec.Template.Spec.Version != "v1.34.8" || c.Spec.Paused != strings.HasPrefix(got[i], "paused") {
+					t.Errorf("%s is %s, has %s, and paused is %t", c.Name, got[i], c.Spec.Template.Spec.Version, c.Spec.Paused)
+				}
+			}
+		})
+	}
+}
