@@ -14,7 +14,7 @@ import (
 // untilAnswered is how long provider-drover may take to look for analyses, or to begin with them, until that is reported.
 const untilAnswered = 10 * time.Minute
 
-// analyses of the steps of a rollout, with what provider-drover found.
+// analyses of the steps of a rollout, with the findings of provider-drover.
 type analyses struct {
 	now   time.Time
 	steps []machinev1alpha1.RolloutStep
@@ -68,24 +68,24 @@ func RetryID(rollout string, reached metav1.Time) string {
 	return fmt.Sprintf("%s@%d", rollout, reached.Unix())
 }
 
-// A judgement has what the analyses of a step found so far. At most one of its first two fields is set.
+// A judgement has the findings of the analyses of a step so far. At most one of its first two fields is set.
 type judgement struct {
-	// failed is what a failed analysis measured, "" if none failed.
+	// failed has the numbers of a failed analysis, "" if none failed.
 	failed string
-	// overdue is what an analysis without a verdict could not measure in its time, "" if none is overdue.
+	// overdue has the cause for which an analysis has no verdict in its time, "" if none is overdue.
 	overdue string
 	// pending are the analyses without a verdict, and until is the time at which that is reported.
 	pending []string
 	until   time.Time
 	// begins means that an analysis has not begun yet, so that until is not its timeout.
 	begins bool
-	// passed are the analyses that passed, with what they measured.
+	// passed are the analyses that passed, with their numbers.
 	passed []string
 }
 
 // judge a step by the verdicts about it. Verdicts of another step, of another rollout, or from before a Machine of the
 // step was not available do not count.
-func (a analyses) judge(step machinev1alpha1.AnalysedStep) judgement {
+func (a analyses) judge(step machinev1alpha1.AnalyzedStep) judgement {
 	var j judgement
 	results := a.resultsOf(step)
 	for _, name := range a.steps[step.Step-1].Analyses {
@@ -120,7 +120,7 @@ func (a analyses) judge(step machinev1alpha1.AnalysedStep) judgement {
 }
 
 // resultsOf returns the verdicts about a step.
-func (a analyses) resultsOf(step machinev1alpha1.AnalysedStep) map[string]machinev1alpha1.AnalysisResult {
+func (a analyses) resultsOf(step machinev1alpha1.AnalyzedStep) map[string]machinev1alpha1.AnalysisResult {
 	out := map[string]machinev1alpha1.AnalysisResult{}
 	if a.run == nil || step.Rollout == "" || !isSameStep(a.run.Status.Step, step) {
 		return out
@@ -131,6 +131,6 @@ func (a analyses) resultsOf(step machinev1alpha1.AnalysedStep) map[string]machin
 	return out
 }
 
-func isSameStep(s *machinev1alpha1.AnalysedStep, other machinev1alpha1.AnalysedStep) bool {
+func isSameStep(s *machinev1alpha1.AnalyzedStep, other machinev1alpha1.AnalyzedStep) bool {
 	return s != nil && s.Rollout == other.Rollout && s.Step == other.Step && s.Since.Equal(&other.Since)
 }

@@ -42,7 +42,7 @@ type gates struct {
 	// hold is the cause for which the rollout does not continue, nil if there is none. A step whose Machines are
 	// not all available is none: the rollout still has to make progress.
 	hold *machinev1alpha1.RolloutHold
-	// passed are the analyses that let a step pass in this plan, with what they measured.
+	// passed are the analyses that let a step pass in this plan, with their numbers.
 	passed []string
 	// next is the time at which a gate opens or closes, zero if there is none.
 	next time.Time
@@ -137,7 +137,7 @@ func LastGood(d *machinev1alpha1.MachineDeployment) *machinev1alpha1.Revision {
 	return lastGood(d.Status.Revisions, d.Status.Revisions[n-1].Revision)
 }
 
-// RetryOf returns the value of the annotation rollout-retry by which a user retries what a deployment rejected, or a step
+// RetryOf returns the value of the annotation rollout-retry by which a user retries a rejected template, or a step
 // whose analysis failed or has no verdict. It is empty if there is nothing to retry.
 func RetryOf(d *machinev1alpha1.MachineDeployment) string {
 	if r := Rejected(d); r != nil {
@@ -313,7 +313,7 @@ func (f *fleet) failedAnalysis() string {
 	if before == nil || before.ID != f.id || before.ReachedTime == nil || before.Step < 1 || int(before.Step) > len(f.steps()) || f.isRetried(*before.ReachedTime) {
 		return ""
 	}
-	return f.analyses().judge(machinev1alpha1.AnalysedStep{Rollout: f.id, Step: before.Step, Since: *before.ReachedTime}).failed
+	return f.analyses().judge(machinev1alpha1.AnalyzedStep{Rollout: f.id, Step: before.Step, Since: *before.ReachedTime}).failed
 }
 
 // isRetried reports whether a user lets the step begin again that has been complete since a time.
@@ -413,7 +413,7 @@ func (f *fleet) passes(s machinev1alpha1.RolloutStep) bool {
 	approved := s.Approval == "" || f.approved() >= f.step
 	what := fmt.Sprintf("step %d of %d: all %d updated Machines are available since %s", f.step, len(f.steps()), f.limit, f.reached.UTC().Format(time.RFC3339))
 	var h *machinev1alpha1.RolloutHold
-	j := f.analyses().judge(machinev1alpha1.AnalysedStep{Rollout: f.id, Step: f.step, Since: *f.reached})
+	j := f.analyses().judge(machinev1alpha1.AnalyzedStep{Rollout: f.id, Step: f.step, Since: *f.reached})
 	switch {
 	case j.failed != "":
 		h = &machinev1alpha1.RolloutHold{Reason: machinev1alpha1.ReasonAnalysisFailed, Message: fmt.Sprintf(
@@ -424,7 +424,7 @@ func (f *fleet) passes(s machinev1alpha1.RolloutStep) bool {
 	case f.now.Before(until):
 		h = &machinev1alpha1.RolloutHold{Reason: machinev1alpha1.ReasonSoaking, Until: ptr.To(metav1.NewTime(until)), Message: fmt.Sprintf("%s, and must be until %s", what, until.UTC().Format(time.RFC3339))}
 		if len(j.pending) > 0 {
-			h.Message += "; meanwhile it is analysed by " + strings.Join(j.pending, ", ")
+			h.Message += "; meanwhile it is analyzed by " + strings.Join(j.pending, ", ")
 		}
 		if !approved {
 			h.Message += "; the next step needs an approval as well"

@@ -17,12 +17,12 @@ const (
 	analysisTakes, analysisTimeout = 5 * time.Minute, 30 * time.Minute
 )
 
-// analyses are the RolloutAnalysisRun of the MachineDeployment, and what its analyses find.
+// analyses are the RolloutAnalysisRun of the MachineDeployment, and the verdict of its analyses.
 type analyses struct {
 	run *machinev1alpha1.RolloutAnalysisRun
 	// runWrites counts the writes of the run.
 	runWrites int
-	// Finds is what all analyses find. The default is that they pass.
+	// Finds is the verdict of all analyses. The default is Pass.
 	Finds machinev1alpha1.AnalysisVerdict
 	// passes are the analyses that passed.
 	passes []passedAnalysis
@@ -57,8 +57,8 @@ func (c *analyses) apply(desired *machinev1alpha1.RolloutAnalysisRun, uid func()
 	}
 }
 
-// analyse as provider-drover does. It returns when to look again, 0 for not before the spec changes.
-func (c *analyses) analyse(now time.Time) time.Duration {
+// analyze as provider-drover does. It returns when to look again, 0 for not before the spec changes.
+func (c *analyses) analyze(now time.Time) time.Duration {
 	if c.run == nil || c.Unanswered {
 		return 0
 	}

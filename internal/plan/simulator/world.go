@@ -240,7 +240,7 @@ func (w *World) enqueueGroup(name string, d time.Duration) {
 func (w *World) enqueueAnalysis(d time.Duration) {
 	w.enqueue("analysis", d, func() {
 		before := w.runWrites
-		if next := w.analyse(w.Now); next > 0 {
+		if next := w.analyze(w.Now); next > 0 {
 			w.enqueueAnalysis(next)
 		}
 		if w.runWrites > before {
