@@ -161,6 +161,18 @@ const (
 	//   - Of: Valid=False, Progressing=False, Stalled=True
 	//   - Do: Correct the field that the message names. Meanwhile no healthy Machine is replaced.
 	ReasonInvalidWindow = "InvalidWindow"
+	// ReasonInvalidMaxAge means that spec.rollout.maxAge is too short: Machines would be due before they are
+	// available.
+	//   - Kinds: MachineDeployment, NodePool
+	//   - Of: Valid=False, Progressing=False, Stalled=True
+	//   - Do: Correct the field that the message names. Meanwhile no healthy Machine is replaced.
+	ReasonInvalidMaxAge = "InvalidMaxAge"
+	// ReasonCannotUpdateInPlace means that the template cannot be reached by updates in place, and
+	// spec.strategy.inPlaceUpdate.fallback is Never. No Machine is replaced or updated.
+	//   - Kinds: MachineDeployment
+	//   - Of: Valid=False, Progressing=False, Stalled=True
+	//   - Do: Revert the field that the message names. To replace the Machines, set spec.strategy.inPlaceUpdate.fallback to Replace.
+	ReasonCannotUpdateInPlace = "CannotUpdateInPlace"
 	// ReasonAnalysisNotFound means that a step of spec.strategy.rollingUpdate.steps names a RolloutAnalysis that does not
 	// exist in the namespace.
 	//   - Kinds: MachineDeployment
@@ -173,18 +185,6 @@ const (
 	//   - Of: Valid=False, Progressing=False, Stalled=True
 	//   - Do: Correct the field of the RolloutAnalysis that the message names. Meanwhile no healthy Machine is replaced.
 	ReasonAnalysisInvalid = "AnalysisInvalid"
-	// ReasonInvalidMaxAge means that spec.rollout.maxAge is too short: Machines would be due before they are
-	// available.
-	//   - Kinds: MachineDeployment, NodePool
-	//   - Of: Valid=False, Progressing=False, Stalled=True
-	//   - Do: Correct the field that the message names. Meanwhile no healthy Machine is replaced.
-	ReasonInvalidMaxAge = "InvalidMaxAge"
-	// ReasonCannotUpdateInPlace means that the template cannot be reached by updates in place, and that
-	// spec.strategy.inPlaceUpdate.fallback is Never. No Machine is replaced or updated.
-	//   - Kinds: MachineDeployment
-	//   - Of: Valid=False, Progressing=False, Stalled=True
-	//   - Do: Revert the field that the message names. To replace the Machines, set spec.strategy.inPlaceUpdate.fallback to Replace.
-	ReasonCannotUpdateInPlace = "CannotUpdateInPlace"
 	// ReasonRevisionNotFound means that spec.rollbackTo names a revision that is not kept.
 	//   - Kinds: MachineDeployment
 	//   - Of: Valid=False, Progressing=False, Stalled=True
