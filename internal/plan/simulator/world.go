@@ -244,6 +244,19 @@ func (w *World) enqueueGroup(name string, d time.Duration) {
 	})
 }
 
+// enqueueAnalysis enqueues the controller of the run.
+func (w *World) enqueueAnalysis(d time.Duration) {
+	w.enqueue("analysis", d, func() {
+		before := w.runWrites
+		if next := w.analyze(w.Now); next > 0 {
+			w.enqueueAnalysis(next)
+		}
+		if w.runWrites > before {
+			w.enqueueDeployment(reaction)
+		}
+	})
+}
+
 // again enqueues a reconcile after the delay that the plan requested, or at once after an error. A
 // plan that requests to be called at once, and then writes nothing, would be called forever.
 func (w *World) again(who string, enqueue func(time.Duration), err error, wrote bool) {
