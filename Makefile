@@ -93,6 +93,15 @@ real-vms: images $(BIN)/kubelet $(BIN)/plugins ##+ Build the images of the local
 	$(BIN)/vm-image mirror --dir $(REAL_VMS)/mirror --plugins $(NETWORK_PLUGINS_VERSION) $(BIN)/plugins/*
 	$(BIN)/vm-image mirror --dir $(REAL_VMS)/mirror $(PAUSE_IMAGES:%=--image %) $(BIN)/pause
 
+# node-problem-detector with its kernel monitor alone, and the configuration of that. Its reader of the journal needs cgo.
+detector := k8s.io/node-problem-detector
+$(REAL_VMS)/node-problem-detector: tools/node-problem-detector/go.mod
+	@mkdir -p $@
+	cd tools/node-problem-detector && go build -ldflags "-s -w" -tags disable_stackdriver_exporter,disable_system_stats_monitor -o $@/ $(detector)/cmd/nodeproblemdetector
+	@mv $@/nodeproblemdetector $@/node-problem-detector
+	@install -m 0644 "$$(cd tools/node-problem-detector && go list -m -f '{{.Dir}}' $(detector))/config/kernel-monitor.json" $@/
+	@touch $@
+
 .PHONY: images
 images: $(if $(BUILT),,vm-tools)
 	$(BIN)/vm-image build --dir $(REAL_VMS)/images $(REAL_IMAGES:%=--image %)
@@ -286,7 +295,7 @@ conformance-short: $(if $(BUILT),,build packages)
 	$(PLANE_ENV) $(TESTED) -count=1 ./test/conformance
 
 .PHONY: realvm
-realvm: $(if $(BUILT),,build packages real-vms-if-possible) ##+ Let real machines boot, join, and be drained: the short form, or with LONG=1 each operating system.
+realvm: $(if $(BUILT),,build packages real-vms-if-possible) $(if $(LONG),$(REAL_VMS)/node-problem-detector) ##+ Let real machines boot, join, and be drained: the short form, or with LONG=1 each operating system.
 	$(PLANE_ENV) DROVER_REAL_VMS=$$(ls -d $(REAL_VMS) 2>/dev/null) $(TESTED) -count=1 -parallel 4 ./test/realvm
 
 .PHONY: karpenter

@@ -56,6 +56,7 @@ func fleetOf(now time.Time, o Observed) *fleet {
 	f.chooseTemplate()
 	f.checkWindows()
 	f.checkMaxAge()
+	f.checkAnalyses()
 	f.checkReferences()
 	f.sortSets()
 	f.checkFallback()
