@@ -1,4 +1,5 @@
-// Package contract tests that condition types and reasons are declared in the API packages only.
+// Package contract tests rules of the whole code: condition types and reasons are declared in the API packages only, and the
+// files of a planner use each other in one direction.
 package contract
 
 import (
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"golang.org/x/tools/go/packages"
@@ -69,13 +71,18 @@ func TestConditionTypesAndReasonsAreDeclaredInTheAPI(t *testing.T) {
 	}
 }
 
-func usesOf(t *testing.T) ([]*use, []*packages.Package) {
-	t.Helper()
-	pkgs, err := packages.Load(&packages.Config{
+// loaded are all packages that the tests read. They are compiled once.
+var loaded = sync.OnceValues(func() ([]*packages.Package, error) {
+	return packages.Load(&packages.Config{
 		Dir: "../..",
 		Mode: packages.NeedName | packages.NeedFiles | packages.NeedSyntax | packages.NeedTypes | packages.NeedTypesInfo |
 			packages.NeedImports | packages.NeedExportFile | packages.NeedModule,
-	}, "./internal/...", "./cmd/...", "./apis/machine/...", "./apis/cluster/...", planted)
+	}, "./internal/...", "./cmd/...", "./apis/machine/...", "./apis/cluster/...", planted, circular)
+})
+
+func load(t *testing.T) []*packages.Package {
+	t.Helper()
+	pkgs, err := loaded()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,6 +91,12 @@ func usesOf(t *testing.T) ([]*use, []*packages.Package) {
 			t.Fatal(e)
 		}
 	}
+	return pkgs
+}
+
+func usesOf(t *testing.T) ([]*use, []*packages.Package) {
+	t.Helper()
+	pkgs := load(t)
 	a := &analysis{pkgs: pkgs, sinks: map[types.Object]kind{}, uses: map[ast.Expr]*use{}}
 	a.run()
 	return slices.Collect(maps.Values(a.uses)), pkgs

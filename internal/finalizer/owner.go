@@ -33,3 +33,13 @@ func LostOwner(ctx context.Context, live client.Reader, obj client.Object, kind 
 	}
 	return owner.Name, nil
 }
+
+// ControllerOf returns the controller of an object, and false unless it is of the given kind of Drover.
+func ControllerOf(o metav1.Object, kind schema.GroupVersionKind) (metav1.OwnerReference, bool) {
+	owner := metav1.GetControllerOfNoCopy(o)
+	if owner == nil || owner.Kind != kind.Kind {
+		return metav1.OwnerReference{}, false
+	}
+	gv, err := schema.ParseGroupVersion(owner.APIVersion)
+	return *owner, err == nil && gv.Group == kind.Group
+}

@@ -15,12 +15,12 @@ type clock func(t *testing.T, s *source) time.Duration
 
 // axis is the source of each time of docs/timeouts.md, by the beginning of its text.
 var axis = map[string]clock{
-	"the eviction of a pod that a budget refused":       constantIn("internal/controller/machine", "evictEvery"),
+	"the eviction of a pod that a budget refused":       constantIn("internal/controller/machine/drain", "EvictEvery"),
 	"an answer that contradicts":                        constantIn("internal/controller/config", "confirmAfter"),
 	"a call to a target cluster is given up":            constantIn("internal/target", "callTimeout"),
 	"a set creates its other Machines":                  constantIn("internal/plan/set", "firstPatience"),
 	"a set creates Machines again after the first":      backoff(10 * time.Second),
-	"`drover.dev/force-delete` lets a Machine go":       constantIn("internal/controller/machine", "forceDeleteAfter"),
+	"`drover.dev/force-delete` lets a Machine go":       constantIn("internal/controller/machine/deletion", "ForceDeleteAfter"),
 	"a Machine whose reconcile failed":                  constantIn("internal/controller/machine", "afterError"),
 	"a certificate request that waits is looked at":     constantIn("internal/controller/approver", "lookAgain"),
 	"a frozen set looks whether":                        constantIn("internal/plan/freeze", "lookAgain"),
@@ -28,14 +28,14 @@ var axis = map[string]clock{
 	"a target cluster is asked whether":                 constantIn("internal/controller/config", "probeEvery"),
 	"a Machine whose Node was deleted is Failed":        constantIn("internal/plan/machine", "nodeGoneGrace"),
 	"the deletion of a Machine no longer waits for the": constantIn("internal/controller/machine", "tokenFor"),
-	"a pod that a forced drain deletes":                 constantIn("internal/controller/machine", "forcedGrace"),
-	"a pod that did not end is killed":                  constantIn("internal/controller/machine", "killDelay"),
+	"a pod that a forced drain deletes":                 constantIn("internal/controller/machine/drain", "forcedGrace"),
+	"a pod that did not end is killed":                  constantIn("internal/controller/machine/drain", "KillDelay"),
 	"a Machine for which the cloud has no room":         constantIn("apis/machine/v1alpha1", "DefaultCapacityTimeout"),
 	"a Node that was unhealthy counts as healthy":       constantIn("internal/plan/machine", "wellAgain"),
 	"the console of a VM without a Node":                constantIn("internal/plan/machine", "lateAfter"),
 	"an event reports that a certificate request":       constantIn("internal/controller/approver", "reportAfter"),
 	"a Node is left in the target cluster":              constantIn("internal/controller/machine", "abandonAfter"),
-	"a resource that its provider never began":          constantIn("internal/controller/machine", "unmadeAfter"),
+	"a resource that its provider never began":          constantIn("internal/controller/machine/deletion", "UnmadeAfter"),
 	"a set creates two more Machines beside":            constantIn("internal/plan/set", "vmPatience"),
 	"a set creates Machines again after the cloud":      backoff(time.Minute),
 	"a provider looks at a VM at rest":                  defaultOfFlag("poll"),
@@ -44,7 +44,7 @@ var axis = map[string]clock{
 	"a pod with volumes is evicted":                     inSchema("spec.drain.volumeReattachTimeout"),
 	"a volume that is not detached":                     inSchema("spec.drain.volumeDetachTimeout"),
 	"Machines can fail for their Nodes again":           constantIn("apis/fn/v1alpha1", "DefaultReturnGrace"),
-	"the pods of a Node that is not Ready count":        constantIn("internal/controller/machine", "deadAfter"),
+	"the pods of a Node that is not Ready count":        constantIn("internal/controller/machine/drain", "DeadAfter"),
 	"a VM whose Node did not prove a soft":              constantIn("internal/plan/machine", "softRebootFor"),
 	"a [reboot](health.md#reboot-a-machine) has failed": inSchema("spec.health.reboot.timeout"),
 	"a reboot by health counts":                         inSchema("spec.health.reboot.window"),
@@ -54,7 +54,7 @@ var axis = map[string]clock{
 	"Machines that are being deleted freeze":            constantIn("internal/plan/freeze", "deletionsFreeze"),
 	"the backoff of a template whose VMs do not join":   backoff(5 * time.Minute),
 	"a port or floating IP of OpenStack whose creation": constantIn("internal/controller/openstack", "settleTime"),
-	"companions that depend on a VM":                    constantIn("internal/controller/machine", "dependentsTimeout"),
+	"companions that depend on a VM":                    constantIn("internal/controller/machine/deletion", "DependentsTimeout"),
 	"an OrphanCollector looks at the cloud again":       inSchema("OrphanCollector spec.interval"),
 	"a Machine that is Unknown is Failed":               inSchema("spec.health.timeout"),
 	"a failure domain without room":                     constantIn("internal/plan/set", "exhaustionLasts"),
@@ -116,7 +116,7 @@ func TestTheAxisOfTimeoutsIsThatOfTheCode(t *testing.T) {
 func TestTheLongestDeletionIsTheSumOfItsStages(t *testing.T) {
 	s := code
 	hooks, drain := inSchema("spec.drain.hookTimeout")(t, s), inSchema("spec.drain.timeout")(t, s)
-	grace, kill := constantIn("internal/controller/machine", "forcedGrace")(t, s), constantIn("internal/controller/machine", "killDelay")(t, s)
+	grace, kill := constantIn("internal/controller/machine/drain", "forcedGrace")(t, s), constantIn("internal/controller/machine/drain", "KillDelay")(t, s)
 	page := read(t, "docs/timeouts.md")
 	for _, d := range []time.Duration{hooks + drain + grace + 2*kill + hooks, drain + grace + 2*kill} {
 		text := strings.NewReplacer("h", "h ", "m", "m ").Replace(d.String())

@@ -20,6 +20,7 @@ import (
 
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/controller/machine/drain"
 )
 
 // An adversary acts on a Machine that is being deleted, on its Node and on its VM: it sets the clock of the kubelet, and
@@ -166,7 +167,7 @@ func TestNeitherClocksNorFinalizersOfOthersVoidABudgetOrHoldAMachine(t *testing.
 				}
 				was := a.deletesPods()
 				a.round()
-				isDead := !a.notReady.IsZero() && a.now.Sub(a.notReady) >= deadAfter-time.Second
+				isDead := !a.notReady.IsZero() && a.now.Sub(a.notReady) >= drain.DeadAfter-time.Second
 				if !was && a.deletesPods() && a.now.Before(deleted.Add(adversaryDrain)) && !isDead {
 					t.Fatalf("after %s the pod was deleted against its budget: not Ready since %s", a.now.Sub(deleted), a.notReady)
 				}

@@ -152,9 +152,9 @@ func (f candidates) ambiguous() error {
 	return fmt.Errorf("the Nodes %s have the join token and the providerID of this Machine, which has no Node yet: all are left alone; delete those that are not of its VM", strings.Join(namesOf(f.proven), " and "))
 }
 
-// leaving returns the Node of a Machine that is being deleted, nil if there is none, and the name of a Node
+// nodeToDrain returns the Node of a Machine that is being deleted, nil if there is none, and the name of a Node
 // that is left alone because it has the providerID of another VM.
-func (f candidates) leaving() (own *corev1.Node, foreign string, err error) {
+func (f candidates) nodeToDrain() (own *corev1.Node, foreign string, err error) {
 	switch {
 	case len(f.proven) > 1:
 		return nil, "", f.ambiguous()
@@ -165,9 +165,6 @@ func (f candidates) leaving() (own *corev1.Node, foreign string, err error) {
 	}
 	return f.proven[0], "", nil
 }
-
-// A contest is a conflict about which Node is the Machine's.
-type contest struct{ reason, message string }
 
 func (f candidates) contest() *contest {
 	switch {
@@ -213,20 +210,6 @@ func namedNodes(nodes []*corev1.Node) string {
 		return "Node " + strings.Join(all, ", ")
 	}
 	return fmt.Sprintf("Node %s and %d others", strings.Join(all[:maxNamed], ", "), len(all)-maxNamed)
-}
-
-// identifiedCondition reports whether the Node is certain. It is empty for a Machine whose Node was never
-// contested, and while the Nodes cannot be read.
-func identifiedCondition(f *facts) []metav1.Condition {
-	switch {
-	case f.node == nil || !f.node.isObserved:
-		return nil
-	case f.node.contest != nil:
-		return []metav1.Condition{{Type: machinev1alpha1.ConditionNodeIdentified, Status: metav1.ConditionFalse, Reason: f.node.contest.reason, Message: f.node.contest.message}}
-	case meta.FindStatusCondition(f.machine.Status.Conditions, machinev1alpha1.ConditionNodeIdentified) != nil:
-		return []metav1.Condition{{Type: machinev1alpha1.ConditionNodeIdentified, Status: metav1.ConditionTrue, Reason: machinev1alpha1.ReasonNodeProven}}
-	}
-	return nil
 }
 
 // newsOf returns the conditions that are False and were not False with the same message before.

@@ -13,6 +13,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/controller/machine/drain"
 )
 
 // budgetsRefuse has a budget refuse each eviction.
@@ -52,7 +53,7 @@ func TestTheClockOfAKubeletDecidesOnNoBudget(t *testing.T) {
 			w.report(corev1.ConditionFalse, w.now.Add(skew))
 			w.step()
 			seen := w.now
-			for _, after := range []time.Duration{time.Second, time.Minute, deadAfter - 2*time.Second} {
+			for _, after := range []time.Duration{time.Second, time.Minute, drain.DeadAfter - 2*time.Second} {
 				w.now = seen.Add(after)
 				w.restart()
 				w.step()
@@ -60,7 +61,7 @@ func TestTheClockOfAKubeletDecidesOnNoBudget(t *testing.T) {
 					t.Fatalf("the pod was deleted %s after the first refusal of its eviction, although its budget protects it", after)
 				}
 			}
-			w.now = seen.Add(deadAfter + time.Second)
+			w.now = seen.Add(drain.DeadAfter + time.Second)
 			w.step()
 			if !w.deletesPods() {
 				t.Error("the pod of a dead Node is still protected by its budget")
@@ -78,7 +79,7 @@ func TestANodeThatWasReadyInBetweenIsNotDead(t *testing.T) {
 	for _, status := range []corev1.ConditionStatus{corev1.ConditionFalse, corev1.ConditionTrue, corev1.ConditionUnknown} {
 		w.report(status, long)
 		w.step()
-		w.now = w.now.Add(deadAfter - 10*time.Second)
+		w.now = w.now.Add(drain.DeadAfter - 10*time.Second)
 		w.step()
 		if w.deletesPods() {
 			t.Fatalf("the pod was deleted while Ready was %s", status)
@@ -105,17 +106,17 @@ func TestAPodHasItsGracePeriodWhateverTheClockOfItsCluster(t *testing.T) {
 				p.DeletionGracePeriodSeconds, p.DeletionTimestamp = &grace, &until
 			}))
 			began := w.now
-			for _, after := range []time.Duration{0, 30*time.Second + killDelay - time.Second} {
+			for _, after := range []time.Duration{0, 30*time.Second + drain.KillDelay - time.Second} {
 				w.now = began.Add(after)
 				if w.step(); w.deletesPods() || !w.hasNode("n") {
 					t.Fatalf("after %s: the pod was killed or left, although its grace period and the delay are not over", after)
 				}
 			}
-			w.now = began.Add(30*time.Second + killDelay + time.Second)
+			w.now = began.Add(30*time.Second + drain.KillDelay + time.Second)
 			if w.step(); !w.deletesPods() {
 				t.Error("the pod is not killed although its grace period is over")
 			}
-			w.now = began.Add(30*time.Second + 2*killDelay + time.Second)
+			w.now = began.Add(30*time.Second + 2*drain.KillDelay + time.Second)
 			if w.step(); w.hasNode("n") {
 				t.Error("the Node of a pod that finalizers hold was not deleted")
 			}

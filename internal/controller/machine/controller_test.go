@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/controller/machine/drain"
 	"github.com/drover-dev/drover/internal/function/step"
 	"github.com/drover-dev/drover/internal/names"
 	"github.com/drover-dev/drover/internal/plan"
@@ -406,7 +407,7 @@ func TestARecreatedMachineIsNotTakenForTheFirst(t *testing.T) {
 
 func TestAMachineThatIsGoneIsForgotten(t *testing.T) {
 	w := running(t)
-	w.r.nodes.drains.Store(w.machine().GetUID(), &drainMemory{})
+	w.r.nodes.drains.Store(w.machine().GetUID(), &drain.Memory{})
 	w.gone(w.machine())
 	w.step()
 	if _, ok := w.r.parameters.get("uid-m"); ok || len(w.r.written.machines) > 0 {
@@ -454,7 +455,7 @@ func TestADrainInPlaceWaitsForTheCordon(t *testing.T) {
 	for i, want := range [][]string{{"patch nodes"}, {"create pods/eviction"}} {
 		w.target.ClearActions()
 		res, err := w.r.Reconcile(t.Context(), reconcile.Request{NamespacedName: nameOfM})
-		if got := writes(w.target); err != nil || !slices.Equal(got, want) || res.RequeueAfter == 0 || res.RequeueAfter > evictEvery {
+		if got := writes(w.target); err != nil || !slices.Equal(got, want) || res.RequeueAfter == 0 || res.RequeueAfter > drain.EvictEvery {
 			t.Errorf("pass %d: writes %v, result %+v, error %v", i, got, res, err)
 		}
 	}

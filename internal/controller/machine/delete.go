@@ -2,7 +2,6 @@ package machine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,25 +13,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/controller/machine/drain"
 	"github.com/drover-dev/drover/internal/target"
 )
 
-const (
-	// afterNode is when a deleted Node is read again if no watch event arrives.
-	afterNode = 2 * time.Second
-
-	// abandonAfter the drain's timeout, a Node is left behind whose deletion a reachable cluster refuses, or accepts and
-	// does not finish.
-	abandonAfter = time.Minute
-
-	// hookEvery is how often the hooks that hold a drain are read.
-	hookEvery = 3 * time.Second
-
-	// retryAfter is the delay after an error. The retry is not later than the drain's timeout.
-	retryAfter = 15 * time.Second
-)
-
-// The order of a deletion is in terminateplan.go: pre-drain hooks, drain, Node, pre-terminate hooks, VM,
+// The order of a deletion is in the package deletion: pre-drain hooks, drain, Node, pre-terminate hooks, VM,
 // companions. This file has the part of it in the target cluster.
 
 // leave does one pass of the drain of a Machine that is being deleted, and deletes the Node when no pod or
@@ -44,16 +29,16 @@ func (x *nodeKeeper) leave(ctx context.Context, wn *machineNode, unreachable err
 		return false, err
 	}
 	if held {
-		wn.lookAgain(hookEvery)
+		wn.requeueWithin(hookEvery)
 		return false, nil
 	}
 	var own *corev1.Node
 	var foreign string
 	if err = unreachable; err == nil {
-		own, foreign, err = x.leaving(ctx, wn)
+		own, foreign, err = x.nodeToDrain(ctx, wn)
 	}
-	v := departure{
-		late:    x.late(wn) || asked(machinev1alpha1.AnnotationForceDrain, wn, nil),
+	v := nodeFindings{
+		isLate:  x.isPastDeadline(wn) || asked(machinev1alpha1.AnnotationForceDrain, wn, nil),
 		skip:    x.skip(wn, nil),
 		hadNode: wn.Observation.NodeName != "",
 		hasNode: own != nil,
@@ -65,23 +50,23 @@ func (x *nodeKeeper) leave(ctx context.Context, wn *machineNode, unreachable err
 		x.retry(wn)
 		return false, v.err
 	case v.exists:
-		return x.empties(ctx, wn, own)
+		return x.drainAndDelete(ctx, wn, own)
 	}
-	x.left(wn, v)
+	x.finishWithoutNode(wn, v)
 	return true, nil
 }
 
-// leaving finds the Node that is to be drained and deleted.
-func (x *nodeKeeper) leaving(ctx context.Context, wn *machineNode) (own *corev1.Node, foreign string, err error) {
+// nodeToDrain finds the Node that is to be drained and deleted.
+func (x *nodeKeeper) nodeToDrain(ctx context.Context, wn *machineNode) (own *corev1.Node, foreign string, err error) {
 	f, err := x.find(ctx, wn)
 	if err != nil {
 		return nil, "", err
 	}
-	return f.leaving()
+	return f.nodeToDrain()
 }
 
-// left is called once there is no Node to wait for.
-func (x *nodeKeeper) left(wn *machineNode, v verdict) {
+// finishWithoutNode is called once there is no Node to wait for.
+func (x *nodeKeeper) finishWithoutNode(wn *machineNode, v verdict) {
 	if v.abandoned != "" {
 		x.record.Event(wn.Machine, event.Warning(machinev1alpha1.EventNodeAbandoned, fmt.Errorf("the Node was left in the target cluster, %s", v.abandoned)))
 	}
@@ -89,8 +74,8 @@ func (x *nodeKeeper) left(wn *machineNode, v verdict) {
 	wn.Observation.Conditions = nil
 }
 
-// empties does one pass over the Node, and deletes it if it is empty.
-func (x *nodeKeeper) empties(ctx context.Context, wn *machineNode, node *corev1.Node) (gone bool, err error) {
+// drainAndDelete does one pass over the Node, and deletes it if it is empty.
+func (x *nodeKeeper) drainAndDelete(ctx context.Context, wn *machineNode, node *corev1.Node) (gone bool, err error) {
 	s := wn.Observation.Drain.DeepCopy()
 	if s == nil {
 		s = &machinev1alpha1.DrainStatus{StartTime: x.deletedAt(wn)}
@@ -98,32 +83,32 @@ func (x *nodeKeeper) empties(ctx context.Context, wn *machineNode, node *corev1.
 	left, err := x.deleteNode(ctx, wn, node, s)
 	err = x.classify(err)
 	x.recordEvents(wn, node, s, left)
-	left.fill(s)
+	left.Fill(s)
 	wn.Observation.Drain = s
 	switch {
 	case err == nil && len(wn.heldBy) > 0 && x.now().After(wn.heldUntil):
-		x.left(wn, verdict{abandoned: fmt.Sprintf("as the finalizers %s hold it", strings.Join(wn.heldBy, ", "))})
+		x.finishWithoutNode(wn, verdict{abandoned: fmt.Sprintf("as the finalizers %s hold it", strings.Join(wn.heldBy, ", "))})
 		return true, nil
 	case err == nil && len(wn.heldBy) > 0:
 		x.record.Event(wn.Machine, event.Warning(machinev1alpha1.EventNodeHeld, fmt.Errorf("the Node %s is deleted, and the finalizers %s hold it; it is left behind at %s", node.GetName(), strings.Join(wn.heldBy, ", "), wn.heldUntil.UTC().Format(time.RFC3339))))
-		wn.lookAgain(min(retryAfter, wn.heldUntil.Sub(x.now())+time.Second))
+		wn.requeueWithin(min(retryAfter, wn.heldUntil.Sub(x.now())+time.Second))
 		return false, nil
 	case err == nil:
-		wn.lookAgain(left.again())
+		wn.requeueWithin(left.Again())
 		return false, nil
 	}
-	wn.lookAgain(left.again())
-	if x.now().After(x.deadline(wn).Add(abandonAfter)) || x.late(wn) && target.Is(err) {
-		x.left(wn, verdict{abandoned: fmt.Sprintf("as it could not be deleted within the drain's timeout: %v", err)})
+	wn.requeueWithin(left.Again())
+	if x.now().After(x.deadline(wn).Add(abandonAfter)) || x.isPastDeadline(wn) && target.Is(err) {
+		x.finishWithoutNode(wn, verdict{abandoned: fmt.Sprintf("as it could not be deleted within the drain's timeout: %v", err)})
 		return true, nil
 	}
 	x.retry(wn)
 	return false, err
 }
 
-// departure has the facts that decide whether the deletion continues without the Node.
-type departure struct {
-	late    bool   // the drain's timeout has passed, or the user forces it
+// nodeFindings has the facts that decide whether the deletion continues without the Node.
+type nodeFindings struct {
+	isLate  bool   // the drain's timeout has passed, or the user forces it
 	skip    bool   // the user wants no drain
 	hadNode bool   // a Node was observed before
 	hasNode bool   // the Node is there
@@ -137,7 +122,7 @@ type verdict struct {
 	err       error
 }
 
-func (d departure) verdict() verdict {
+func (d nodeFindings) verdict() verdict {
 	switch {
 	case d.err == nil && d.hasNode:
 		return verdict{exists: true}
@@ -151,14 +136,14 @@ func (d departure) verdict() verdict {
 		return verdict{}
 	case d.skip:
 		return verdict{abandoned: fmt.Sprintf("as its drain is skipped: %v", d.err)}
-	case d.late:
+	case d.isLate:
 		return verdict{abandoned: fmt.Sprintf("as the drain's timeout is over, or it is forced: %v", d.err)}
 	}
 	return verdict{err: d.err}
 }
 
 // deleteNode deletes the Node unless something remains on it, which it returns and records in s.
-func (x *nodeKeeper) deleteNode(ctx context.Context, wn *machineNode, seen *corev1.Node, s *machinev1alpha1.DrainStatus) (remaining, error) {
+func (x *nodeKeeper) deleteNode(ctx context.Context, wn *machineNode, seen *corev1.Node, s *machinev1alpha1.DrainStatus) (drain.Remaining, error) {
 	name := seen.GetName()
 	node, err := x.kube.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 	if kerrors.IsNotFound(err) || (err == nil && (node.GetUID() != seen.GetUID() || claimOf(wn).isOthers(node))) {
@@ -169,12 +154,12 @@ func (x *nodeKeeper) deleteNode(ctx context.Context, wn *machineNode, seen *core
 	}
 	if !x.skip(wn, node) {
 		left, err := x.drain(ctx, wn, node, s)
-		if err == nil && s.Stage != machinev1alpha1.DrainDeletingNode || len(left) > 0 || (err != nil && !x.late(wn)) {
+		if err == nil && s.Stage != machinev1alpha1.DrainDeletingNode || len(left) > 0 || (err != nil && !x.isPastDeadline(wn)) {
 			return left, err
 		}
 		// After the timeout the Node is deleted even if its pods cannot be listed.
 	}
-	x.stage(s, machinev1alpha1.DrainDeletingNode)
+	drain.SetStage(s, machinev1alpha1.DrainDeletingNode, x.now())
 	if wn.heldBy = slices.Clone(node.GetFinalizers()); len(wn.heldBy) > 0 {
 		wn.heldUntil = x.heldUntil(wn, node)
 	}
@@ -203,82 +188,4 @@ func (x *nodeKeeper) heldUntil(wn *machineNode, node *corev1.Node) time.Time {
 		since = end
 	}
 	return since.Add(abandonAfter)
-}
-
-// recordEvents records an event for each fact that users look for, each once.
-func (x *nodeKeeper) recordEvents(wn *machineNode, node *corev1.Node, s *machinev1alpha1.DrainStatus, left remaining) {
-	was := wn.Observation.Drain
-	if was == nil {
-		was = &machinev1alpha1.DrainStatus{}
-	}
-	if s.Stage == machinev1alpha1.DrainEvictingPods && was.Stage != s.Stage && len(left) > 0 {
-		x.record.Event(wn.Machine, event.Normal(machinev1alpha1.EventDraining, fmt.Sprintf("Draining Node %s: %d pods to go", node.GetName(), len(left))))
-	}
-	if moving := inState(s.Volumes, machinev1alpha1.VolumeDetaching); s.Stage == machinev1alpha1.DrainDetachingVolumes && was.Stage != s.Stage && len(moving) > 0 {
-		x.record.Event(wn.Machine, event.Normal(machinev1alpha1.EventDetachingVolumes, fmt.Sprintf("Waiting for the volumes %s to be detached", strings.Join(moving, ", "))))
-	}
-	switch {
-	case len(left) == 0:
-		return
-	case x.late(wn):
-		x.record.Event(wn.Machine, event.Warning(machinev1alpha1.EventDrainTimeout, fmt.Errorf("the drain took longer than %s: pods that are left are deleted without regard to their PodDisruptionBudgets", wn.Parameters.Drain.Timeout.Duration)))
-		return
-	case s.Forced:
-		x.record.Event(wn.Machine, event.Warning(machinev1alpha1.EventDrainForced, errors.New("the drain is forced: pods that are left are deleted without regard to their PodDisruptionBudgets")))
-		return
-	}
-	for _, name := range left.names() {
-		if reason := left[name].reason; blocks(reason) {
-			x.record.Event(wn.Machine, event.Warning(machinev1alpha1.EventEvictionBlocked, fmt.Errorf("pod %s: %s", name, reason)))
-			return
-		}
-	}
-}
-
-// blocks reports whether the reason that a pod still exists is worth a warning.
-func blocks(reason string) bool {
-	switch reason {
-	case reasonTerminating, reasonOrder, reasonTurn, reasonCompletes, reasonLater:
-		return false
-	}
-	return true
-}
-
-func (x *nodeKeeper) retry(wn *machineNode) {
-	after := retryAfter
-	if left := x.deadline(wn).Sub(x.now()); left > -time.Second {
-		after = min(after, left+time.Second)
-	} else {
-		after = afterNode
-	}
-	wn.lookAgain(after)
-}
-
-func (x *nodeKeeper) late(wn *machineNode) bool { return x.now().After(x.deadline(wn)) }
-
-// deadline of the drain. It counts from the deletion of the Machine, from the release by the hooks, or, for a
-// Node that stays, from the start of its drain.
-func (x *nodeKeeper) deadline(wn *machineNode) time.Time {
-	began := x.now()
-	if wn.GetDeletionTimestamp() != nil {
-		began = x.deletedAt(wn).Time
-	}
-	if d := wn.Observation.Drain; d != nil {
-		began = d.StartTime.Time
-	}
-	return began.Add(wn.Parameters.Drain.Timeout.Duration)
-}
-
-// deletedAt returns when the Machine was deleted. The clock of the API server may be ahead.
-func (x *nodeKeeper) deletedAt(wn *machineNode) metav1.Time {
-	at := *wn.GetDeletionTimestamp()
-	if at.After(x.now()) {
-		at = x.stamp()
-	}
-	return at
-}
-
-// skip reports whether the user skips the drain. The Node may be nil.
-func (x *nodeKeeper) skip(wn *machineNode, node *corev1.Node) bool {
-	return wn.Parameters.Drain.Skip || asked(machinev1alpha1.AnnotationSkipDrain, wn, node)
 }

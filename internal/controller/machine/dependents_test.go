@@ -2,12 +2,9 @@ package machine
 
 import (
 	"context"
-	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -15,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
-	"github.com/drover-dev/drover/internal/finalizer"
+	"github.com/drover-dev/drover/internal/controller/machine/deletion"
 	"github.com/drover-dev/drover/internal/plan"
 )
 
@@ -91,7 +88,7 @@ func TestADeletionGoesFromTheDependentsToTheVMAndToTheCompanions(t *testing.T) {
 func TestADependentThatHangsHoldsItsVMFiveMinutesAndItsMachineUntilItIsGone(t *testing.T) {
 	w := newWorld(t, withAttachment(), aVM(), card(), diskAttachment(), revision("machine-cloud", 1, withCompanion))
 	w.step()
-	w.now = w.now.Add(dependentsTimeout - 1)
+	w.now = w.now.Add(deletion.DependentsTimeout - 1)
 	w.step()
 	if !isHeldByDrain(w.vm()) || len(w.events.of(v1alpha1.EventDependentTimeout)) > 0 {
 		t.Fatalf("before the timeout: the VM is held: %v, events %v", isHeldByDrain(w.vm()), w.events.all)
@@ -243,90 +240,6 @@ func TestAnOptionalCompanionOfARestoredMachineIsTakenOver(t *testing.T) {
 	for _, o := range []*unstructured.Unstructured{w.vm(), w.diskAttachment()} {
 		if !metav1.IsControlledBy(o, w.machine()) {
 			t.Errorf("%s is not taken over", o.GetName())
-		}
-	}
-}
-
-// TestInAnyHistoryADeletionKeepsItsOrder plays providers that delete or hang, hooks that come and go, a user who
-// forces the deletion, and a controller that has only the status.
-func TestInAnyHistoryADeletionKeepsItsOrder(t *testing.T) {
-	order := []v1alpha1.DeletionStage{
-		v1alpha1.DeletionPreDrainHooks, v1alpha1.DeletionPreTerminateHooks, v1alpha1.DeletionDeletingDependents, v1alpha1.DeletionDeletingVM, v1alpha1.DeletionDeletingCompanions,
-	}
-	for seed := range uint64(500) {
-		r := rand.New(rand.NewPCG(seed, 0))
-		now := time.Unix(100_000, 0)
-		s := machineState{self: finalizer.State{Deleting: true, Held: true, Foreground: true}, deletedAt: now, hookTimeout: time.Hour}
-		for i := range r.IntN(2) {
-			s.vms = append(s.vms, vm{kind: "VM", name: fmt.Sprint(i), held: true})
-		}
-		for i := range r.IntN(3) {
-			s.companions = append(s.companions, vm{kind: "Card", name: fmt.Sprint(i), held: true, order: i})
-		}
-		for i := range r.IntN(4) {
-			s.dependents = append(s.dependents, vm{kind: "Attachment", name: fmt.Sprint(i), held: true, order: 3 + i, afterVM: true})
-		}
-		var dependentsSince time.Time
-		overdue := 0
-		for step := 0; len(s.vms)+len(s.companions)+len(s.dependents) > 0; step++ {
-			isCalm := step > 40
-			if step > 400 {
-				t.Fatalf("seed %d: the deletion does not end: %+v", seed, s)
-			}
-			s.now, s.preTerminate, s.preDrain = now, nil, nil
-			if !isCalm && r.IntN(4) == 0 {
-				s.preTerminate = []string{"backup"}
-			}
-			if !isCalm && r.IntN(4) == 0 {
-				s.preDrain = []string{"backup"}
-			}
-			s.forceDelete = s.forceDelete || !isCalm && r.IntN(60) == 0
-			p := planDeletion(s)
-			if p.step == finalizer.Remove {
-				t.Fatalf("seed %d, step %d: the Machine goes although something is left", seed, step)
-			}
-			stage := p.deletion.Stage
-			if slices.Index(order, stage) < slices.Index(order, s.stage) {
-				t.Fatalf("seed %d, step %d: from %s back to %s", seed, step, s.stage, stage)
-			}
-			if stage == v1alpha1.DeletionDeletingDependents && s.stage != stage {
-				dependentsSince = now
-			}
-			overdue += min(len(p.overdue), 1)
-			for _, v := range p.release {
-				switch {
-				case s.forceDelete:
-				case v.kind == "VM" && len(s.dependents) > 0 && (dependentsSince.IsZero() || now.Sub(dependentsSince) < dependentsTimeout):
-					t.Fatalf("seed %d, step %d: the VM is released before %+v", seed, step, s.dependents)
-				case v.kind == "Card" && len(s.vms)+len(s.dependents) > 0:
-					t.Fatalf("seed %d, step %d: a companion is released before %+v and %+v", seed, step, s.vms, s.dependents)
-				case v.kind != "VM" && slices.ContainsFunc(slices.Concat(s.companions, s.dependents), func(o vm) bool { return o.order > v.order && o.afterVM == v.afterVM }):
-					t.Fatalf("seed %d, step %d: %+v is released before one that was created later", seed, step, v)
-				}
-			}
-			if s.stage != stage {
-				s.stage, s.since = stage, p.deletion.Since.Time
-			}
-			released := func(list []vm) []vm {
-				var out []vm
-				for _, v := range list {
-					if slices.Contains(p.release, v) {
-						v.held, v.deleting = false, true
-					} else if !v.held && (isCalm || r.IntN(4) == 0) || slices.Contains(p.abandon, v) {
-						continue
-					}
-					out = append(out, v)
-				}
-				return out
-			}
-			s.vms, s.companions, s.dependents = released(s.vms), released(s.companions), released(s.dependents)
-			now = now.Add(time.Duration(r.IntN(120)) * time.Second)
-			if isCalm {
-				now = now.Add(time.Hour)
-			}
-		}
-		if overdue > 1 {
-			t.Errorf("seed %d: %d events of one timeout", seed, overdue)
 		}
 	}
 }

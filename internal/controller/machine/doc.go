@@ -6,7 +6,7 @@
 //  2. observation: the VM, its companions and the Node (observe.go, node.go, claim.go);
 //  3. the pipeline of the revision, which decides everything (run.go);
 //  4. bootstrap: the join token and the Secret with the user data (bootstrap.go);
-//  5. sync: labels, taints and a drain of the Node (sync.go, applied.go, empty.go);
+//  5. sync: labels, taints and a drain of the Node (sync.go, applied.go, empty.go, and the package drain);
 //  6. status: one write, and only of a change; events follow an accepted status (status.go);
 //  7. launch: the VM and its companions are applied where they differ (launch.go).
 //
@@ -15,12 +15,16 @@
 // it records which resources exist before the first of them is created. It also comes before
 // the Node gets a key that is not recorded yet.
 //
-// The deletion of a Machine (terminate.go) needs neither Composition, class nor target
+// The deletion of a Machine (terminate.go, and the package deletion for its order) needs neither Composition, class nor target
 // cluster: the Node is drained and deleted first, then the companions that depend on the VM, then
 // the VM, then the other companions. Every
 // wait has a timeout. The order is kept by FinalizerDrain on the VM and its companions:
 // crossplane-runtime does not delete the external resource of an object that has a
 // finalizer beside its own.
+//
+// The files use each other in one direction. At the bottom are kinds.go, overlay.go and watches.go. keeper.go has what a
+// reconcile knows of a Node and may do to it, and facts.go what it knows of a Machine. The stages follow, and controller.go and
+// setup.go are at the top.
 //
 // # Identity
 //

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/controller/machine/drain"
 	"github.com/drover-dev/drover/internal/plan"
 )
 
@@ -20,7 +21,7 @@ func toDrain(wn *machineNode, node *corev1.Node) bool {
 func (x *nodeKeeper) empty(ctx context.Context, wn *machineNode, node *corev1.Node) error {
 	if !node.Spec.Unschedulable {
 		// It was cordoned just now. Only a pass that begins later sees the pods that the scheduler bound before.
-		wn.lookAgain(afterNode)
+		wn.requeueWithin(afterNode)
 		return nil
 	}
 	s := wn.Observation.Drain.DeepCopy()
@@ -28,13 +29,13 @@ func (x *nodeKeeper) empty(ctx context.Context, wn *machineNode, node *corev1.No
 	if s == nil {
 		s = &machinev1alpha1.DrainStatus{StartTime: x.stamp()}
 	}
-	left := remaining{}
+	left := drain.Remaining{}
 	if x.skip(wn, node) {
-		x.stage(s, machinev1alpha1.DrainDeletingNode)
+		drain.SetStage(s, machinev1alpha1.DrainDeletingNode, x.now())
 	} else {
 		var err error
 		if left, err = x.drain(ctx, wn, node, s); err != nil {
-			left.fill(s)
+			left.Fill(s)
 			wn.Observation.Drain = s // Otherwise the timeout would never start.
 			x.retry(wn)
 			return err
@@ -47,8 +48,8 @@ func (x *nodeKeeper) empty(ctx context.Context, wn *machineNode, node *corev1.No
 		x.record.Event(wn.Machine, event.Normal(machinev1alpha1.EventDrained, fmt.Sprintf("Node %s is cordoned and empty", node.GetName())))
 		return nil
 	}
-	left.fill(s)
+	left.Fill(s)
 	wn.Observation.Drain = s
-	wn.lookAgain(left.again())
+	wn.requeueWithin(left.Again())
 	return nil
 }

@@ -20,6 +20,7 @@ import (
 
 	inventoryv1alpha1 "github.com/drover-dev/drover/apis/inventory/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/finalizer"
 	"github.com/drover-dev/drover/internal/pipeline"
 	"github.com/drover-dev/drover/internal/plan"
 )
@@ -175,7 +176,7 @@ func (i *inventories) note(key inventoryKey, now map[types.NamespacedName]plan.I
 // cloud. Only the inventory of an OrphanCollector in the namespace of the operators counts, and only while its
 // last read succeeded: a team must not be able to fail the Machines of another team.
 func reportsOf(obj *unstructured.Unstructured) map[types.NamespacedName]plan.InventoryReport {
-	if _, ok := controllerOf(obj, machinev1alpha1.OrphanCollectorGroupVersionKind); !ok || obj.GetDeletionTimestamp() != nil {
+	if _, ok := finalizer.ControllerOf(obj, machinev1alpha1.OrphanCollectorGroupVersionKind); !ok || obj.GetDeletionTimestamp() != nil {
 		return nil
 	}
 	o := struct {

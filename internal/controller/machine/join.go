@@ -1,8 +1,6 @@
 package machine
 
 import (
-	"context"
-	"strings"
 	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
@@ -10,12 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/identity"
-	"github.com/drover-dev/drover/internal/target"
 	"github.com/drover-dev/drover/internal/workernode"
 )
 
@@ -76,31 +71,4 @@ func settleJoin(now time.Time, before machinev1alpha1.MachineStatus, status *mac
 		status.Join = before.Join
 	}
 	return wait
-}
-
-// requestsOf is the source that enqueues Machines for certificate requests with their join tokens.
-func requestsOf(reader client.Reader, pool *target.Pool) source.Source {
-	return source.Func(func(ctx context.Context, q queue) error {
-		pool.SubscribeRequests(func(ref target.Ref, name string) {
-			// The call must not block, and a connection may take a moment.
-			go func() {
-				conn, err := pool.Get(ctx, ref)
-				if err != nil {
-					return
-				}
-				csr := conn.Request(name)
-				if csr == nil {
-					return
-				}
-				id, ok := strings.CutPrefix(csr.Spec.Username, bootstrapapi.BootstrapUserPrefix)
-				if !ok {
-					return
-				}
-				for _, req := range requestsFor(ctx, reader, client.MatchingFields{byTokenID: ref.String() + " " + id}) {
-					q.AddAfter(req, joinSettles)
-				}
-			}()
-		})
-		return nil
-	})
 }

@@ -27,16 +27,6 @@ import (
 	"github.com/drover-dev/drover/internal/plan"
 )
 
-// fieldOwner of what pipelines desire of composed resources.
-const fieldOwner = client.FieldOwner("drover-machine")
-
-// labelComposite is on everything that Crossplane composes.
-const labelComposite = "crossplane.io/composite"
-
-// errMachineChanged is for a Machine that the cache shows alive, and that does not exist, or is being deleted,
-// in the API server.
-var errMachineChanged = errors.New("the Machine changed: nothing is created for it")
-
 // launch applies the desired resources that differ from those that exist, and deletes those that are not
 // desired any more. isCurrent means that the API server has just accepted a write to the Machine.
 func (r *Reconciler) launch(ctx context.Context, f *facts, d decision, isCurrent bool) error {

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/finalizer"
 	"github.com/drover-dev/drover/internal/workernode"
 )
 
@@ -21,7 +22,7 @@ import (
 func marksOfSet(reader client.Reader) func(context.Context, *machinev1alpha1.Machine) (machinev1alpha1.NodeMarks, error) {
 	return func(ctx context.Context, m *machinev1alpha1.Machine) (machinev1alpha1.NodeMarks, error) {
 		none := machinev1alpha1.NodeMarks{}
-		set, ok := controllerOf(m, machinev1alpha1.MachineSetGroupVersionKind)
+		set, ok := finalizer.ControllerOf(m, machinev1alpha1.MachineSetGroupVersionKind)
 		if !ok {
 			return none, nil
 		}

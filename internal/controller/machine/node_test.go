@@ -21,6 +21,7 @@ import (
 
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/controller/machine/drain"
 	"github.com/drover-dev/drover/internal/target"
 	"github.com/drover-dev/drover/internal/workernode"
 )
@@ -420,8 +421,8 @@ func TestARefusedPodIsDeletedAfterItsRetries(t *testing.T) {
 	}{
 		{0, []string{"create pods/eviction"}},
 		{time.Second, nil}, // A pass that a change of the Node caused counts for nothing.
-		{evictEvery, []string{"create pods/eviction"}},
-		{2 * evictEvery, []string{"delete pods"}},
+		{drain.EvictEvery, []string{"create pods/eviction"}},
+		{2 * drain.EvictEvery, []string{"delete pods"}},
 	} {
 		at = start.Add(want.after)
 		kube.ClearActions()

@@ -27,12 +27,6 @@ import (
 // the kind, that is never.
 const readTimeout = 3 * time.Second
 
-// roleAnnotation is Crossplane's annotation for the name of a composed resource in its composite.
-const roleAnnotation = "crossplane.io/composition-resource-name"
-
-// composed resources of a Machine, by their roles.
-type composed map[string]*unstructured.Unstructured
-
 // observe returns the resources that the Machine controls, of those that it may have composed: those of its
 // pipeline, whose names are known, and those that the status refers to. Only kinds that a pipeline composes are
 // watched: a status can be forged.

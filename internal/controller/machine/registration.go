@@ -13,24 +13,6 @@ import (
 	"github.com/drover-dev/drover/internal/workernode"
 )
 
-// A nodeMemory is the process-local memory of a Node between two reconciles.
-type nodeMemory struct {
-	// node is nil until the pipeline has decided on parameters.
-	node                   *workernode.WorkerNode
-	confirmed, ownUserData bool
-	// proven is the name of the Node that is the Machine's, empty if there is none, and
-	// provenUID its UID.
-	proven    string
-	provenUID types.UID
-	// identity of a VM that the Machine took over, nil for its own.
-	identity *machinev1alpha1.MachineIdentity
-}
-
-func (wn *machineNode) memory() nodeMemory {
-	node := wn.WorkerNode
-	return nodeMemory{node: &node, confirmed: wn.confirmed, ownUserData: wn.ownUserData, proven: wn.proven, provenUID: wn.provenUID, identity: wn.Status.Identity}
-}
-
 // recallNode puts the Node as it was known last into the facts, and reads it again.
 func (r *Reconciler) recallNode(ctx context.Context, f *facts) error {
 	m := f.machine
@@ -55,7 +37,7 @@ func (r *Reconciler) observeNode(ctx context.Context, f *facts) (*seenNode, erro
 	node, err := x.observe(ctx, f.node)
 	if err != nil {
 		if target.Is(err, target.Busy) {
-			f.node.lookAgain(afterBusy)
+			f.node.requeueWithin(afterBusy)
 		}
 		f.node.Observation.Error = err.Error()
 		return nil, nil
@@ -97,7 +79,7 @@ func (r *Reconciler) syncNode(ctx context.Context, f *facts, d decision) (change
 			return false, unrecorded.cause
 		case err != nil:
 			if target.Is(err, target.Busy) {
-				f.node.lookAgain(afterBusy)
+				f.node.requeueWithin(afterBusy)
 			}
 			f.node.Observation.Error = err.Error()
 		}
@@ -125,19 +107,6 @@ func (r *Reconciler) recorder(f *facts, d decision, knows bool) recordFunc {
 		_, err := r.report(ctx, f, d)
 		return err
 	}
-}
-
-// applied returns the record of the Node for the status.
-func (f *facts) applied(d decision) *machinev1alpha1.AppliedToNode {
-	switch {
-	case f.applying != nil:
-		return f.applying
-	case f.node != nil && f.node.settled != nil:
-		return f.node.settled.record
-	case f.machine.Status.NodeRef == nil && (f.node == nil || f.node.proven == ""):
-		return promise(f.machine, d.node)
-	}
-	return f.machine.Status.AppliedToNode
 }
 
 // lastSeen is the observation of the Node that the status has, for a process that has not read the Node yet. It

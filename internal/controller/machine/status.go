@@ -360,3 +360,42 @@ func (r *Reconciler) setDeletion(m *machinev1alpha1.Machine, status *machinev1al
 	changed.LastUpdateTime = &now
 	status.LastOperation = &changed
 }
+
+func isSameOperation(a, b *machinev1alpha1.LastOperation) bool {
+	return b != nil && b.LastUpdateTime != nil && a.Type == b.Type && a.State == b.State && a.Description == b.Description && a.ErrorCode == b.ErrorCode
+}
+
+// applied returns the record of the Node for the status.
+func (f *facts) applied(d decision) *machinev1alpha1.AppliedToNode {
+	switch {
+	case f.applying != nil:
+		return f.applying
+	case f.node != nil && f.node.settled != nil:
+		return f.node.settled.record
+	case f.machine.Status.NodeRef == nil && (f.node == nil || f.node.proven == ""):
+		return promise(f.machine, d.node)
+	}
+	return f.machine.Status.AppliedToNode
+}
+
+// readyWhen returns the condition Ready, as the pipeline decided it.
+func readyWhen(d decision) xpv2.Condition {
+	if d.Desired.GetComposite().GetReady() == fnv1.Ready_READY_TRUE {
+		return xpv2.Available()
+	}
+	return xpv2.Creating()
+}
+
+// identifiedCondition reports whether the Node is certain. It is empty for a Machine whose Node was never
+// contested, and while the Nodes cannot be read.
+func identifiedCondition(f *facts) []metav1.Condition {
+	switch {
+	case f.node == nil || !f.node.isObserved:
+		return nil
+	case f.node.contest != nil:
+		return []metav1.Condition{{Type: machinev1alpha1.ConditionNodeIdentified, Status: metav1.ConditionFalse, Reason: f.node.contest.reason, Message: f.node.contest.message}}
+	case meta.FindStatusCondition(f.machine.Status.Conditions, machinev1alpha1.ConditionNodeIdentified) != nil:
+		return []metav1.Condition{{Type: machinev1alpha1.ConditionNodeIdentified, Status: metav1.ConditionTrue, Reason: machinev1alpha1.ReasonNodeProven}}
+	}
+	return nil
+}

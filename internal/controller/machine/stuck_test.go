@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/controller/machine/deletion"
 )
 
 // finalizersHold has the target cluster accept the deletion of Nodes with finalizers, and keep them.
@@ -135,7 +136,7 @@ func TestAMachineThatNeverHadAVMIsDeletedWithoutItsProvider(t *testing.T) {
 			tc.change(m, v)
 			w := newWorld(t, m, withoutConfig(v))
 			w.step()
-			w.now = w.now.Add(unmadeAfter - time.Second)
+			w.now = w.now.Add(deletion.UnmadeAfter - time.Second)
 			w.step()
 			if _, ok := w.find(vmKind, "v"); !ok {
 				t.Fatal("its provider had no moment")

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/finalizer"
 	"github.com/drover-dev/drover/internal/identity"
 	"github.com/drover-dev/drover/internal/names"
 	"github.com/drover-dev/drover/internal/pipeline"
@@ -122,7 +123,7 @@ func waitsFor(obj *unstructured.Unstructured, m *machinev1alpha1.Machine) bool {
 	if metav1.GetControllerOfNoCopy(obj) == nil {
 		return true
 	}
-	owner, ok := controllerOf(obj, machineKind)
+	owner, ok := finalizer.ControllerOf(obj, machineKind)
 	return ok && owner.Name == m.GetName()
 }
 
@@ -256,7 +257,7 @@ func (r *Reconciler) identify(ctx context.Context, m *machinev1alpha1.Machine, v
 	return err
 }
 
-// inherit creates another resource for the VM or companion of a stray: the deletion of the stray cannot be
+// inherit creates another resource for the VM or companion of a held resource: the deletion of the held resource cannot be
 // undone.
 func (r *Reconciler) inherit(ctx context.Context, m *machinev1alpha1.Machine, of *unstructured.Unstructured) (*plan.Problem, error) {
 	role := of.GetAnnotations()[roleAnnotation]

@@ -371,7 +371,7 @@ func TestAMachineInheritsTheVMOfAResourceThatTheGarbageCollectorDeletes(t *testi
 			t.Errorf("heir %v", v.Object)
 		}
 		if old := w.get(vmKind, formerNode); slices.Contains(old.GetFinalizers(), v1alpha1.FinalizerDrain) {
-			t.Errorf("finalizers of the stray %v", old.GetFinalizers())
+			t.Errorf("finalizers of the heldResource %v", old.GetFinalizers())
 		}
 		if id := m.Status.Identity; id == nil || id.UID != "uid-before" || id.NodeName != formerNode {
 			t.Errorf("identity %+v", id)

@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/controller/machine/deletion"
 	"github.com/drover-dev/drover/internal/finalizer"
 	"github.com/drover-dev/drover/internal/identity"
 	"github.com/drover-dev/drover/internal/jointoken"
@@ -49,44 +50,44 @@ func (r *Reconciler) terminate(ctx context.Context, m *machinev1alpha1.Machine) 
 			return reconcile.Result{}, err
 		}
 	}
-	if o.collected, err = r.collectedBy(ctx, m); err != nil {
+	if o.Collected, err = r.collectedBy(ctx, m); err != nil {
 		return reconcile.Result{}, err
 	}
-	if o.isHeld() {
-		return reconcile.Result{}, r.execute(ctx, m, o, planDeletion(o.machineState), nil)
+	if o.IsHeld() {
+		return reconcile.Result{}, r.execute(ctx, m, o, deletion.Plan(o.State), nil)
 	}
-	if isHidden && !o.forceDelete {
-		o.node = &leavingNode{name: identity.NodeName(m), trouble: o.unreadable}
-		return reconcile.Result{RequeueAfter: retryAfter}, r.execute(ctx, m, o, planDeletion(o.machineState), nil)
+	if isHidden && !o.ForceDelete {
+		o.Node = &deletion.Node{Name: identity.NodeName(m), Trouble: o.Unreadable}
+		return reconcile.Result{RequeueAfter: retryAfter}, r.execute(ctx, m, o, deletion.Plan(o.State), nil)
 	}
 	token := r.revoke(ctx, m)
 	wn, err := r.leaveNode(ctx, m, &o)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	p := planDeletion(o.machineState)
-	if p.isIrrevocable() {
+	p := deletion.Plan(o.State)
+	if p.IsIrrevocable() {
 		// A VM may be so new that the cache lacks it.
 		fresh, err := r.inventory(ctx, m, r.fresh)
 		if err != nil {
 			return reconcile.Result{}, err
 		}
-		fresh.node, fresh.collected = o.node, o.collected
-		o, p = fresh, planDeletion(fresh.machineState)
+		fresh.Node, fresh.Collected = o.Node, o.Collected
+		o, p = fresh, deletion.Plan(fresh.State)
 	}
-	if p.step == finalizer.Remove && token > 0 {
-		p.step, p.again = finalizer.Nothing, token
+	if p.Step == finalizer.Remove && token > 0 {
+		p.Step, p.Again = finalizer.Nothing, token
 	}
 	if wn != nil {
-		p.lookAgain(wn.again)
+		p.RequeueWithin(wn.again)
 	}
-	if len(p.release) > 0 {
-		p.lookAgain(providerErrorAfter) // An error that the provider reported before causes no event.
+	if len(p.Release) > 0 {
+		p.RequeueWithin(providerErrorAfter) // An error that the provider reported before causes no event.
 	}
-	if o.unreadable != "" || o.unwatched {
-		p.lookAgain(retryAfter) // No watch reports that a right was granted, or that a VM is gone.
+	if o.Unreadable != "" || o.unwatched {
+		p.RequeueWithin(retryAfter) // No watch reports that a right was granted, or that a VM is gone.
 	}
-	return reconcile.Result{RequeueAfter: p.again}, r.execute(ctx, m, o, p, wn)
+	return reconcile.Result{RequeueAfter: p.Again}, r.execute(ctx, m, o, p, wn)
 }
 
 // isIdentityHidden reports whether the Machine has taken over a VM by its status, and the VM resource that
@@ -94,7 +95,7 @@ func (r *Reconciler) terminate(ctx context.Context, m *machinev1alpha1.Machine) 
 // without a drain.
 func (r *Reconciler) isIdentityHidden(m *machinev1alpha1.Machine, o inventory) bool {
 	_, known := r.parameters.get(m.GetUID())
-	return m.Status.Identity != nil && o.unreadable != "" && o.vmOf() == nil && !known
+	return m.Status.Identity != nil && o.Unreadable != "" && o.vmOf() == nil && !known
 }
 
 // collectedBy returns the name of the MachineSet that controls the Machine and does not exist any more, if the
@@ -127,7 +128,7 @@ func (r *Reconciler) revoke(ctx context.Context, m *machinev1alpha1.Machine) tim
 // leaveNode does a pass of the drain, and records in the state whether a Node remains. It returns nil if the
 // drain ended earlier, or is not needed.
 func (r *Reconciler) leaveNode(ctx context.Context, m *machinev1alpha1.Machine, o *inventory) (*machineNode, error) {
-	if o.hasLeftNode() || !mayHaveNode(m) {
+	if o.HasLeftNode() || !mayHaveNode(m) {
 		return nil, nil
 	}
 	wn := r.nodeOf(m)
@@ -137,7 +138,7 @@ func (r *Reconciler) leaveNode(ctx context.Context, m *machinev1alpha1.Machine, 
 	if gone {
 		return wn, nil
 	}
-	o.node = leavingNodeOf(wn, err)
+	o.Node = leavingNodeOf(wn, err)
 	return wn, nil
 }
 
@@ -175,68 +176,68 @@ var stageOf = map[machinev1alpha1.DrainStage]machinev1alpha1.DeletionStage{
 	machinev1alpha1.DrainDeletingNode:     machinev1alpha1.DeletionDeletingNode,
 }
 
-func leavingNodeOf(wn *machineNode, err error) *leavingNode {
-	out := &leavingNode{name: cmp.Or(wn.Observation.NodeName, identity.NodeName(wn.Machine)), finalizers: wn.heldBy, until: wn.heldUntil}
+func leavingNodeOf(wn *machineNode, err error) *deletion.Node {
+	out := &deletion.Node{Name: cmp.Or(wn.Observation.NodeName, identity.NodeName(wn.Machine)), Finalizers: wn.heldBy, Until: wn.heldUntil}
 	if err != nil {
-		out.trouble = err.Error()
+		out.Trouble = err.Error()
 	}
 	d := wn.Observation.Drain
 	if d == nil {
 		return out
 	}
-	out.stage, out.hooks = stageOf[d.Stage], d.Hooks
+	out.Stage, out.Hooks = stageOf[d.Stage], d.Hooks
 	if d.StageSince != nil {
-		out.since = d.StageSince.Time
+		out.Since = d.StageSince.Time
 	}
 	for _, p := range d.Pods {
 		if p.Reason != machinev1alpha1.ReasonPodTerminating {
-			out.pods = append(out.pods, p)
+			out.Pods = append(out.Pods, p)
 		}
 	}
 	return out
 }
 
-func (r *Reconciler) execute(ctx context.Context, m *machinev1alpha1.Machine, o inventory, p machinePlan, wn *machineNode) error {
+func (r *Reconciler) execute(ctx context.Context, m *machinev1alpha1.Machine, o inventory, p deletion.Decision, wn *machineNode) error {
 	var errs []error
-	if len(p.timedOut) > 0 {
-		r.record.Event(m, event.Warning(machinev1alpha1.EventHookTimeout, fmt.Errorf("the deletion goes on, although it is held by %s: that took longer than %s", strings.Join(p.timedOut, ", "), o.hookTimeout)))
+	if len(p.TimedOut) > 0 {
+		r.record.Event(m, event.Warning(machinev1alpha1.EventHookTimeout, fmt.Errorf("the deletion goes on, although it is held by %s: that took longer than %s", strings.Join(p.TimedOut, ", "), o.HookTimeout)))
 	}
-	if len(p.overdue) > 0 {
-		r.record.Event(m, event.Warning(machinev1alpha1.EventDependentTimeout, fmt.Errorf("the VM is deleted, although %s still exist: their deletion took longer than %s", describeAll(p.overdue), dependentsTimeout)))
+	if len(p.Overdue) > 0 {
+		r.record.Event(m, event.Warning(machinev1alpha1.EventDependentTimeout, fmt.Errorf("the VM is deleted, although %s still exist: their deletion took longer than %s", describeAll(p.Overdue), deletion.DependentsTimeout)))
 	}
 	// The stage is recorded before it starts: after a restart the deletion never returns to the Node.
 	if err := r.reportDeletion(ctx, m, p, wn); err != nil {
 		return err
 	}
-	for _, v := range p.release {
+	for _, v := range p.Release {
 		errs = append(errs, release(ctx, r.client, o.objects[v].gvk, o.objects[v].meta, r.now()))
 	}
-	for _, v := range p.forget {
+	for _, v := range p.Forget {
 		errs = append(errs, forget(ctx, r.client, o.objects[v].gvk, o.objects[v].meta, r.now()))
 	}
-	for _, v := range p.unmade {
-		r.record.Event(m, event.Normal(machinev1alpha1.EventNeverCreated, fmt.Sprintf("%s %s is deleted without its provider, which never began to create it", v.kind, v.name)))
+	for _, v := range p.Unmade {
+		r.record.Event(m, event.Normal(machinev1alpha1.EventNeverCreated, fmt.Sprintf("%s %s is deleted without its provider, which never began to create it", v.Kind, v.Name)))
 		errs = append(errs, letUnmadeGo(ctx, r.client, o.objects[v].gvk, o.objects[v].meta))
 	}
-	for _, v := range p.abandon {
-		r.record.Event(m, event.Warning(machinev1alpha1.EventForceDeleted, fmt.Errorf("%s %s is let go without its provider, as %s asks: if its VM still exists, nothing deletes it any more; look for the tag %s=%s", v.kind, v.name, machinev1alpha1.AnnotationForceDelete, machinev1alpha1.TagMachineUID, m.GetUID())))
+	for _, v := range p.Abandon {
+		r.record.Event(m, event.Warning(machinev1alpha1.EventForceDeleted, fmt.Errorf("%s %s is let go without its provider, as %s asks: if its VM still exists, nothing deletes it any more; look for the tag %s=%s", v.Kind, v.Name, machinev1alpha1.AnnotationForceDelete, machinev1alpha1.TagMachineUID, m.GetUID())))
 		errs = append(errs, abandon(ctx, r.client, o.objects[v].gvk, o.objects[v].meta))
 	}
-	errs = append(errs, finalizer.Take(ctx, r.client, machineKind, m, p.step))
+	errs = append(errs, finalizer.Take(ctx, r.client, machineKind, m, p.Step))
 	return errors.Join(errs...)
 }
 
 // describeAll returns the kinds and names of resources.
-func describeAll(vms []vm) string {
+func describeAll(vms []deletion.Resource) string {
 	out := make([]string, 0, len(vms))
 	for _, v := range vms {
-		out = append(out, v.kind+" "+v.name)
+		out = append(out, v.Kind+" "+v.Name)
 	}
 	return strings.Join(out, ", ")
 }
 
 // reportDeletion writes the stage of the deletion in the status, if it changed.
-func (r *Reconciler) reportDeletion(ctx context.Context, m *machinev1alpha1.Machine, p machinePlan, wn *machineNode) error {
+func (r *Reconciler) reportDeletion(ctx context.Context, m *machinev1alpha1.Machine, p deletion.Decision, wn *machineNode) error {
 	status := *m.Status.DeepCopy()
 	if wn != nil && (isWorthWriting(status.Drain, wn.Observation.Drain) || len(wn.heldBy) > 0) {
 		status.Drain = wn.Observation.Drain
@@ -246,8 +247,8 @@ func (r *Reconciler) reportDeletion(ctx context.Context, m *machinev1alpha1.Mach
 			status.ReadySince = nil
 		}
 	}
-	if p.operation != nil && p.deletion != nil {
-		r.setDeletion(m, &status, p.deletion, p.operation)
+	if p.Operation != nil && p.Deletion != nil {
+		r.setDeletion(m, &status, p.Deletion, p.Operation)
 	}
 	_, err := r.writeStatus(ctx, m, status)
 	return err
@@ -262,16 +263,12 @@ func isWorthWriting(was, is *machinev1alpha1.DrainStatus) bool {
 	return was != nil || is.Stage != machinev1alpha1.DrainDeletingNode
 }
 
-func isSameOperation(a, b *machinev1alpha1.LastOperation) bool {
-	return b != nil && b.LastUpdateTime != nil && a.Type == b.Type && a.State == b.State && a.Description == b.Description && a.ErrorCode == b.ErrorCode
-}
-
 // An inventory is the state of a deletion, with the objects that it was read from.
 type inventory struct {
-	machineState
+	deletion.State
 	// unwatched means that there is a resource of a kind that is not watched.
 	unwatched bool
-	objects   map[vm]vmObject
+	objects   map[deletion.Resource]vmObject
 }
 
 type vmObject struct {
@@ -284,20 +281,20 @@ type lister func(ctx context.Context, gvk schema.GroupVersionKind, m *machinev1a
 
 // inventory reads the state of the Machine's deletion.
 func (r *Reconciler) inventory(ctx context.Context, m *machinev1alpha1.Machine, list lister) (inventory, error) {
-	o := inventory{objects: map[vm]vmObject{}}
-	o.self, o.now, o.deletedAt = finalizer.StateOf(m), r.now(), m.GetDeletionTimestamp().Time
+	o := inventory{objects: map[deletion.Resource]vmObject{}}
+	o.Self, o.Now, o.DeletedAt = finalizer.StateOf(m), r.now(), m.GetDeletionTimestamp().Time
 	settled := m.Status.DeepCopy()
-	plan.SettleStatus(o.now, settled)
+	plan.SettleStatus(o.Now, settled)
 	if d := settled.Deletion; d != nil {
-		o.stage, o.since, o.nodeDeleted = d.Stage, d.Since.Time, d.NodeDeletedTime
+		o.Stage, o.Since, o.NodeDeleted = d.Stage, d.Since.Time, d.NodeDeletedTime
 	}
-	o.restored, o.forceDelete = isRestored(m), isTrue(m, machinev1alpha1.AnnotationForceDelete)
-	o.passedOver = strings.Join(plan.InvalidSwitches(m.GetAnnotations()), "; ")
-	o.foreign = finalizer.Others(m)
-	o.hadVM = mayHaveNode(m) || m.Status.Identity != nil || identity.IsImported(m)
+	o.Restored, o.ForceDelete = isRestored(m), isTrue(m, machinev1alpha1.AnnotationForceDelete)
+	o.PassedOver = strings.Join(plan.InvalidSwitches(m.GetAnnotations()), "; ")
+	o.Foreign = finalizer.Others(m)
+	o.HadVM = mayHaveNode(m) || m.Status.Identity != nil || identity.IsImported(m)
 	a := m.GetAnnotations()
-	o.preDrain, o.preTerminate = machinev1alpha1.HooksIn(a, machinev1alpha1.HookPreDrain), machinev1alpha1.HooksIn(a, machinev1alpha1.HookPreTerminate)
-	o.hookTimeout = m.Spec.Drain.HookTimeout.Duration
+	o.PreDrain, o.PreTerminate = machinev1alpha1.HooksIn(a, machinev1alpha1.HookPreDrain), machinev1alpha1.HooksIn(a, machinev1alpha1.HookPreTerminate)
+	o.HookTimeout = m.Spec.Drain.HookTimeout.Duration
 	kinds, optional, err := r.kindsToSearch(ctx, m)
 	if err != nil {
 		return o, err
@@ -311,10 +308,12 @@ func (r *Reconciler) inventory(ctx context.Context, m *machinev1alpha1.Machine, 
 			r.search(ctx, m, &o, gvk, list)
 		}
 	}
-	for _, companions := range [][]vm{o.companions, o.dependents} {
-		slices.SortStableFunc(companions, func(a, b vm) int { return cmp.Or(cmp.Compare(a.order, b.order), strings.Compare(a.name, b.name)) })
+	for _, companions := range [][]deletion.Resource{o.Companions, o.Dependents} {
+		slices.SortStableFunc(companions, func(a, b deletion.Resource) int {
+			return cmp.Or(cmp.Compare(a.Order, b.Order), strings.Compare(a.Name, b.Name))
+		})
 	}
-	o.providerError, o.resourcePaused = r.providerErrorOf(ctx, m, o)
+	o.ProviderError, o.ResourcePaused = r.providerErrorOf(ctx, m, o)
 	return o, nil
 }
 
@@ -328,15 +327,15 @@ const maxProviderError = 512
 // empty if there is none, and whether an annotation keeps the provider from reconciling the resource. The texts that differ
 // with each request are left out: each would be a write.
 func (r *Reconciler) providerErrorOf(ctx context.Context, m *machinev1alpha1.Machine, o inventory) (message string, isPaused bool) {
-	v, ok := o.awaited(o.stage)
-	if !ok || !v.deleting || v.held {
+	v, ok := o.Awaited(o.Stage)
+	if !ok || !v.Deleting || v.Held {
 		return "", false
 	}
 	read := r.read
 	if gvk := o.objects[v].gvk; !r.watches.has(gvk) {
 		read = r.readLive
 	}
-	obj, err := read(ctx, o.objects[v].gvk, types.NamespacedName{Namespace: m.GetNamespace(), Name: v.name})
+	obj, err := read(ctx, o.objects[v].gvk, types.NamespacedName{Namespace: m.GetNamespace(), Name: v.Name})
 	if err != nil || obj == nil {
 		return "", false
 	}
@@ -353,8 +352,8 @@ func (r *Reconciler) search(ctx context.Context, m *machinev1alpha1.Machine, o *
 		return // The kind is gone, and with it all of its objects.
 	}
 	if err != nil {
-		o.unreadable = fmt.Sprintf("cannot list %s", gvk.GroupKind())
-		r.record.Event(m, event.Warning(machinev1alpha1.EventVMUnreadable, fmt.Errorf("%s: %w", o.unreadable, err)))
+		o.Unreadable = fmt.Sprintf("cannot list %s", gvk.GroupKind())
+		r.record.Event(m, event.Warning(machinev1alpha1.EventVMUnreadable, fmt.Errorf("%s: %w", o.Unreadable, err)))
 		return
 	}
 	o.unwatched = o.unwatched || len(items) > 0 && !r.watches.has(gvk)
@@ -368,7 +367,7 @@ func (r *Reconciler) search(ctx context.Context, m *machinev1alpha1.Machine, o *
 // read before. If a restored Machine has no VM resource, these are all.
 func (r *Reconciler) optionalToSearch(m *machinev1alpha1.Machine, o *inventory, optional map[string]schema.GroupVersionKind) []schema.GroupVersionKind {
 	vm := o.vmOf()
-	if vm == nil && o.restored {
+	if vm == nil && o.Restored {
 		return slices.Collect(maps.Values(optional))
 	}
 	out := slices.DeleteFunc(slices.Collect(maps.Values(optional)), func(gvk schema.GroupVersionKind) bool { return !r.watches.isIndexed(gvk) })
@@ -380,21 +379,21 @@ func (r *Reconciler) optionalToSearch(m *machinev1alpha1.Machine, o *inventory, 
 
 // vmOf returns the VM resource of the Machine, nil if there is none.
 func (o *inventory) vmOf() metav1.Object {
-	if len(o.vms) == 0 {
+	if len(o.VMs) == 0 {
 		return nil
 	}
-	return o.objects[o.vms[0]].meta
+	return o.objects[o.VMs[0]].meta
 }
 
 func (o *inventory) add(gvk schema.GroupVersionKind, obj *metav1.PartialObjectMetadata) {
 	v := readVM(gvk.Kind, obj)
 	switch role := obj.GetAnnotations()[roleAnnotation]; {
-	case machinev1alpha1.IsCompanion(role) && v.afterVM:
-		o.dependents = append(o.dependents, v)
+	case machinev1alpha1.IsCompanion(role) && v.AfterVM:
+		o.Dependents = append(o.Dependents, v)
 	case machinev1alpha1.IsCompanion(role):
-		o.companions = append(o.companions, v)
+		o.Companions = append(o.Companions, v)
 	case role == machinev1alpha1.ResourceVM:
-		o.vms = append(o.vms, v)
+		o.VMs = append(o.VMs, v)
 	default:
 		return // A resource of another step: the garbage collector deletes it.
 	}
@@ -441,18 +440,18 @@ func (r *Reconciler) followed(ctx context.Context, m *machinev1alpha1.Machine) (
 	return r.pinned(ctx, m.Status.CompositionRevision)
 }
 
-func readVM(kind string, obj *metav1.PartialObjectMetadata) vm {
-	v := vm{
-		kind: kind, name: obj.GetName(),
-		held:      controllerutil.ContainsFinalizer(obj, machinev1alpha1.FinalizerDrain),
-		deleting:  obj.GetDeletionTimestamp() != nil,
-		uncertain: xpmeta.ExternalCreateIncomplete(obj),
-		afterVM:   plan.IsAfterVM(obj),
-		unmade:    controllerutil.ContainsFinalizer(obj, plan.FinalizerManaged) && !plan.WasCreationTried(obj),
-		heldBy:    strings.Join(finalizer.Others(obj, plan.FinalizerManaged), ", "),
+func readVM(kind string, obj *metav1.PartialObjectMetadata) deletion.Resource {
+	v := deletion.Resource{
+		Kind: kind, Name: obj.GetName(),
+		Held:      controllerutil.ContainsFinalizer(obj, machinev1alpha1.FinalizerDrain),
+		Deleting:  obj.GetDeletionTimestamp() != nil,
+		Uncertain: xpmeta.ExternalCreateIncomplete(obj),
+		AfterVM:   plan.IsAfterVM(obj),
+		Unmade:    controllerutil.ContainsFinalizer(obj, plan.FinalizerManaged) && !plan.WasCreationTried(obj),
+		HeldBy:    strings.Join(finalizer.Others(obj, plan.FinalizerManaged), ", "),
 	}
 	// A companion without a number counts as one of the first.
-	v.order, _ = strconv.Atoi(obj.GetAnnotations()[machinev1alpha1.AnnotationOrder])
+	v.Order, _ = strconv.Atoi(obj.GetAnnotations()[machinev1alpha1.AnnotationOrder])
 	return v
 }
 
@@ -490,8 +489,4 @@ func (r *Reconciler) fresh(ctx context.Context, gvk schema.GroupVersionKind, m *
 		return nil, err
 	}
 	return slices.DeleteFunc(list.Items, func(o metav1.PartialObjectMetadata) bool { return !metav1.IsControlledBy(&o, m) }), nil
-}
-
-func isTrue(m *machinev1alpha1.Machine, annotation string) bool {
-	return m.GetAnnotations()[annotation] == "true"
 }

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/controller/machine/deletion"
 	"github.com/drover-dev/drover/internal/names"
 	"github.com/drover-dev/drover/internal/target"
 )
@@ -301,7 +302,7 @@ func TestAForcedDeletionLetsGoOfAVMThatItsProviderCannotDelete(t *testing.T) {
 	if f := w.vm().GetFinalizers(); len(f) != 1 {
 		t.Errorf("finalizers %v: its provider gets a moment", f)
 	}
-	w.now = w.now.Add(forceDeleteAfter)
+	w.now = w.now.Add(deletion.ForceDeleteAfter)
 	w.step()
 	if err := w.client.Get(t.Context(), client.ObjectKeyFromObject(v), v); !kerrors.IsNotFound(err) {
 		t.Errorf("the VM resource is still there: %v", err)

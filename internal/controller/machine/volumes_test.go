@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,45 +14,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
-	"github.com/drover-dev/drover/internal/target"
 )
-
-func TestVolumesLeaveANode(t *testing.T) {
-	const detach, reattach = time.Minute, 30 * time.Second
-	is := func(state machinev1alpha1.VolumeState, ago time.Duration) []machinev1alpha1.MovingVolume {
-		return []machinev1alpha1.MovingVolume{{Name: "pv", State: state, Since: metav1.NewTime(now.Add(-ago))}}
-	}
-	here, elsewhere := attachment{"pv", "n", true}, attachment{"pv", "other", true}
-	cases := map[string]struct {
-		view volumeView
-		was  []machinev1alpha1.MovingVolume
-		want []machinev1alpha1.MovingVolume
-	}{
-		"OneThatAPodUsesStays":                   {view: volumeView{attachments: []attachment{here}, used: map[string]bool{"pv": true}}},
-		"OneThatNoPodUsesIsDetaching":            {view: volumeView{attachments: []attachment{here}}, want: is("Detaching", 0)},
-		"SinceThen":                              {view: volumeView{attachments: []attachment{here}}, was: is("Detaching", detach-1), want: is("Detaching", detach-1)},
-		"AnAttachmentThatIsOnlyWantedCountsToo":  {view: volumeView{attachments: []attachment{{"pv", "n", false}}}, want: is("Detaching", 0)},
-		"AfterTheTimeoutItIsStuck":               {view: volumeView{attachments: []attachment{here}}, was: is("Detaching", detach), want: is("Stuck", 0)},
-		"AndStaysSo":                             {view: volumeView{attachments: []attachment{here}}, was: is("Stuck", time.Hour), want: is("Stuck", time.Hour)},
-		"UntilItIsDetachedAfterAll":              {was: is("Stuck", time.Hour)},
-		"OnASilentNodeNothingIsDetached":         {view: volumeView{attachments: []attachment{here}, silent: true}, was: is("Detaching", time.Second)},
-		"OneThatIsDetachedIsReattaching":         {was: is("Detaching", time.Second), want: is("Reattaching", 0)},
-		"UntilItIsAttachedElsewhere":             {view: volumeView{attachments: []attachment{elsewhere}}, was: is("Reattaching", time.Second)},
-		"WhichMustBeDone":                        {view: volumeView{attachments: []attachment{{"pv", "other", false}}}, was: is("Reattaching", time.Second), want: is("Reattaching", time.Second)},
-		"OrTheTimeoutIsOver":                     {was: is("Reattaching", reattach)},
-		"OneThatIsAttachedElsewhereAtOnceIsDone": {view: volumeView{attachments: []attachment{elsewhere}}, was: is("Detaching", time.Second)},
-		"OneThatAPodUsesAgainDoesNotMove":        {view: volumeView{attachments: []attachment{here}, used: map[string]bool{"pv": true}}, was: is("Detaching", time.Second)},
-		"VolumesOfOtherNodesAreNotOurs":          {view: volumeView{attachments: []attachment{elsewhere}}},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			tc.view.now, tc.view.node, tc.view.detach, tc.view.reattach = now, "n", detach, reattach
-			if d := cmp.Diff(tc.want, tc.view.move(tc.was)); d != "" {
-				t.Errorf("(-want +got):\n%s", d)
-			}
-		})
-	}
-}
 
 func attached(volume, node string) *storagev1.VolumeAttachment {
 	return &storagev1.VolumeAttachment{
@@ -195,27 +156,5 @@ func TestVolumesThatMayNotBeReadHoldNothingUp(t *testing.T) {
 	wn := workerNode(deleted)
 	if _, err := x.leave(t.Context(), wn, nil); err != nil || wn.Observation.Drain.Stage != machinev1alpha1.DrainDeletingNode || !e.has(machinev1alpha1.EventVolumesUnreadable) {
 		t.Errorf("drain %+v, events %v, error %v", wn.Observation.Drain, *e, err)
-	}
-}
-
-func TestAttachmentsAreSharedButNotFromBeforeADrain(t *testing.T) {
-	kube := fake.NewClientset(attached("pv", "n"))
-	a := &attachments{}
-	for i, tc := range []struct {
-		began, now time.Duration
-		lists      int
-	}{
-		{0, 0, 1},
-		{0, time.Second, 1},           // shared
-		{time.Second, time.Second, 2}, // began after the list
-		{0, 2 * time.Second, 2},
-		{0, time.Second + attachmentsFor, 3}, // too old
-	} {
-		if got, err := a.in(t.Context(), target.ClusterRef("c"), kube, start.Add(tc.began), start.Add(tc.now)); err != nil || len(got) != 1 {
-			t.Fatalf("%v, %v", got, err)
-		}
-		if n := len(kube.Actions()); n != tc.lists {
-			t.Errorf("call %d: %d lists, want %d", i, n, tc.lists)
-		}
 	}
 }

@@ -13,11 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/finalizer"
 	"github.com/drover-dev/drover/internal/pipeline"
 )
 
@@ -37,13 +39,13 @@ type watches struct {
 	started map[schema.GroupVersionKind]bool
 	indexed map[schema.GroupVersionKind]bool
 	// held resources by the names of the Machines that they wait for, with the UIDs of these Machines.
-	held map[types.NamespacedName]map[stray]types.UID
+	held map[types.NamespacedName]map[heldResource]types.UID
 	// required resources of Machines, by kind.
 	required map[schema.GroupVersionKind]map[types.NamespacedName][]*fnv1.ResourceSelector
 }
 
 func newWatches(written *overlay) *watches {
-	return &watches{written: written, started: map[schema.GroupVersionKind]bool{}, indexed: map[schema.GroupVersionKind]bool{}, held: map[types.NamespacedName]map[stray]types.UID{}, required: map[schema.GroupVersionKind]map[types.NamespacedName][]*fnv1.ResourceSelector{}}
+	return &watches{written: written, started: map[schema.GroupVersionKind]bool{}, indexed: map[schema.GroupVersionKind]bool{}, held: map[types.NamespacedName]map[heldResource]types.UID{}, required: map[schema.GroupVersionKind]map[types.NamespacedName][]*fnv1.ResourceSelector{}}
 }
 
 // ensure watches a kind, if it is not watched yet.
@@ -164,16 +166,16 @@ func (w *watches) handler(gvk schema.GroupVersionKind) handler.TypedEventHandler
 
 // noteHeld stores the resources that wait for a Machine while they are being deleted.
 func (w *watches) noteHeld(gvk schema.GroupVersionKind, obj *unstructured.Unstructured, held bool) {
-	owner, ok := controllerOf(obj, machineKind)
+	owner, ok := finalizer.ControllerOf(obj, machineKind)
 	if !ok {
 		return
 	}
-	machine, s := types.NamespacedName{Namespace: obj.GetNamespace(), Name: owner.Name}, stray{gvk: gvk, name: obj.GetName()}
+	machine, s := types.NamespacedName{Namespace: obj.GetNamespace(), Name: owner.Name}, heldResource{gvk: gvk, name: obj.GetName()}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
 	case held && w.held[machine] == nil:
-		w.held[machine] = map[stray]types.UID{s: owner.UID}
+		w.held[machine] = map[heldResource]types.UID{s: owner.UID}
 	case held:
 		w.held[machine][s] = owner.UID
 	default:
@@ -185,7 +187,7 @@ func (w *watches) noteHeld(gvk schema.GroupVersionKind, obj *unstructured.Unstru
 }
 
 // heldOf returns the resources that wait for a Machine, with the UID of their controller.
-func (w *watches) heldOf(machine types.NamespacedName) map[stray]types.UID {
+func (w *watches) heldOf(machine types.NamespacedName) map[heldResource]types.UID {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return maps.Clone(w.held[machine])
@@ -221,6 +223,20 @@ func selects(s *fnv1.ResourceSelector, obj *unstructured.Unstructured) bool {
 
 // machineOf returns the Machine that controls an object.
 func machineOf(obj metav1.Object) (types.NamespacedName, bool) {
-	owner, ok := controllerOf(obj, machineKind)
+	owner, ok := finalizer.ControllerOf(obj, machineKind)
 	return types.NamespacedName{Namespace: obj.GetNamespace(), Name: owner.Name}, ok
+}
+
+// A heldResource is the VM, or a companion, of a Machine that does not exist: the Machine's finalizers were removed by
+// hand, or the resource was restored from a backup and has the UID of a Machine of another control cluster. The
+// garbage collector deletes the held resource, and FinalizerDrain would hold it for ever, with a VM that no object
+// reports.
+type heldResource struct {
+	gvk  schema.GroupVersionKind
+	name string
+}
+
+// isHeld reports whether a resource is being deleted and waits for its Machine.
+func isHeld(obj *unstructured.Unstructured) bool {
+	return obj.GetDeletionTimestamp() != nil && controllerutil.ContainsFinalizer(obj, machinev1alpha1.FinalizerDrain)
 }

@@ -3,7 +3,6 @@ package bootstrap
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -19,54 +18,6 @@ import (
 
 // waitingForToken is the text of a wait that is short as a rule.
 const waitingForToken = "waiting for the join token and user data"
-
-// Observed is the input of the planner.
-type Observed struct {
-	Machine *machinev1alpha1.Machine
-	// Class of the Machine, or the problem with it. Neither is needed once VMMayExist is true.
-	Class        *machinev1alpha1.MachineClass
-	ClassProblem *plan.Problem
-	// Profile of the operating system, nil if the class names none.
-	Profile *machinev1alpha1.OperatingSystemProfile
-	// Join is the observed state of the join token and the user data.
-	Join plan.JoinState
-	// VMMayExist is true from the moment that the provider began to create the VM.
-	VMMayExist bool
-	// VMLost means that a VM existed, and that its resource does not exist any more.
-	VMLost bool
-	// NodeJoined is true once the Node has joined.
-	NodeJoined bool
-}
-
-// Settings of the step.
-type Settings struct {
-	// TokenTTL is the life of one lease of a join token.
-	TokenTTL time.Duration
-	// TokenGroups that a join token authenticates as, beside system:bootstrappers.
-	TokenGroups []string
-	// ExternalCloudProvider and ProviderIDCommand: see the input.
-	ExternalCloudProvider bool
-	ProviderIDCommand     string
-	// Form of the user data that the cloud accepts.
-	Form userdata.Form
-}
-
-// SettingsOf returns the settings of an input, with its defaults.
-func SettingsOf(input *fn.Bootstrap) Settings {
-	s := Settings{
-		TokenTTL: input.TokenTTL.Duration, TokenGroups: input.TokenGroups,
-		ExternalCloudProvider: input.CloudProvider == fn.ExternalCloudProvider,
-		ProviderIDCommand:     input.ProviderIDCommand,
-		Form:                  userdata.Form{Encoding: input.Encoding, MaxBytes: int(input.MaxUserDataBytes)},
-	}
-	if s.TokenTTL <= 0 {
-		s.TokenTTL = fn.DefaultTokenTTL
-	}
-	if s.TokenGroups == nil {
-		s.TokenGroups = []string{fn.DefaultTokenGroup}
-	}
-	return s
-}
 
 // Plan requests the join token and the user data of a Machine.
 func Plan(o Observed, settings Settings) plan.Bootstrap {
@@ -223,8 +174,4 @@ func Check(composition plan.Object, specimen Observed) *plan.Problem {
 	}
 	_, problem := render(specimen, SettingsOf(input))
 	return problem
-}
-
-func problemOf(class *machinev1alpha1.MachineClass, err error) *plan.Problem {
-	return &plan.Problem{Reason: userdata.ReasonOf(err), Message: fmt.Sprintf("class %q: %v", class.Reference().Key(), err)}
 }

@@ -150,7 +150,7 @@ func (p *plan) startsAnew() bool {
 		r == machinev1alpha1.ReasonProgressDeadlineExceeded, r == machinev1alpha1.ReasonRolloutRejected:
 		return false
 	case r == machinev1alpha1.ReasonFrozen, r == machinev1alpha1.ReasonSoaking, IsGate(r):
-		// A release without the field recorded no time of the freeze.
+		// If it interrupted no rollout, the rollout began after that.
 		return p.Deployment.Status.FrozenSince == nil
 	}
 	return true

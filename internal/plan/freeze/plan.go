@@ -16,58 +16,6 @@ import (
 // watch its configuration. A check is one read from a cache.
 const lookAgain = 15 * time.Second
 
-// Observed is the view of the step.
-type Observed struct {
-	Labels, Annotations map[string]string
-	Conditions          []metav1.Condition
-
-	// Machines has the counts. It is nil for the set of a deployment, because the deployment checks
-	// the counts.
-	Machines *Machines
-	// Cluster that new Machines join, nil if it has no configuration. Problem then has the reason.
-	Cluster *Cluster
-	Problem *plan.Problem
-	Margins Margins
-}
-
-// Machines are the counts of the last reconcile.
-type Machines struct {
-	// Expected is the maximal number of Machines by the spec.
-	Expected int32
-	// Existing Machines are not being deleted, Terminating ones are.
-	Existing, Terminating int32
-	// Remembered is the status that the step recorded last, nil if there is none.
-	Remembered *machinev1alpha1.SafetyStatus
-}
-
-// A Cluster that Machines join.
-type Cluster struct {
-	// Kind and Name of its configuration.
-	Kind, Name string
-	// Unreachable means that the cluster does not answer, or refuses Drover's credentials.
-	Unreachable bool
-	// Reason why it is unreachable, and since when.
-	Reason string
-	Since  time.Time
-}
-
-// Margins by which the number of Machines may exceed the limits: to freeze only above Up, and to
-// thaw at Up-Down.
-type Margins struct {
-	Up, Down int32
-}
-
-// A Decision is the output of the step.
-type Decision struct {
-	Safety    plan.Safety
-	Condition plan.Condition
-	Events    []plan.Event
-	// Status is nil for the set of a deployment.
-	Status *machinev1alpha1.SafetyStatus
-	// CallAgain is the longest delay until the next call, even without any change.
-	CallAgain time.Duration
-}
-
 // Plan decides whether to freeze.
 func Plan(now time.Time, o Observed) Decision {
 	was := meta.FindStatusCondition(o.Conditions, machinev1alpha1.ConditionFrozen)

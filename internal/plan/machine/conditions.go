@@ -1,17 +1,10 @@
 package machine
 
 import (
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/plan"
-)
-
-const (
-	isTrue    = string(corev1.ConditionTrue)
-	isFalse   = string(corev1.ConditionFalse)
-	isUnknown = string(corev1.ConditionUnknown)
 )
 
 func conditions(f facts, d decision) []plan.Condition {

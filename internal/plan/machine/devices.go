@@ -1,33 +1,11 @@
 package machine
 
 import (
-	"slices"
 	"time"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
-	"github.com/drover-dev/drover/internal/healthprofile"
 	"github.com/drover-dev/drover/internal/plan"
-	"github.com/drover-dev/drover/internal/workernode"
 )
-
-// JudgesDevices reports whether the health of a Machine judges the devices of its Node. Only then is its class requested.
-func (o Observed) JudgesDevices() bool {
-	return plan.JudgesDevices(healthprofile.Rules(o.Machine.Spec.Health, o.HealthProfiles.Found))
-}
-
-// withDevices returns the conditions of a Node, with DevicesMissing if it lacks devices of its class. A Node that lost
-// sight of its devices, or whose device plugins have not registered yet, lacks them, whether it is Ready or not. Before the
-// Node was read in this process, the condition that was recorded last stands for its devices.
-func withDevices(o workernode.Observation, wanted machinev1alpha1.Devices) []workernode.Condition {
-	if o.Devices == nil && len(wanted) > 0 {
-		return o.Conditions
-	}
-	out := slices.DeleteFunc(slices.Clone(o.Conditions), func(c workernode.Condition) bool { return c.Type == machinev1alpha1.NodeDevicesMissing })
-	if missing := plan.MissingDevices(wanted, o.Devices); missing != "" && o.Present {
-		out = append(out, workernode.Condition{Type: machinev1alpha1.NodeDevicesMissing, Status: isTrue, Reason: missing})
-	}
-	return out
-}
 
 // devicesUntil returns the time until which the Node of a Machine that has not run may lack devices: its device plugins start
 // when it is Ready. It is zero if it lacks none, or something else is wrong.

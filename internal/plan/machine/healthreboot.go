@@ -11,22 +11,6 @@ import (
 	"github.com/drover-dev/drover/internal/plan"
 )
 
-// healthReboot returns the limits of reboots by health. A field may have no value: who reads it applies its default.
-func healthReboot(m *machinev1alpha1.Machine) machinev1alpha1.HealthReboot {
-	if h := m.Spec.Health.Reboot; h != nil {
-		return *h
-	}
-	return machinev1alpha1.HealthReboot{}
-}
-
-// actionOn returns the action of a condition. Ready without an entry leads to a replacement.
-func actionOn(h machinev1alpha1.Health, c machinev1alpha1.UnhealthyCondition) machinev1alpha1.HealthAction {
-	if named := healthConditionOf(h, c.Type, c.Status); named != nil {
-		return named.ActionOrDefault()
-	}
-	return machinev1alpha1.HealthReplace
-}
-
 // rebootDue returns the ID of the reboot that a Node's unhealthiness makes due, "" if none is. It stays the same until the
 // reboot begins, or is no longer due.
 func rebootDue(f facts, sick machinev1alpha1.Unhealthiness) string {
@@ -144,4 +128,17 @@ func (f facts) isGranted(sick *machinev1alpha1.Unhealthiness) bool {
 	}
 	by := metav1.GetControllerOfNoCopy(f.Machine)
 	return by == nil || by.Kind != machinev1alpha1.MachineSetGroupVersionKind.Kind || f.Machine.Annotations[machinev1alpha1.AnnotationRebootGranted] == sick.RebootID
+}
+
+// wasRebooted reports whether a request with the ID was carried out. The VM resource knows the last one also after a
+// restore, which loses the status.
+func (f facts) wasRebooted(id string) bool {
+	if f.before.Reboot.Has(id) {
+		return true
+	}
+	if f.VM.Reboot == nil {
+		return false
+	}
+	_, begun, ok := machinev1alpha1.ParseRebootRequest(f.VM.Reboot.Begun)
+	return ok && begun == id
 }

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/plan"
 	"github.com/drover-dev/drover/internal/workernode"
 )
 
@@ -125,4 +127,18 @@ func (n node) notReady(providerID, cause string) string {
 		return fmt.Sprintf("The Node %s is not Ready%s", n.NodeName, cause)
 	}
 	return fmt.Sprintf("The Node %s has not reported yet", n.NodeName)
+}
+
+// withDevices returns the conditions of a Node, with DevicesMissing if it lacks devices of its class. A Node that lost
+// sight of its devices, or whose device plugins have not registered yet, lacks them, whether it is Ready or not. Before the
+// Node was read in this process, the condition that was recorded last stands for its devices.
+func withDevices(o workernode.Observation, wanted machinev1alpha1.Devices) []workernode.Condition {
+	if o.Devices == nil && len(wanted) > 0 {
+		return o.Conditions
+	}
+	out := slices.DeleteFunc(slices.Clone(o.Conditions), func(c workernode.Condition) bool { return c.Type == machinev1alpha1.NodeDevicesMissing })
+	if missing := plan.MissingDevices(wanted, o.Devices); missing != "" && o.Present {
+		out = append(out, workernode.Condition{Type: machinev1alpha1.NodeDevicesMissing, Status: isTrue, Reason: missing})
+	}
+	return out
 }

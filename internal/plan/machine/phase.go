@@ -2,22 +2,10 @@ package machine
 
 import (
 	"fmt"
-	"time"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/plan"
 )
-
-// nodeGoneGrace is the time for which a Node may be missing. A Node that a user deletes is
-// registered again when the kubelet restarts.
-const nodeGoneGrace = 30 * time.Second
-
-// A failure is the reason why a Machine is Failed.
-type failure struct {
-	reason  machinev1alpha1.FailureReason
-	code    string
-	message string
-}
 
 // decide returns the phase of a Machine. During an update in place, the Node may be deleted and
 // registered again.
@@ -42,23 +30,6 @@ func decide(f facts, d decision) (machinev1alpha1.MachinePhase, *failure) {
 		return machinev1alpha1.MachineProvisioning, nil
 	}
 	return machinev1alpha1.MachinePending, nil
-}
-
-// isTakenBack reports whether the recorded failure no longer applies: the Node is healthy, the
-// Machine is exempt from remediation, or the cloud had room after all. This prevents the deletion
-// of a working Machine.
-func isTakenBack(f facts) bool {
-	switch {
-	case f.VM.State == plan.VMLost || f.VM.State == plan.VMFailed || f.VM.State == plan.VMCreateUnknown:
-		return false
-	case f.before.FailureReason == machinev1alpha1.FailureCapacityTimeout:
-		return f.providerID != ""
-	case f.before.FailureReason == machinev1alpha1.FailureNodeUnhealthy:
-		return f.node.healthy || f.skipsRemediation || f.Machine.Spec.Health.Disabled
-	case f.before.FailureReason == machinev1alpha1.FailureJoinTimeout:
-		return f.node.healthy || f.skipsRemediation
-	}
-	return false
 }
 
 func failed(f facts, sick *machinev1alpha1.Unhealthiness) *failure {
@@ -90,23 +61,6 @@ func failed(f facts, sick *machinev1alpha1.Unhealthiness) *failure {
 		return ofNode(f, sick)
 	}
 	return ofCreation(f)
-}
-
-// goneUntil returns the time until which a deleted Node may come back before its Machine fails. It is zero if the Node is not
-// deleted, or if the Machine does not fail by that. An update in place may delete the Node, and so may a
-// controller of the cloud while a VM reboots.
-func (f facts) goneUntil() time.Time {
-	if !f.mayFail || f.skipsRemediation || f.before.Phase == machinev1alpha1.MachineUpdating || f.before.Reboot.IsInProgress() || f.node.goneSince.IsZero() {
-		return time.Time{}
-	}
-	return f.node.goneSince.Add(nodeGoneGrace)
-}
-
-// isLossConfirmed reports whether the Node confirms the loss of the VM that the cloud reports. A
-// Node that cannot be observed confirms nothing. The failure may have another reason: a
-// cloud-controller-manager deletes the Node before the provider misses the VM.
-func (f facts) isLossConfirmed() bool {
-	return f.VM.State == plan.VMLost && f.isNodeKnown && !f.node.ready
 }
 
 // ofNode returns the failure of a Machine whose Node is unhealthy for too long, and which is not rebooted for it.

@@ -5,67 +5,7 @@ import (
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/plan"
-	"github.com/drover-dev/drover/internal/workernode"
 )
-
-// Observed is the view of the step.
-type Observed struct {
-	Machine *machinev1alpha1.Machine
-	// Bootstrap and VM are the outputs of the earlier steps.
-	Bootstrap plan.Bootstrap
-	VM        plan.VM
-	// WorkerNode is the observed Node, nil until parameters for it were decided.
-	WorkerNode *workernode.WorkerNode
-	// HealthProfiles are those of spec.health.
-	HealthProfiles plan.HealthProfiles
-	// Devices that the Machine's class names. They are nil if it names none or is not known, or if spec.health does not judge
-	// them.
-	Devices machinev1alpha1.Devices
-	// CloudNamesNodes means that the cloud sets the name of the Node, so that it differs from the
-	// Machine's.
-	CloudNamesNodes bool
-	// TargetUnreachable means that the target cluster is unreachable. The observation of the Node
-	// is stale then, and no Machine fails because of it.
-	TargetUnreachable bool
-	// JudgeAfter is the time from which a Node may make its Machine Failed again after an outage of
-	// the cluster. It is zero if there was none.
-	JudgeAfter time.Time
-}
-
-// Desired is the output of the step.
-type Desired struct {
-	// WorkerNode is the desired state of the Node. It is nil until the VM's providerID is known.
-	WorkerNode *workernode.Parameters
-	// Requests to the provider of the VM.
-	Requests Requests
-
-	Status machinev1alpha1.MachineStatus
-	plan.Report
-}
-
-// Requests to the provider of a VM. They are annotations of the VM resource.
-type Requests struct {
-	// Console means that the provider shall report the console of the VM.
-	Console bool
-	// Reboot is the request of a reboot: see [machinev1alpha1.RebootRequest]. It is "" if there is none.
-	Reboot string
-}
-
-// A decision is made in the order of its fields. Each field depends on the facts and on the fields
-// before it.
-type decision struct {
-	// update in place, nil if there is none.
-	update *machinev1alpha1.UpdateStatus
-	// unhealthy is nil for a Machine whose Node never was unhealthy. It ends when a reboot begins.
-	unhealthy *machinev1alpha1.Unhealthiness
-	// reboot that is requested or in progress, or was the last one. It is nil if there was none.
-	reboot *machinev1alpha1.RebootStatus
-	phase  machinev1alpha1.MachinePhase
-	// failure is nil unless the Machine is Failed.
-	failure *failure
-	// preservation, possibly expired, nil if none was requested.
-	preservation *machinev1alpha1.Preservation
-}
 
 // Plan decides the status of a Machine and the parameters of its Node.
 func Plan(now time.Time, o Observed) Desired {

@@ -80,19 +80,6 @@ func isRebootNews(before, s *machinev1alpha1.RebootStatus) bool {
 	return s != nil && (before == nil || before.ID != s.ID || before.State != s.State || before.Mode != s.Mode)
 }
 
-// wasRebooted reports whether a request with the ID was carried out. The VM resource knows the last one also after a
-// restore, which loses the status.
-func (f facts) wasRebooted(id string) bool {
-	if f.before.Reboot.Has(id) {
-		return true
-	}
-	if f.VM.Reboot == nil {
-		return false
-	}
-	_, begun, ok := machinev1alpha1.ParseRebootRequest(f.VM.Reboot.Begun)
-	return ok && begun == id
-}
-
 // remembered returns the IDs that the next reboot keeps, the last one first.
 func remembered(last *machinev1alpha1.RebootStatus) []string {
 	if last == nil {

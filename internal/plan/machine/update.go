@@ -141,3 +141,32 @@ func onNode(p *workernode.Parameters, want *machinev1alpha1.MachineUpdate, s *ma
 		p.Taints = append(p.Taints, outdated)
 	}
 }
+
+// reasonsOfUpdates are the reasons of conditions and events, by the state of an update in place.
+var reasonsOfUpdates = map[machinev1alpha1.UpdateState]string{
+	machinev1alpha1.UpdateCandidate: machinev1alpha1.ReasonUpdateCandidate,
+	machinev1alpha1.UpdateDraining:  machinev1alpha1.ReasonUpdateDraining,
+	machinev1alpha1.UpdateUpdating:  machinev1alpha1.ReasonUpdateUpdating,
+	machinev1alpha1.UpdateSucceeded: machinev1alpha1.ReasonUpdateSucceeded,
+	machinev1alpha1.UpdateFailed:    machinev1alpha1.ReasonUpdateFailed,
+}
+
+// describe an update in place for an event or condition.
+func describe(m *machinev1alpha1.Machine, u *machinev1alpha1.UpdateStatus) string {
+	to := u.ID
+	if want := m.Spec.InPlaceUpdate; want != nil {
+		to = fmt.Sprintf("%s, to version %s of class %q", want.ID, want.Version, want.ClassRef.Key())
+	}
+	switch u.State {
+	case machinev1alpha1.UpdateCandidate:
+		return fmt.Sprintf("Waits to be selected for update %s", to)
+	case machinev1alpha1.UpdateDraining:
+		return fmt.Sprintf("Draining the Node for update %s", to)
+	case machinev1alpha1.UpdateUpdating:
+		return fmt.Sprintf("The Node is drained, and its agent is awaited: update %s", to)
+	case machinev1alpha1.UpdateSucceeded:
+		return fmt.Sprintf("The node's agent has done update %s", to)
+	default:
+		return fmt.Sprintf("Update %s failed: %s", to, u.Message)
+	}
+}

@@ -2,22 +2,6 @@ package orphans
 
 import "fmt"
 
-// A Node is the result of the search for the Node of a VM in its target cluster.
-type Node struct {
-	// Looked means that the search was carried out.
-	Looked bool
-	// Machine whose VM has the name of this one. It is empty if there is none or the name is
-	// unknown.
-	Machine string
-	// Name of the Node and the Cluster that has it, empty if there is none.
-	Name, Cluster string
-	// Ready is the condition Ready of the Node.
-	Ready bool
-	// Problem is the reason why it is unknown whether the VM has a Ready Node, empty if that is
-	// known.
-	Problem string
-}
-
 // mayGo reports whether the Node of an orphan allows its deletion. A Ready Node runs pods that were
 // not drained: a control plane that was restored from a backup lacks Machines whose Nodes are in
 // use. If the Node cannot be observed, the user decides by a confirmation.

@@ -10,16 +10,6 @@ import (
 	"github.com/drover-dev/drover/internal/plan/aging"
 )
 
-// isAged reports whether a Machine is due because of its age. Which one is replaced when, the MachineDeployment decides.
-func (f *fleet) isAged(m Machine) bool {
-	a := f.Set.Spec.Aging
-	return a != nil && f.mayAge(m) && !f.now.Before(aging.Due(m.Machine, a.MaxAge.Duration))
-}
-
-// mayAge reports whether the age of a Machine counts. A preserved one stays, one that is marked is deleted by a scale-down,
-// and one that was not observed yet has no UID.
-func (f *fleet) mayAge(m Machine) bool { return !f.isPreserved(m) && !isMarked(m) && m.UID != "" }
-
 // replaceAged replaces the Machine that the MachineDeployment names, if all Machines are available and nothing else is in
 // progress: a Machine that failed is replaced first, and the replacement of an earlier one is over.
 func (p *plan) replaceAged() {
@@ -47,23 +37,6 @@ func (p *plan) isWhole() bool {
 	settled := len(p.kept) == int(p.Set.Spec.Replicas) && p.exhausted == nil && len(p.pairs())+len(p.creates)+len(p.dropped)+len(p.dropping)+
 		len(p.terminating)+len(p.setAside)+len(p.updating)+len(p.selected)+len(p.takesOn)+len(p.rebooting)+len(p.unreported()) == 0
 	return settled && !slices.ContainsFunc(p.all(), func(m Machine) bool { return !p.isAvailable(m) })
-}
-
-// awaited is the number of Machines that were deleted because of their age and whose VMs still exist. Without a surge,
-// each of them takes the place of the next one.
-func (f *fleet) awaited() int {
-	a, n := f.Set.Spec.Aging, 0
-	if a == nil || a.Order == machinev1alpha1.CreateFirst {
-		return 0
-	}
-	for _, m := range slices.Concat(f.dropping, f.terminating) {
-		if slices.ContainsFunc(f.Set.Status.Replacements, func(e machinev1alpha1.ReplacedMachine) bool {
-			return e.Machine == m.Name && e.Reason == machinev1alpha1.ReplacedAged
-		}) {
-			n++
-		}
-	}
-	return n
 }
 
 // nextAged is the Machine that is due next, nil without an age.

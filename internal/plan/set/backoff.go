@@ -1,7 +1,7 @@
 package set
 
 import (
-	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -9,7 +9,6 @@ import (
 
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
-	"github.com/drover-dev/drover/internal/names"
 	shared "github.com/drover-dev/drover/internal/plan"
 )
 
@@ -89,44 +88,14 @@ func (p *plan) isFailureOfTemplate(m Machine, lastSuccess time.Time) bool {
 	return p.toRetry(m) && m.Status.FailureReason != "" && !p.isOutdated(m) && !m.CreationTimestamp.Time.Before(lastSuccess)
 }
 
-// failedBefore reports whether the Machine was created in an attempt whose failure is already counted.
-func (p *plan) failedBefore(m Machine) bool {
-	return p.backoff != nil && m.CreationTimestamp.Before(&p.backoff.Until)
-}
-
-// lastFailure is the reason of the last failed attempt. If the template has not failed, it is CreateFailed:
-// then a VM is proof enough.
-func (p *plan) lastFailure() machinev1alpha1.FailureReason {
-	if p.backoff == nil {
-		return machinev1alpha1.FailureCreateFailed
+func backingOffEvent(b machinev1alpha1.Backoff) shared.Event {
+	times := "once"
+	if b.Failures > 1 {
+		times = fmt.Sprintf("%d times in a row", b.Failures)
 	}
-	return p.backoff.Reason
-}
-
-// backingOff reports whether the backoff lasts: nothing may be created or replaced yet.
-func (p *plan) backingOff() bool {
-	return p.backoff != nil && p.now.Before(p.backoff.Until.Time)
-}
-
-// templateHash identifies the fields of the template that a VM is made from.
-func (f *fleet) templateHash() string {
-	t := f.Set.Spec.Template.Spec
-	domain := "any"
-	if t.FailureDomain != nil {
-		domain = "in " + *t.FailureDomain
+	return shared.Event{
+		Warning: true,
+		Reason:  machinev1alpha1.EventBackingOff,
+		Message: fmt.Sprintf("Creation failed %s, first with %s: the next Machine is created in %s", times, text(b.ErrorCode, b.Message), delay(b)),
 	}
-	return names.Hash(t.ClassRef.Key(), t.Version, t.ClusterRef.Kind, t.ClusterRef.Name, domain)
-}
-
-// errorCode returns the provider's error code of the failure, or the failure reason if there is none.
-func errorCode(m Machine) string {
-	code := ""
-	if op := m.Status.LastOperation; op != nil {
-		code = op.ErrorCode
-	}
-	return cmp.Or(code, string(m.Status.FailureReason))
-}
-
-func failedWithoutVM(r machinev1alpha1.FailureReason) bool {
-	return r == machinev1alpha1.FailureCreateFailed || r == machinev1alpha1.FailureCreateUnknown || r == machinev1alpha1.FailureCapacityTimeout
 }

@@ -220,3 +220,14 @@ func (p *plan) remediationAllowed() *shared.Condition {
 		Rebooting: int32(len(p.rebootsDue())),
 	}, p.Set.Status.Conditions)
 }
+
+// conditionEvents reports invalid input when it is first found.
+func (p *plan) conditionEvents(conditions []shared.Condition) []shared.Event {
+	var out []shared.Event
+	for _, c := range conditions {
+		if (c.Type == machinev1alpha1.ConditionValid || c.Type == machinev1alpha1.ConditionSelectorExclusive) && c.Status != "True" && c.IsNew(p.Set.Status.Conditions) {
+			out = append(out, shared.Event{Warning: true, Reason: c.Reason, Message: c.Message})
+		}
+	}
+	return out
+}

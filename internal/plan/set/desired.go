@@ -1,35 +1,12 @@
 package set
 
 import (
-	"maps"
+	"cmp"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
-
-// ofOneMachine are annotations that users and controllers set on single Machines.
-var ofOneMachine = []string{
-	machinev1alpha1.AnnotationDeleteMachine,
-	machinev1alpha1.AnnotationExhausted,
-	machinev1alpha1.AnnotationReboot,
-	machinev1alpha1.AnnotationRebootDrain,
-	machinev1alpha1.AnnotationRebootGranted,
-	machinev1alpha1.AnnotationReplace,
-	machinev1alpha1.AnnotationReplaceRequestedBy,
-	machinev1alpha1.AnnotationUpdateRetry,
-	machinev1alpha1.LabelUpdateSelected,
-}
-
-// fresh is a Machine to create.
-func (f *fleet) fresh(name string) Desired {
-	d := ofTemplate(f.Set, name)
-	d.Create = true
-	if f.updatesInPlace() {
-		d.Labels[machinev1alpha1.LabelUpdatedTo] = f.updateID()
-	}
-	return d
-}
 
 // ordered is a Machine that this plan or an earlier one creates, and that was not observed yet.
 func (p *plan) ordered(name string) Desired {
@@ -46,44 +23,6 @@ func (p *plan) desired(m Machine) Desired {
 		return p.ordered(m.Name)
 	}
 	return p.existing(m)
-}
-
-// ofTemplate returns a Machine with the metadata and the spec of the template.
-func ofTemplate(set *machinev1alpha1.MachineSet, name string) Desired {
-	t := set.Spec.Template.DeepCopy()
-
-	labels := machinev1alpha1.LabelsOf(t.Metadata.Labels)
-	labels[machinev1alpha1.LabelSet] = set.Name
-	if d, ok := set.Labels[machinev1alpha1.LabelDeployment]; ok {
-		labels[machinev1alpha1.LabelDeployment] = d
-	}
-	// An annotation that is meant for one Machine must not reach all of them.
-	annotations := map[string]string{}
-	maps.Copy(annotations, t.Metadata.Annotations)
-	for _, key := range ofOneMachine {
-		delete(annotations, key)
-	}
-
-	m := &machinev1alpha1.Machine{
-		TypeMeta: metav1.TypeMeta{
-			APIVersion: machinev1alpha1.SchemeGroupVersion.String(),
-			Kind:       machinev1alpha1.MachineGroupVersionKind.Kind,
-		},
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace:   set.Namespace,
-			Name:        name,
-			Labels:      labels,
-			Annotations: annotations,
-			Finalizers:  []string{machinev1alpha1.FinalizerTerminator},
-		},
-		Spec: t.Spec,
-	}
-	m.Spec.ProviderID, m.Spec.InPlaceUpdate, m.Spec.InfrastructureRef = nil, nil, nil
-	if m.Spec.Crossplane != nil {
-		m.Spec.Crossplane.ResourceRefs = nil
-	}
-	m.Spec.CapacityTimeout = machinev1alpha1.CapacityTimeoutOf(set, t.Spec)
-	return Desired{Machine: m}
 }
 
 // existing is the desired state of a Machine that exists: the template, except for the fields that its VM
@@ -110,4 +49,51 @@ func (f *fleet) existing(m Machine) Desired {
 		d.Annotations[machinev1alpha1.AnnotationPreserve] = machinev1alpha1.PreserveAuto
 	}
 	return d
+}
+
+// hide removes the labels by which the cluster-autoscaler finds a Machine of the set. For a Machine without
+// a Node, it would lower replicas in each of its loops, and the set would delete a healthy Machine each
+// time.
+func (f *fleet) hide(d *Desired) {
+	for k := range f.Set.Spec.Selector.MatchLabels {
+		if k != machinev1alpha1.LabelDeployment {
+			delete(d.Labels, k)
+		}
+	}
+}
+
+// composeUpdate sets the fields of a Machine that concern updates in place.
+func (f *fleet) composeUpdate(d *Desired, m Machine) {
+	id, labeled := m.Labels[machinev1alpha1.LabelUpdatedTo]
+	t := f.Set.Spec.Template.Spec
+	switch {
+	case f.hasUpdated(m):
+		d.Spec.ClassRef, d.Spec.Version = t.ClassRef, t.Version
+		id, labeled = f.updateID(), true
+	case f.toUpdate(m) && hasVM(m):
+		d.Spec.InPlaceUpdate = &machinev1alpha1.MachineUpdate{
+			ID:       f.updateIDOf(m),
+			Version:  t.Version,
+			ClassRef: t.ClassRef,
+			Selected: isSelected(m) || f.recorded.updating.Has(m.Name),
+			// Always set: a value that the schema defaulted would stay when the other fields are removed.
+			Timeout: cmp.Or(f.Set.Spec.InPlaceUpdate.Timeout, metav1.Duration{Duration: machinev1alpha1.DefaultUpdateTimeout}),
+		}
+	}
+	if labeled {
+		d.Labels[machinev1alpha1.LabelUpdatedTo] = id
+	}
+}
+
+// composeReboot sets the annotation by which the reboot of a Machine begins. It stays until the reboot has ended.
+func (f *fleet) composeReboot(d *Desired, m Machine) {
+	granted := m.Annotations[machinev1alpha1.AnnotationRebootGranted]
+	switch {
+	case f.isRebootDue(m) && f.recorded.rebooting.Has(m.Name) && (!f.Safety.Frozen || granted == m.Status.Unhealthy.RebootID):
+		granted = m.Status.Unhealthy.RebootID
+	case isRebootedByHealth(m):
+	default:
+		return
+	}
+	d.Annotations[machinev1alpha1.AnnotationRebootGranted] = granted
 }

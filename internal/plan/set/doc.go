@@ -2,16 +2,19 @@
 // creates missing Machines, deletes excess ones, replaces failed ones, and updates in place those
 // that are not of the current template.
 //
-// The files, bottom to top:
+// The files, bottom to top. Each uses only those below it:
 //
-//   - machines.go has predicates of one Machine.
-//   - fleet.go has the facts: a set and its Machines, computed once, which no stage changes.
-//   - adopt.go, preserve.go, scale.go (with order.go: which Machine is deleted first), replace.go,
-//     create.go (how fast Machines are created), backoff.go (when not at all), exhausted.go (when
-//     there is no room) and inplace.go have the stages. A stage adds to a plan and calls no other.
+//   - observed.go has the input and the output, machines.go predicates of one Machine, and messages.go the words of events.
+//   - fleet.go has the facts: a set and its Machines. template.go compares the Machines with the template, preserved.go says
+//     which are kept for analysis, age.go which are due by their age, and classify.go computes all of that once. No stage changes it.
+//   - state.go has what the stages decided so far. trial.go says how many Machines may be created at once, and budget.go how
+//     many may be replaced or rebooted.
+//   - adopt.go, preserve.go, scale.go (with order.go: which Machine is deleted first), backoff.go (when nothing is created),
+//     replace.go (with replaced.go: what the history keeps), aged.go, reboot.go, create.go, exhausted.go (when there is no room) and
+//     inplace.go have the stages. A stage adds to a plan and calls no other.
 //   - desired.go has the desired Machines.
-//   - status.go, conditions.go, kstatus.go and events.go report.
-//   - plan.go has the list of the stages, and decides.
+//   - status.go, conditions.go and kstatus.go report, and wake.go says when to plan again.
+//   - plan.go has the list of the stages, and decides. foresee.go is for tools that predict.
 //   - group.go composes the decision as one MachineGroup.
 //
 // Crossplane may show a stale MachineSet or stale Machines. That does no harm:

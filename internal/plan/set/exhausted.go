@@ -2,7 +2,6 @@ package set
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -74,44 +73,4 @@ func (p *plan) hasRoomSince(since metav1.Time) bool {
 		}
 	}
 	return false
-}
-
-func (f *fleet) failureDomain() string { return ptr.Deref(f.Set.Spec.Template.Spec.FailureDomain, "") }
-
-// failedForRoom reports whether the Machine is Failed because the cloud had no room for it, in a set that
-// reports this to an autoscaler.
-func failedForRoom(m Machine) bool {
-	return isFailed(m) && !hadNode(m) && m.Spec.CapacityTimeout != nil && fn.ErrorCode(errorCode(m)).IsExhausted()
-}
-
-// withoutHeld returns the Machines whose creation is retried now. Machines that failed for lack of room
-// stay until the backoff is over: the autoscaler has to see them. After that, only as many are retried as
-// there is room for creations, so that an exhausted cloud gets one request per backoff, however many
-// Machines wait.
-func (p *plan) withoutHeld(ms []Machine) []Machine {
-	room := 0
-	if !p.backingOff() {
-		room = max(0, p.room()-p.missing())
-	}
-	return slices.DeleteFunc(p.worstFirst(ms), func(m Machine) bool {
-		if !failedForRoom(m) || p.isOutdated(m) {
-			return false
-		}
-		room--
-		return room < 0
-	})
-}
-
-// withholdsVMs reports whether the Machines that the set creates now get no VM: the cloud has no room, and
-// the set shows each missing Machine as Failed. An autoscaler expects that a missing Machine will be
-// created soon, and waits for it.
-func (p *plan) withholdsVMs() bool {
-	return p.backingOff() && fn.ErrorCode(p.backoff.ErrorCode).IsExhausted() && machinev1alpha1.CapacityTimeoutOf(p.Set, p.Set.Spec.Template.Spec) != nil
-}
-
-// createWithoutVMs creates the Machines that are missing while the cloud has no room for them.
-func (p *plan) createWithoutVMs() {
-	if p.mayCreate() && p.withholdsVMs() {
-		p.name(p.missing())
-	}
 }

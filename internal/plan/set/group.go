@@ -86,10 +86,6 @@ func references(d Decision) []machinev1alpha1.ResourceReference {
 	return out
 }
 
-// isTraced reports whether a Machine was read with a CRD of this release. That CRD defaults the kind of the
-// class, and came with the field for references.
-func isTraced(m Machine) bool { return m.Spec.ClassRef.Kind != "" }
-
 // template of a Machine: all of it except its name. Most Machines of a set share one.
 func template(m Desired) (machinev1alpha1.GroupTemplate, error) {
 	spec, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&m.Spec)

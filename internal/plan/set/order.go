@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/names"
@@ -15,7 +14,7 @@ type criterion struct {
 	// compare is negative if a is deleted before b, and 0 if the criterion does not decide.
 	compare func(a, b Machine) int
 	// The reason why a Machine is deleted before another.
-	says func(Machine) string
+	reason func(Machine) string
 }
 
 // criteria are sorted by importance, the highest first. A mark is a request to delete one Machine, even if
@@ -28,35 +27,29 @@ func (p *plan) criteria() []criterion {
 	var criteria []criterion
 	if !p.isRolledOut() {
 		criteria = []criterion{
-			{by(p.preserved, cmp.Compare[int]), says("not preserved")},
-			{by(p.preservedUntil, cmp.Compare[int64]), says("preserved for less long")},
+			{by(p.preserved, cmp.Compare[int]), because("not preserved")},
+			{by(p.preservedUntil, cmp.Compare[int64]), because("preserved for less long")},
 		}
 	}
 	return append(criteria,
-		criterion{by(isMarked, falseLast), says("marked by the annotation " + machinev1alpha1.AnnotationDeleteMachine)},
+		criterion{by(isMarked, falseLast), because("marked by the annotation " + machinev1alpha1.AnnotationDeleteMachine)},
 		criterion{by(p.trouble, cmp.Compare[trouble]), func(m Machine) string { return p.trouble(m).say(m) }},
 		criterion{by(deletionCost, cmp.Compare[int64]), func(m Machine) string { return fmt.Sprintf("deletion cost %d", deletionCost(m)) }},
-		criterion{by(p.isOutdated, falseLast), says("not of the current template")},
+		criterion{by(p.isOutdated, falseLast), because("not of the current template")},
 		p.order(),
 	)
-}
-
-// isRolledOut reports whether a rollout of the MachineDeployment replaces all Machines of the set: during
-// that time, their Nodes are marked as outdated.
-func (f *fleet) isRolledOut() bool {
-	return slices.ContainsFunc(f.Set.Spec.NodeMarks.Taints, func(t machinev1alpha1.Taint) bool { return t.Key == machinev1alpha1.TaintOutdated })
 }
 
 // order is the last criterion: the user's preference among equal Machines.
 func (f *fleet) order() criterion {
 	switch f.Set.Spec.Deletion.Order {
 	case machinev1alpha1.DeleteOldest:
-		return criterion{by(createdAt, cmp.Compare[int64]), says("oldest")}
+		return criterion{by(createdAt, cmp.Compare[int64]), because("oldest")}
 	case machinev1alpha1.DeleteRandom:
 		hash := func(m Machine) string { return names.Hash(string(f.Set.UID), m.Name) }
-		return criterion{by(hash, cmp.Compare[string]), says("at random")}
+		return criterion{by(hash, cmp.Compare[string]), because("at random")}
 	default:
-		return criterion{by(createdAt, func(a, b int64) int { return cmp.Compare(b, a) }), says("newest")}
+		return criterion{by(createdAt, func(a, b int64) int { return cmp.Compare(b, a) }), because("newest")}
 	}
 }
 
@@ -77,7 +70,7 @@ func (p *plan) worstFirst(ms []Machine) []Machine {
 func (p *plan) why(goes, stays Machine) string {
 	for _, c := range p.criteria() {
 		if n := c.compare(goes, stays); n < 0 {
-			return c.says(goes)
+			return c.reason(goes)
 		}
 	}
 	return "first by name"
@@ -143,28 +136,12 @@ func (t trouble) say(m Machine) string {
 	return "not ready, phase " + string(cmp.Or(m.Status.Phase, machinev1alpha1.MachinePending))
 }
 
-func isMarked(m Machine) bool {
-	_, ok := m.Annotations[machinev1alpha1.AnnotationDeleteMachine]
-	return ok
-}
-
-// deletionCost returns 0 for a value that is no number: the Machine's own conditions report that.
-func deletionCost(m Machine) int64 {
-	n, err := strconv.ParseInt(m.Annotations[machinev1alpha1.AnnotationDeletionCost], 10, 32)
-	if err != nil {
-		return 0
-	}
-	return n
-}
-
-func createdAt(m Machine) int64 { return m.CreationTimestamp.Unix() }
-
 // by compares what key returns.
 func by[T any](key func(Machine) T, compare func(a, b T) int) func(a, b Machine) int {
 	return func(a, b Machine) int { return compare(key(a), key(b)) }
 }
 
-func says(s string) func(Machine) string { return func(Machine) string { return s } }
+func because(s string) func(Machine) string { return func(Machine) string { return s } }
 
 func falseLast(a, b bool) int {
 	switch {

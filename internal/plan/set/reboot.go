@@ -9,21 +9,6 @@ import (
 	shared "github.com/drover-dev/drover/internal/plan"
 )
 
-// isRebootDue reports whether the Machine waits for its set to allow the reboot that its health requires.
-func (f *fleet) isRebootDue(m Machine) bool {
-	u := m.Status.Unhealthy
-	return m.Status.Phase == machinev1alpha1.MachineUnknown && u != nil && u.Until == nil && u.RebootID != "" && !f.isPreserved(m)
-}
-
-// isRebooting reports whether the Machine is out of use for a reboot, requested by a user or by its health.
-func isRebooting(m Machine) bool { return m.Status.Phase == machinev1alpha1.MachineRebooting }
-
-// isRebootedByHealth reports whether a reboot that its health caused is in progress.
-func isRebootedByHealth(m Machine) bool {
-	r := m.Status.Reboot
-	return r.IsInProgress() && r.ByHealth != ""
-}
-
 // resumeReboots keeps the Machines listed that were allowed to reboot before, until their reboots have ended. One that has
 // not begun may be called off.
 func (p *plan) resumeReboots() {
@@ -58,31 +43,6 @@ func (p *plan) reboot() {
 		})
 		starting++
 	}
-}
-
-// rebootsDue returns the Machines whose reboots are due and not allowed yet, by their names. Those that are to be replaced
-// are not rebooted.
-func (p *plan) rebootsDue() []Machine {
-	var out []Machine
-	for _, m := range p.all() {
-		if p.isRebootDue(m) && !p.toReplace(m) && !p.rebooting.Has(m.Name) {
-			out = append(out, m)
-		}
-	}
-	return out
-}
-
-// composeReboot sets the annotation by which the reboot of a Machine begins. It stays until the reboot has ended.
-func (f *fleet) composeReboot(d *Desired, m Machine) {
-	granted := m.Annotations[machinev1alpha1.AnnotationRebootGranted]
-	switch {
-	case f.isRebootDue(m) && f.recorded.rebooting.Has(m.Name) && (!f.Safety.Frozen || granted == m.Status.Unhealthy.RebootID):
-		granted = m.Status.Unhealthy.RebootID
-	case isRebootedByHealth(m):
-	default:
-		return
-	}
-	d.Annotations[machinev1alpha1.AnnotationRebootGranted] = granted
 }
 
 // allowsReboots reports whether this plan allows a reboot: its permission follows once the status lists it.

@@ -1,129 +1,15 @@
 package set
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
-	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	shared "github.com/drover-dev/drover/internal/plan"
 )
-
-// toReplace reports whether a Machine is to be replaced: it failed, or a replacement was requested.
-func (f *fleet) toReplace(m Machine) bool {
-	return !f.isPreserved(m) && (isFailed(m) || asksForAnother(m))
-}
-
-// asksForAnother reports whether a replacement of this Machine was requested.
-func asksForAnother(m Machine) bool {
-	return m.Status.ReplaceRequested || m.Annotations[machinev1alpha1.AnnotationReplace] == "true"
-}
-
-// isUnhealthy reports whether the Machine counts towards the share above which no Machine is replaced. A
-// Machine whose VM is gone does not count: it can only be replaced. A VM that is reported as gone while its
-// Node works does count: such a report may be wrong about all VMs.
-func (f *fleet) isUnhealthy(m Machine) bool {
-	switch {
-	case f.isPreserved(m), failedForRoom(m), isConfirmedLost(m):
-		return false
-	case isFailed(m), m.Status.Phase == machinev1alpha1.MachineUnknown:
-		return true
-	}
-	return isInFlight(m) && inError(m)
-}
-
-func isConfirmedLost(m Machine) bool {
-	return isFailed(m) && m.Status.LossConfirmed
-}
-
-func (p *plan) unhealthy() int32 { return p.unhealthyOf(p.all()) }
-
-func (f *fleet) unhealthyOf(ms []Machine) int32 {
-	n := int32(0)
-	for _, m := range ms {
-		count(&n, f.isUnhealthy(m))
-	}
-	return n
-}
-
-// starting is the number of Machines that are starting or still to be created. A Machine that failed before
-// it had a Node is still to be created. A set of a deployment that creates no Machines counts its missing
-// ones, which another set creates, until its replicas are lowered. A standalone one counts the Machines
-// that it deletes instead, because its replicas stay.
-func (p *plan) starting() int {
-	n := max(0, p.wanted()+len(p.paired)-len(p.kept))
-	if p.createsNone() && metav1.GetControllerOf(p.Set) == nil {
-		n = len(p.dropping) + len(p.dropped)
-	}
-	for _, m := range p.all() {
-		if p.isStarting(m) {
-			n++
-		}
-	}
-	return n
-}
-
-// nodeGrace is the time for which a VM without a Node may still turn out to have one. After a restore, all
-// Machines return to VMs whose Nodes run, and learn of their Nodes after their VMs. In a set with Ready
-// Machines, a Node is worth waiting for as long as joinPatience.
-const nodeGrace = time.Minute
-
-// graceForNodes is the time that a Machine with a VM may take to get a Node until it counts as booting.
-func (p *plan) graceForNodes() time.Duration {
-	if slices.ContainsFunc(p.all(), isReady) {
-		return joinPatience
-	}
-	return nodeGrace
-}
-
-// booting is the number of missing Machines and of those that serve no pods. It is 0 unless a rollout
-// replaces the set: only the rollout reads it.
-func (p *plan) booting() int {
-	if !p.isRolledOut() && !p.createsNone() {
-		return 0
-	}
-	n, grace := p.missing(), p.graceForNodes()
-	for _, m := range p.all() {
-		if left, boots := p.untilBoots(m, grace); boots && left <= 0 {
-			n++
-		}
-	}
-	return n
-}
-
-// untilBoots returns the time until a Machine counts as booting, with the grace for Nodes. It is false for a
-// Machine that has a Node, or may have one.
-func (f *fleet) untilBoots(m Machine, grace time.Duration) (time.Duration, bool) {
-	if !m.Status.Phase.IsOnItsWay() || hadNode(m) || m.Status.Join.At(machinev1alpha1.JoinNodeRegistered) != nil {
-		return 0, false
-	}
-	if !hasVM(m) {
-		return 0, true
-	}
-	ran := m.Status.Join.At(machinev1alpha1.JoinVMRunning)
-	if ran == nil {
-		return 0, false
-	}
-	return grace - f.now.Sub(ran.Time), true
-}
-
-// isStarting reports whether the Machine is starting, still to be created, or out of use for a reboot.
-func (p *plan) isStarting(m Machine) bool {
-	return m.Status.Phase.IsOnItsWay() || isRebooting(m) || p.rebooting.Has(m.Name) || !p.createsNone() && p.toRetry(m)
-}
-
-// toRetry reports whether the creation of the Machine is to be retried with another Machine. The retry
-// makes nothing unavailable, and the failed Machine is already counted in the budget.
-func (f *fleet) toRetry(m Machine) bool {
-	return isFailed(m) && !hadNode(m) && !f.isPreserved(m)
-}
-
-// wanted is the number of Machines that the set wants, including the extra replicas of pending
-// replacements.
-func (p *plan) wanted() int { return max(0, int(p.Set.Spec.Replicas)) + len(p.replacing) }
 
 // resumeReplacing continues the recorded replacements whose Machine is still to be replaced, or due by its age, and whose
 // replacement was not deleted. A set that creates no Machines continues those whose replacement exists. If there are enough Machines without a pair, its Machines are deleted like
@@ -156,15 +42,6 @@ func (p *plan) resumeReplacing() {
 	needed := max(0, int(p.Set.Spec.Replicas)-others)
 	p.replacing = p.replacing[:min(needed, len(p.replacing))]
 }
-
-// find returns a kept Machine by its name.
-func (p *plan) find(name string) (Machine, bool) {
-	m, kept := p.byName[name]
-	return m, kept
-}
-
-// exists reports whether the set has a Machine of this name, kept or not.
-func (f *fleet) exists(name string) bool { return f.taken.Has(name) }
 
 // retry deletes the Machines that failed before they joined, all of them, regardless of the budget of
 // replacements. The backoff and the room for creations decide when their successors are created.
@@ -223,41 +100,6 @@ func (p *plan) mayReplace() bool {
 	return (p.createsNone() || !p.backingOff()) && p.isWithinLimits()
 }
 
-// isWithinLimits reports whether so few Machines are unhealthy that some may be replaced or rebooted. Those that this
-// plan deletes still count.
-func (p *plan) isWithinLimits() bool {
-	return p.unlimited == nil && p.limits.Allows(p.unhealthy()+p.unhealthyOf(p.dropped))
-}
-
-// aboveReplicas is the number of Machines that wait for their available replacements. They are above
-// replicas all the while.
-func (p *plan) aboveReplicas() int {
-	if p.createsNone() {
-		return 0
-	}
-	return len(p.replacing) + len(p.paired)
-}
-
-// pairs returns all pairs of Machines and replacements, including released ones.
-func (p *plan) pairs() []machinev1alpha1.Replacement {
-	return slices.Concat(p.replacing, p.paired, p.released)
-}
-
-// waiting returns the Machines that are to be replaced and have no replacement under way.
-func (p *plan) waiting() []Machine {
-	paired := sets.New[string]()
-	for _, r := range p.pairs() {
-		paired.Insert(r.Machine, r.By)
-	}
-	var out []Machine
-	for _, m := range p.all() {
-		if p.toReplace(m) && !paired.Has(m.Name) {
-			out = append(out, m)
-		}
-	}
-	return out
-}
-
 // handsOver reports whether the Machine is kept until its replacement is available. A Machine without a VM
 // or a Node has nothing to hand over.
 func (f *fleet) handsOver(m Machine) bool {
@@ -293,19 +135,45 @@ func (p *plan) handOver() {
 	p.dropReplaced(drops...)
 }
 
-// missingReplacements returns the recorded names of replacements that are not created yet.
-func (p *plan) missingReplacements() []string {
-	var out []string
-	for _, r := range p.replacing {
-		if !p.exists(r.By) {
-			out = append(out, r.By)
-		}
+// retryingEvent reports that Machines that failed before they joined are created again.
+func retryingEvent(ms []Machine) shared.Event {
+	e := replacingEvent(ms[0], "")
+	if len(ms) > 1 {
+		e.Message = fmt.Sprintf("Replacing %s, which failed before they joined, first with %s: %s", list(namesOf(ms)),
+			cmp.Or(string(ms[0].Status.FailureReason), "no reason"), cmp.Or(ms[0].Status.Failure(), "no message"))
 	}
-	return out
+	return e
 }
 
-// forget removes the pairs that lost one of their Machines: there is nothing to hand over any more.
-func (p *plan) forget(dropped sets.Set[string]) {
-	lost := func(r machinev1alpha1.Replacement) bool { return dropped.Has(r.Machine) || dropped.Has(r.By) }
-	p.replacing = slices.DeleteFunc(p.replacing, lost)
+// replacingEvent reports why a Machine is replaced, and by which Machine if it waits for its replacement.
+func replacingEvent(m Machine, by string) shared.Event {
+	e := shared.Event{Warning: isFailed(m), Reason: machinev1alpha1.EventReplacingMachine, Message: "Replacing Machine " + m.Name}
+	if by != "" {
+		e.Message += " by " + by
+	}
+	if !isFailed(m) {
+		e.Message += ", as " + machinev1alpha1.AnnotationReplace + " asks"
+		return e
+	}
+	e.Message += fmt.Sprintf(", which failed with %s: %s",
+		cmp.Or(string(m.Status.FailureReason), "no reason"), cmp.Or(m.Status.Failure(), "no message"))
+	return e
+}
+
+// withoutHeld returns the Machines whose creation is retried now. Machines that failed for lack of room
+// stay until the backoff is over: the autoscaler has to see them. After that, only as many are retried as
+// there is room for creations, so that an exhausted cloud gets one request per backoff, however many
+// Machines wait.
+func (p *plan) withoutHeld(ms []Machine) []Machine {
+	room := 0
+	if !p.backingOff() {
+		room = max(0, p.room()-p.missing())
+	}
+	return slices.DeleteFunc(p.worstFirst(ms), func(m Machine) bool {
+		if !failedForRoom(m) || p.isOutdated(m) {
+			return false
+		}
+		room--
+		return room < 0
+	})
 }

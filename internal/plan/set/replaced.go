@@ -19,17 +19,6 @@ func (p *plan) dropReplaced(ms ...Machine) {
 	p.drop(ms...)
 }
 
-// causeOf the replacement of a Machine.
-func causeOf(m Machine) machinev1alpha1.ReplacementReason {
-	switch {
-	case isFailed(m):
-		return machinev1alpha1.ReplacedFailed
-	case asksForAnother(m):
-		return machinev1alpha1.ReplacedRequested
-	}
-	return machinev1alpha1.ReplacedAged
-}
-
 // record a Machine that this plan drops, in the same status as the decision to drop it.
 func (p *plan) record(m Machine, reason machinev1alpha1.ReplacementReason) {
 	if e, counts := history.Of(m.Machine, p.now, reason); counts {
@@ -60,12 +49,6 @@ func (f *fleet) deleting() []string {
 // Machine that was set aside counts as deleted.
 func (f *fleet) isKnown(name string) bool {
 	return f.recorded.dropping.Has(name) || f.recorded.deleting.Has(name) || f.recorded.setAside.Has(name)
-}
-
-// isFailedReplacement reports whether a Machine failed before it could replace another one, and was kept for
-// analysis meanwhile. Other Machines that were set aside left with a scale-down.
-func (f *fleet) isFailedReplacement(m Machine) bool {
-	return m.Annotations[machinev1alpha1.AnnotationDeleteMachine] == failedReplacement || f.isToBeMarked(m)
 }
 
 // deletedAt returns when the deletion of a Machine was requested.

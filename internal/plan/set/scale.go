@@ -1,6 +1,11 @@
 package set
 
-import machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+import (
+	"fmt"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	shared "github.com/drover-dev/drover/internal/plan"
+)
 
 // scaleDown deletes excess Machines. Deleting a Machine that is being replaced, or its replacement, also
 // cancels the extra replica, so the excess is computed again.
@@ -21,9 +26,18 @@ func (p *plan) scaleDown() {
 	p.events = append(p.events, p.deletedEvent(order[:n], order[n:]))
 }
 
-// excess is the number of excess Machines. A replacement that is not created yet counts as existing.
-// Otherwise its Machine would be deleted only after the creation, and take a place in the budget of
-// replacements until then.
-func (p *plan) excess() int {
-	return len(p.kept) + len(p.missingReplacements()) - p.wanted()
+// deletedEvent reports for each deleted Machine why it was chosen before the Machines that stay.
+func (p *plan) deletedEvent(goes, stays []Machine) shared.Event {
+	var each []string
+	for _, m := range goes {
+		why := ""
+		if len(stays) > 0 {
+			why = " (" + p.why(m, stays[0]) + ")"
+		}
+		each = append(each, m.Name+why)
+	}
+	return shared.Event{
+		Reason:  machinev1alpha1.EventDeletedMachine,
+		Message: fmt.Sprintf("Deleted %s: there were %d and %d are wanted", list(each), len(goes)+len(stays), p.Set.Spec.Replicas),
+	}
 }

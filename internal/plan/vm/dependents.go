@@ -27,17 +27,6 @@ func (b *Binding) LackingDependents(o Observed) []Companion {
 	return out
 }
 
-// isCompanionReady reports whether a companion is ready. Without a binding, the provider decides.
-func (b *Binding) isCompanionReady(name string, o Observed) bool {
-	if b != nil {
-		if i := b.orderOf(name); i >= 0 {
-			ready, err := b.companions[i].isReady(o)
-			return ready && err == nil
-		}
-	}
-	return IsReady(o.Companions[name])
-}
-
 // composeDependents composes the companions that depend on an existing VM, in order, up to the first
 // one that is not ready. A Machine that has not run yet waits for them.
 func (d *Desired) composeDependents(b *Binding, o Observed) {

@@ -2,9 +2,7 @@ package vm
 
 import (
 	"fmt"
-	"slices"
 	"strings"
-	"time"
 
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -12,61 +10,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/names"
 	"github.com/drover-dev/drover/internal/plan"
-	"github.com/drover-dev/drover/internal/workernode"
 )
-
-// Observed is the view of the step.
-type Observed struct {
-	Now     time.Time
-	Machine *machinev1alpha1.Machine
-	// RawMachine is metadata and spec of the Machine as the API server returns them.
-	RawMachine map[string]any
-	// VM is nil if there is no VM resource.
-	VM *plan.Object
-	// Companions of the VM that exist, by their names.
-	Companions map[string]plan.Object
-
-	// Node of the Machine, as last observed in its cluster.
-	Node workernode.Observation
-
-	// Bootstrap is the output of the step bootstrap, and UserData the user data itself.
-	Bootstrap plan.Bootstrap
-	UserData  string
-	// Inventory is the report of the cloud's inventory about the VM, nil if there is none.
-	Inventory *plan.InventoryReport
-	// MissingConfig is the configuration of the provider that the VM would refer to, if it does not
-	// exist. It is nil if it exists, or if that is not known.
-	MissingConfig *plan.MissingConfig
-	// Secrets that are part of the user data. The guest may print them on its console.
-	Secrets []string
-
-	// Class of the Machine, or the problem with it. Validator is that of its VM, nil if there is
-	// none, and Validators are those of its companions by their names. They are needed until
-	// creation began, and while the VM has LackingDependents.
-	Class        *machinev1alpha1.MachineClass
-	ClassProblem *plan.Problem
-	Validator    *Validator
-	Validators   map[string]*Validator
-	// Installation is the ID of the installation, or the problem with it. It is needed as long as
-	// the class.
-	Installation        string
-	InstallationProblem *plan.Problem
-}
-
-// Begun reports whether the VM exists or may exist.
-func (o Observed) Begun() bool {
-	return o.Machine.Status.ProviderID != "" || o.VM != nil && plan.CreationBegan(*o.VM)
-}
-
-// Desired is the output of the step.
-type Desired struct {
-	// VM is nil while no VM resource shall exist.
-	VM *unstructured.Unstructured
-	// Companions of the VM by their names.
-	Companions map[string]*unstructured.Unstructured
-	// Word is the output for the later steps.
-	Word plan.VM
-}
 
 // Plan decides the VM of a Machine. If the binding is invalid, it is nil, and the problem describes
 // why.
@@ -120,17 +64,6 @@ func policiesProblem(vm plan.Object) *plan.Problem {
 		vm.GetKind(), vm.GroupVersionKind().Group)}
 }
 
-// keep a resource as it was requested, with the finalizer of its provider. The step lifecycle sees
-// finalizers only on observed resources, and this one may come from a request for required
-// resources.
-func keep(there plan.Object, m *machinev1alpha1.Machine) *unstructured.Unstructured {
-	kept := plan.AsObserved(there, m)
-	if slices.Contains(there.GetFinalizers(), plan.FinalizerManaged) {
-		kept.SetFinalizers([]string{plan.FinalizerManaged})
-	}
-	return kept
-}
-
 // create a VM, or return the reason why it cannot be created.
 func create(b *Binding, invalid *plan.Problem, o Observed) Desired {
 	m := o.Machine
@@ -172,14 +105,4 @@ func noProviderConfig(c *machinev1alpha1.MachineClass, missing plan.MissingConfi
 	}
 	return problemOf(machinev1alpha1.ReasonProviderConfigNotFound, c, fmt.Sprintf("spec.providerConfigRef: there is no %s %q of %s%s. No VM is created until it exists",
 		missing.Kind, missing.Name, missing.Group, where))
-}
-
-// pin restricts the provider to observe and delete the VM. Without the right to delete,
-// crossplane-runtime would remove the resource without deleting the VM.
-func pin(vm *unstructured.Unstructured) {
-	spec, ok := vm.Object["spec"].(map[string]any)
-	if !ok {
-		return
-	}
-	spec["managementPolicies"] = []any{"Observe", "Delete"}
 }

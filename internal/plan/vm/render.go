@@ -2,6 +2,8 @@ package vm
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -302,4 +304,23 @@ func some(messages []string) string {
 		return strings.Join(messages, "; ")
 	}
 	return fmt.Sprintf("%s; and %d more", strings.Join(messages[:most], "; "), len(messages)-most)
+}
+
+// unknownCompanion returns the problem of a class with a companion that is not in the binding.
+func unknownCompanion(b *Binding, class *machinev1alpha1.MachineClass) *plan.Problem {
+	known := make([]string, 0, len(b.companions))
+	for _, c := range b.companions {
+		known = append(known, c.Name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(class.Spec.Companions)) {
+		if slices.Contains(known, name) {
+			continue
+		}
+		has := "none"
+		if len(known) > 0 {
+			has = strings.Join(known, ", ")
+		}
+		return problemOf(machinev1alpha1.ReasonForProviderInvalid, class, fmt.Sprintf("companions.%s: VMs of provider %q have no such companion: they may have %s", name, b.provider, has))
+	}
+	return nil
 }

@@ -1,0 +1,5 @@
+package circle
+
+type facts struct{}
+
+func (facts) count() int { return one() }
