@@ -34,7 +34,7 @@ var axis = map[string]clock{
 	"a Node that was unhealthy counts as healthy":       constantIn("internal/plan/machine", "wellAgain"),
 	"the console of a VM without a Node":                constantIn("internal/plan/machine", "lateAfter"),
 	"an event reports that a certificate request":       constantIn("internal/controller/approver", "reportAfter"),
-	"a Node is left in the target cluster":              constantIn("internal/controller/machine", "abandonAfter"),
+	"a Node is left in the target cluster":              constantIn("internal/controller/machine/nodekeeper", "AbandonAfter"),
 	"a resource that its provider never began":          constantIn("internal/controller/machine/deletion", "UnmadeAfter"),
 	"a set creates two more Machines beside":            constantIn("internal/plan/set", "vmPatience"),
 	"a set creates Machines again after the cloud":      backoff(time.Minute),

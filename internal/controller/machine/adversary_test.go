@@ -21,6 +21,8 @@ import (
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/controller/machine/drain"
+	"github.com/drover-dev/drover/internal/controller/machine/nodekeeper"
+	"github.com/drover-dev/drover/internal/controller/machine/nodekeeper/nodetest"
 )
 
 // An adversary acts on a Machine that is being deleted, on its Node and on its VM: it sets the clock of the kubelet, and
@@ -57,10 +59,10 @@ func newAdversary(t *testing.T, seed uint64) *adversary {
 	a.budgetsRefuse()
 	a.finalizersHold()
 	a.podsHaveNodes()
-	n := node("other", corev1.ConditionTrue)
+	n := nodetest.New("other", corev1.ConditionTrue)
 	n.SetUID("uid-of-other")
 	n.SetLabels(map[string]string{clusterv1alpha1.LabelJoinToken: "uid-other"})
-	a.join(itsNode(), podOn("a"), n)
+	a.join(itsNode(), nodetest.PodOn("a"), n)
 	return a
 }
 
@@ -160,7 +162,7 @@ func TestNeitherClocksNorFinalizersOfOthersVoidABudgetOrHoldAMachine(t *testing.
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			a := newAdversary(t, seed)
 			deleted := a.machine().GetDeletionTimestamp().Time
-			deadline := deleted.Add(adversaryHooks + adversaryDrain + abandonAfter + 10*time.Minute)
+			deadline := deleted.Add(adversaryHooks + adversaryDrain + nodekeeper.AbandonAfter + 10*time.Minute)
 			for i := 0; a.now.Before(deadline); i++ {
 				for range a.rand.IntN(3) {
 					a.act()

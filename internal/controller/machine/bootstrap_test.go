@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/controller/machine/nodekeeper/nodetest"
 	"github.com/drover-dev/drover/internal/function/step"
 	"github.com/drover-dev/drover/internal/names"
 	"github.com/drover-dev/drover/internal/plan"
@@ -87,13 +88,13 @@ func TestAMachineWithUserDataOfItsClass(t *testing.T) {
 	// What changes now is for other Machines.
 	s := ownSecret("#!/bin/sh\njoin <<BOOTSTRAP_TOKEN>>\n")
 	w.update(s)
-	w.provide("id", id)
+	w.provide("id", nodetest.ID)
 	w.restart()
 	w.step()
 	if now := w.machine().Status.UserData; now == nil || *now != *own {
 		t.Errorf("status %+v, want %+v", now, own)
 	}
-	w.join(joined(names.OfMachine("m", "uid-m"), "uid-1", "", id))
+	w.join(nodetest.Joined(names.OfMachine("m", "uid-m"), "uid-1", "", nodetest.ID))
 	w.step()
 	if m := w.machine(); m.Status.NodeRef == nil || m.Status.Phase != v1alpha1.MachineRunning {
 		t.Errorf("the Node has the name and the providerID: status %+v", m.Status)

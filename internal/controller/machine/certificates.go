@@ -6,8 +6,8 @@ import "k8s.io/apimachinery/pkg/types"
 // followed last in this process. It is unknown until the pipeline has decided on a Node.
 func (n *Nodes) CloudNames(uid types.UID) (isCloud, isKnown bool) {
 	m, ok := n.parameters.get(uid)
-	if !ok || m.node == nil {
+	if !ok || m.Node == nil {
 		return false, false
 	}
-	return m.node.Parameters.CloudNamesNodes, true
+	return m.Node.Parameters.CloudNamesNodes, true
 }

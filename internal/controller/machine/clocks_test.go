@@ -14,6 +14,7 @@ import (
 
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/controller/machine/drain"
+	"github.com/drover-dev/drover/internal/controller/machine/nodekeeper/nodetest"
 )
 
 // budgetsRefuse has a budget refuse each eviction.
@@ -49,7 +50,7 @@ func TestTheClockOfAKubeletDecidesOnNoBudget(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, dying(), aVM())
 			w.budgetsRefuse()
-			w.join(itsNode(), podOn("a"))
+			w.join(itsNode(), nodetest.PodOn("a"))
 			w.report(corev1.ConditionFalse, w.now.Add(skew))
 			w.step()
 			seen := w.now
@@ -74,7 +75,7 @@ func TestTheClockOfAKubeletDecidesOnNoBudget(t *testing.T) {
 func TestANodeThatWasReadyInBetweenIsNotDead(t *testing.T) {
 	w := newWorld(t, dying(), aVM())
 	w.budgetsRefuse()
-	w.join(itsNode(), podOn("a"))
+	w.join(itsNode(), nodetest.PodOn("a"))
 	long := w.now.Add(-time.Hour)
 	for _, status := range []corev1.ConditionStatus{corev1.ConditionFalse, corev1.ConditionTrue, corev1.ConditionUnknown} {
 		w.report(status, long)
@@ -101,7 +102,7 @@ func TestAPodHasItsGracePeriodWhateverTheClockOfItsCluster(t *testing.T) {
 			w := newWorld(t, m, aVM())
 			w.podsStay()
 			grace, until := int64(30), metav1.NewTime(w.now.Add(30*time.Second+skew))
-			w.join(itsNode(), podOn("a", func(p *corev1.Pod) {
+			w.join(itsNode(), nodetest.PodOn("a", func(p *corev1.Pod) {
 				p.SetFinalizers([]string{"example.org/hold"})
 				p.DeletionGracePeriodSeconds, p.DeletionTimestamp = &grace, &until
 			}))
@@ -132,7 +133,7 @@ func TestAClockOfOurOwnThatJumpedProlongsNoDrain(t *testing.T) {
 	m.Status.Deletion = &v1alpha1.DeletionStatus{Stage: v1alpha1.DeletionDraining, Since: ahead}
 	w := newWorld(t, m, aVM())
 	w.budgetsRefuse()
-	w.join(itsNode(), podOn("a"))
+	w.join(itsNode(), nodetest.PodOn("a"))
 	w.step()
 	w.restart()
 	w.now = w.now.Add(time.Hour - time.Second)
@@ -142,47 +143,5 @@ func TestAClockOfOurOwnThatJumpedProlongsNoDrain(t *testing.T) {
 	w.now = w.now.Add(2 * time.Second)
 	if w.step(); !w.deletesPods() {
 		t.Error("the drain was not forced after its timeout")
-	}
-}
-
-// TestSinceWhenANodeIsReadyIsWhatDroverObserved has a kubelet whose clock is wrong, and Drover restart.
-func TestSinceWhenANodeIsReadyIsWhatDroverObserved(t *testing.T) {
-	for name, skew := range map[string]time.Duration{"AnHourBehind": -time.Hour, "AnHourAhead": time.Hour} {
-		t.Run(name, func(t *testing.T) {
-			n := itsNode()
-			wn := workerNode()
-			see := func(at time.Time, status corev1.ConditionStatus) time.Time {
-				n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status, LastTransitionTime: metav1.NewTime(at.Add(skew))}}
-				observeNode(wn, n, at)
-				return wn.Observation.Ready().Since.Time
-			}
-			for _, tc := range []struct {
-				after  time.Duration
-				status corev1.ConditionStatus
-				want   time.Duration
-			}{
-				{0, corev1.ConditionFalse, 0},
-				{time.Minute, corev1.ConditionUnknown, 0},
-				{2 * time.Minute, corev1.ConditionTrue, 2 * time.Minute},
-				{3 * time.Minute, corev1.ConditionTrue, 2 * time.Minute},
-				{4 * time.Minute, corev1.ConditionFalse, 4 * time.Minute},
-				{-time.Minute, corev1.ConditionFalse, -time.Minute}, // The clock of Drover jumped back.
-			} {
-				if got := see(start.Add(tc.after), tc.status); !got.Equal(start.Add(tc.want)) {
-					t.Errorf("at %s Ready is %s since %s, want %s", tc.after, tc.status, got.Sub(start), tc.want)
-				}
-			}
-			m := &v1alpha1.Machine{}
-			m.Status.NodeRef = &v1alpha1.NodeReference{Name: "n", UID: string(n.UID)}
-			m.Status.NotReadySince = &metav1.Time{Time: start.Add(-time.Minute)}
-			wn.Observation = lastSeen(m)
-			if got := see(start, corev1.ConditionFalse); !got.Equal(start.Add(-time.Minute)) {
-				t.Errorf("after a restart Ready is False since %s", got)
-			}
-			n.SetUID("another")
-			if got := see(start, corev1.ConditionFalse); !got.Equal(start) {
-				t.Errorf("of another Node Ready is False since %s", got)
-			}
-		})
 	}
 }

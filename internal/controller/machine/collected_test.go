@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/controller/machine/nodekeeper/nodetest"
 )
 
 func set(uid types.UID) *v1alpha1.MachineSet {
@@ -54,7 +55,7 @@ func TestWhatTheGarbageCollectorDeletesIsNotDrained(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, append(tc.objects, aVM())...)
 			w.podsStay()
-			w.join(itsNode(), podOn("a"))
+			w.join(itsNode(), nodetest.PodOn("a"))
 			w.step()
 			m := w.machine()
 			if got := m.Status.Deletion; got == nil || (got.Stage == v1alpha1.DeletionHeld) != tc.held {

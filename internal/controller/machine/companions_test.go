@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/controller/machine/nodekeeper"
 )
 
 func card() *unstructured.Unstructured {
@@ -78,7 +79,7 @@ func withCompanion(r *unstructured.Unstructured) {
 func TestWithoutItsPipelineADeletionIsLookedAfter(t *testing.T) {
 	w := newWorld(t, withCard(), aVM(), card())
 	res, err := w.r.Reconcile(t.Context(), reconcile.Request{NamespacedName: nameOfM})
-	if err != nil || res.RequeueAfter == 0 || res.RequeueAfter > retryAfter || len(w.watched) > 0 || w.isVMHeld() {
+	if err != nil || res.RequeueAfter == 0 || res.RequeueAfter > nodekeeper.RetryAfter || len(w.watched) > 0 || w.isVMHeld() {
 		t.Errorf("result %+v, error %v, watched %v, VM held %v", res, err, w.watched, w.isVMHeld())
 	}
 }

@@ -72,7 +72,7 @@ func (r *Reconciler) forget(req reconcile.Request) {
 	r.written.dropMachine(req.NamespacedName)
 	r.parameters.drop(uid)
 	r.tokens.Forget(uid)
-	r.nodes.forget(uid)
+	r.nodes.Forget(uid)
 	r.watches.forget(req.NamespacedName)
 }
 

@@ -22,6 +22,7 @@ import (
 
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/controller/machine/drain"
+	"github.com/drover-dev/drover/internal/controller/machine/nodekeeper/nodetest"
 	"github.com/drover-dev/drover/internal/function/step"
 	"github.com/drover-dev/drover/internal/names"
 	"github.com/drover-dev/drover/internal/plan"
@@ -79,7 +80,7 @@ func (w *world) wantRest(reason string) {
 			w.t.Errorf("%s: writes %v", reason, got)
 		}
 	}
-	if got := writes(w.target); len(got) > 0 {
+	if got := nodetest.Writes(w.target); len(got) > 0 {
 		w.t.Errorf("%s: writes to the target cluster %v", reason, got)
 	}
 }
@@ -90,7 +91,7 @@ func running(t *testing.T) *world {
 	w := living(t)
 	w.step()
 	w.step()
-	w.provide("id", id)
+	w.provide("id", nodetest.ID)
 	w.step()
 	w.join(joinedNode(w.machine()))
 	w.step()
@@ -117,9 +118,9 @@ func TestTheLifeOfAMachine(t *testing.T) {
 	}
 	w.wantRest("nothing happens until the provider writes")
 
-	w.provide("id", id)
+	w.provide("id", nodetest.ID)
 	w.wantStep("the providerID is recorded in the spec, then in the status", "patch Machine", "patch Machine/status")
-	if m := w.machine(); m.Spec.ProviderID == nil || *m.Spec.ProviderID != id || m.Status.Phase != v1alpha1.MachineJoining {
+	if m := w.machine(); m.Spec.ProviderID == nil || *m.Spec.ProviderID != nodetest.ID || m.Status.Phase != v1alpha1.MachineJoining {
 		t.Errorf("spec %+v, status %+v", m.Spec, m.Status)
 	}
 	w.wantTraced(vmReference)
@@ -133,7 +134,7 @@ func TestTheLifeOfAMachine(t *testing.T) {
 	w.join(joinedNode(m))
 	w.target.ClearActions()
 	w.wantStep("the Node and all that it brings are one write", "patch Machine/status")
-	if got := writes(w.target); !slices.Equal(got, []string{"patch nodes"}) {
+	if got := nodetest.Writes(w.target); !slices.Equal(got, []string{"patch nodes"}) {
 		t.Errorf("writes to the target cluster %v", got)
 	}
 	m = w.machine()
@@ -407,13 +408,13 @@ func TestARecreatedMachineIsNotTakenForTheFirst(t *testing.T) {
 
 func TestAMachineThatIsGoneIsForgotten(t *testing.T) {
 	w := running(t)
-	w.r.nodes.drains.Store(w.machine().GetUID(), &drain.Memory{})
+	w.r.nodes.Drains.Store(w.machine().GetUID(), &drain.Memory{})
 	w.gone(w.machine())
 	w.step()
 	if _, ok := w.r.parameters.get("uid-m"); ok || len(w.r.written.machines) > 0 {
 		t.Error("it is remembered")
 	}
-	if _, ok := w.r.nodes.drains.Load("uid-m"); ok {
+	if _, ok := w.r.nodes.Drains.Load("uid-m"); ok {
 		t.Error("its drain is remembered")
 	}
 	for key := range w.r.written.objects {
@@ -428,7 +429,7 @@ func TestAFatalPipelineReportsAJoinOnce(t *testing.T) {
 	w := living(t)
 	w.step()
 	w.step()
-	w.provide("id", id)
+	w.provide("id", nodetest.ID)
 	w.step()
 	w.join(joinedNode(w.machine()))
 	w.script = fatal(t)
@@ -451,11 +452,11 @@ func TestADrainInPlaceWaitsForTheCordon(t *testing.T) {
 		wn.GetFields()["parameters"].GetStructValue().Fields["drained"] = structOf(t, map[string]any{"a": true}).GetFields()["a"]
 		return rsp, err
 	}
-	w.join(podOn("a", func(p *corev1.Pod) { p.Spec.NodeName = names.OfMachine("m", "uid-m") }))
+	w.join(nodetest.PodOn("a", func(p *corev1.Pod) { p.Spec.NodeName = names.OfMachine("m", "uid-m") }))
 	for i, want := range [][]string{{"patch nodes"}, {"create pods/eviction"}} {
 		w.target.ClearActions()
 		res, err := w.r.Reconcile(t.Context(), reconcile.Request{NamespacedName: nameOfM})
-		if got := writes(w.target); err != nil || !slices.Equal(got, want) || res.RequeueAfter == 0 || res.RequeueAfter > drain.EvictEvery {
+		if got := nodetest.Writes(w.target); err != nil || !slices.Equal(got, want) || res.RequeueAfter == 0 || res.RequeueAfter > drain.EvictEvery {
 			t.Errorf("pass %d: writes %v, result %+v, error %v", i, got, res, err)
 		}
 	}
@@ -477,7 +478,7 @@ func TestAKillAfterTheTokenIsDeletedMakesNoOther(t *testing.T) {
 	}
 	w.step()
 	w.step()
-	w.provide("id", id)
+	w.provide("id", nodetest.ID)
 	w.step()
 	w.join(joinedNode(w.machine()))
 	w.target.ClearActions()
@@ -490,14 +491,14 @@ func TestAKillAfterTheTokenIsDeletedMakesNoOther(t *testing.T) {
 	if err := w.reconcile(); err == nil {
 		t.Fatal("the status was written")
 	}
-	if got := writes(w.target); !slices.Contains(got, "delete secrets") {
+	if got := nodetest.Writes(w.target); !slices.Contains(got, "delete secrets") {
 		t.Fatalf("writes to the target cluster %v", got)
 	}
 	w.refuse = nil
 	w.restart()
 	w.target.ClearActions()
 	w.step()
-	if got := writes(w.target); slices.Contains(got, "create secrets") {
+	if got := nodetest.Writes(w.target); slices.Contains(got, "create secrets") {
 		t.Errorf("writes to the target cluster %v: the Node has joined", got)
 	}
 	if w.machine().Status.NodeRef == nil {

@@ -3,10 +3,10 @@
 // A reconcile of a Machine that is not being deleted has these stages:
 //
 //  1. selection: the CompositionRevision that the Machine follows (selection.go);
-//  2. observation: the VM, its companions and the Node (observe.go, node.go, claim.go);
+//  2. observation: the VM, its companions and the Node (observe.go, registration.go, and the package nodekeeper);
 //  3. the pipeline of the revision, which decides everything (run.go);
 //  4. bootstrap: the join token and the Secret with the user data (bootstrap.go);
-//  5. sync: labels, taints and a drain of the Node (sync.go, applied.go, empty.go, and the package drain);
+//  5. sync: labels, taints and a drain of the Node (registration.go, and the packages nodekeeper and drain);
 //  6. status: one write, and only of a change; events follow an accepted status (status.go);
 //  7. launch: the VM and its companions are applied where they differ (launch.go).
 //
@@ -22,16 +22,16 @@
 // crossplane-runtime does not delete the external resource of an object that has a
 // finalizer beside its own.
 //
-// The files use each other in one direction. At the bottom are kinds.go, overlay.go and watches.go. keeper.go has what a
-// reconcile knows of a Node and may do to it, and facts.go what it knows of a Machine. The stages follow, and controller.go and
+// The files use each other in one direction. At the bottom are kinds.go, overlay.go and watches.go. facts.go has what a
+// reconcile knows of a Machine. The stages follow, and controller.go and
 // setup.go are at the top.
 //
 // # Identity
 //
 // The status is never proof. The VM of a Machine is the resource that the Machine controls. A Node is the
 // Machine's only if it registered with the join token of this Machine and has the Machine's Node name. If the
-// cloud names Nodes, the first Node needs the providerID of the VM instead: see claim. Annotations and other
-// fields of a Node, which its kubelet may write, do not prove what Drover did to it: see applied.go.
+// cloud names Nodes, the first Node needs the providerID of the VM instead: see nodekeeper/claim.go. Annotations and other
+// fields of a Node, which its kubelet may write, do not prove what Drover did to it: see nodekeeper/applied.go.
 //
 // # Process-local memory
 //

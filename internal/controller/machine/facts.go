@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/controller/machine/nodekeeper"
 	"github.com/drover-dev/drover/internal/jointoken"
 	"github.com/drover-dev/drover/internal/pipeline"
 	"github.com/drover-dev/drover/internal/plan"
@@ -31,7 +32,7 @@ type facts struct {
 	// joinError is why the join token or the user data could not be created.
 	joinError error
 	// node is nil until the pipeline has decided on parameters for one.
-	node *machineNode
+	node *nodekeeper.Node
 	// applying is the record of the keys that the Node is about to get, nil at any other time.
 	applying *machinev1alpha1.AppliedToNode
 	// joinDue is when milestones of the join must be written that no other write included, 0 if there are none.

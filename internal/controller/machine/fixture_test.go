@@ -29,6 +29,8 @@ import (
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/controller/installations"
+	"github.com/drover-dev/drover/internal/controller/machine/nodekeeper"
+	"github.com/drover-dev/drover/internal/controller/machine/nodekeeper/nodetest"
 	"github.com/drover-dev/drover/internal/jointoken"
 	"github.com/drover-dev/drover/internal/pipeline"
 	"github.com/drover-dev/drover/internal/stored"
@@ -132,7 +134,7 @@ func (w *world) restart() {
 		client: cachedClient{Client: w.client, w: w}, resources: w.client, live: w.client,
 		steps:   pipeline.NewStepCache(8),
 		configs: &configKinds{mapper: w.client.RESTMapper()},
-		watches: newWatches(written), inventories: newInventories(func(schema.GroupVersionKind) bool { return false }), written: written, parameters: newMemory[nodeMemory](),
+		watches: newWatches(written), inventories: newInventories(func(schema.GroupVersionKind) bool { return false }), written: written, parameters: newMemory[nodekeeper.Memory](),
 		record: w.events, log: logging.NewNopLogger(), now: clock,
 		tokens: jointoken.NewKeeper(jointoken.Options{Connect: connect, Client: w.client, Live: w.client, Record: w.events, Now: clock}),
 	}
@@ -152,8 +154,8 @@ func (w *world) restart() {
 		return nil
 	}
 	w.r.watches.index = func(context.Context, schema.GroupVersionKind) error { return nil }
-	w.r.nodes = &nodeTools{record: w.events, now: clock, hooks: hooksOf(w.client), marks: noMarks, connect: func(context.Context, *v1alpha1.Machine) (nodeCluster, error) {
-		return nodeCluster{kube: w.target, nodes: w.nodes, ofVM: w.nodesOfVM, classify: passed}, w.unreachable
+	w.r.nodes = &nodekeeper.Tools{Record: w.events, Now: clock, Hooks: nodekeeper.HooksOf(w.client), Marks: noMarks, Connect: func(context.Context, *v1alpha1.Machine) (nodekeeper.Cluster, error) {
+		return nodekeeper.Cluster{Kube: w.target, Nodes: w.nodes, OfVM: w.nodesOfVM, Classify: passed}, w.unreachable
 	}}
 }
 
@@ -390,7 +392,7 @@ func (w *world) join(objs ...runtime.Object) {
 
 // nodeWrites are the writes to Nodes and pods of the target cluster.
 func (w *world) nodeWrites() []string {
-	return slices.DeleteFunc(writes(w.target), func(s string) bool { return strings.HasSuffix(s, " secrets") })
+	return slices.DeleteFunc(nodetest.Writes(w.target), func(s string) bool { return strings.HasSuffix(s, " secrets") })
 }
 
 func owner() []metav1.OwnerReference {
@@ -415,13 +417,13 @@ func aMachine(deleting bool, finalizers ...string) *v1alpha1.Machine {
 
 // withNode sets the Node and its VM in the status of a Machine.
 func withNode(m *v1alpha1.Machine) *v1alpha1.Machine {
-	m.Status.ProviderID, m.Status.NodeRef = id, &v1alpha1.NodeReference{Name: "n", UID: "uid-1"}
+	m.Status.ProviderID, m.Status.NodeRef = nodetest.ID, &v1alpha1.NodeReference{Name: "n", UID: "uid-1"}
 	return m
 }
 
 // itsNode joined with the token of aMachine. Its cloud named it.
 func itsNode() *corev1.Node {
-	n := node("n", corev1.ConditionTrue)
+	n := nodetest.New("n", corev1.ConditionTrue)
 	n.SetLabels(map[string]string{clusterv1alpha1.LabelJoinToken: "uid-m"})
 	return n
 }
@@ -436,4 +438,10 @@ func aVM() *unstructured.Unstructured {
 	v.SetAnnotations(map[string]string{roleAnnotation: v1alpha1.ResourceVM})
 	v.SetFinalizers([]string{"finalizer.managedresource.crossplane.io", v1alpha1.FinalizerDrain})
 	return v
+}
+
+func passed(err error) error { return err }
+
+func noMarks(context.Context, *v1alpha1.Machine) (v1alpha1.NodeMarks, error) {
+	return v1alpha1.NodeMarks{}, nil
 }

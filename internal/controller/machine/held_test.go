@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/controller/machine/nodekeeper/nodetest"
 	"github.com/drover-dev/drover/internal/names"
 )
 
@@ -77,7 +78,7 @@ func TestAVMWhoseMachineExistsIsNoStray(t *testing.T) {
 	m := dying()
 	w := newWorld(t, m, strayVM(m.GetUID()))
 	w.podsStay()
-	w.join(itsNode(), podOn("a"))
+	w.join(itsNode(), nodetest.PodOn("a"))
 	w.seeDeleted()
 	w.step()
 	if !w.isVMHeld() || !slices.Equal(w.policies(), []string{"Observe", "Delete"}) {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/controller/machine/nodekeeper/nodetest"
 )
 
 // composedVM is a VM as it is applied for aMachine.
@@ -40,7 +41,7 @@ func TestNeedsApply(t *testing.T) {
 		out.SetUID("uid-vm")
 		out.SetResourceVersion("7")
 		out.SetFinalizers(append(out.GetFinalizers(), "finalizer.managedresource.crossplane.io"))
-		out.Object["status"] = map[string]any{"atProvider": map[string]any{"id": id}}
+		out.Object["status"] = map[string]any{"atProvider": map[string]any{"id": nodetest.ID}}
 		for _, c := range changes {
 			c(out)
 		}

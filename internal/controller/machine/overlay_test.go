@@ -7,6 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/drover-dev/drover/internal/controller/machine/nodekeeper/nodetest"
 )
 
 func version(v string, uid types.UID) *unstructured.Unstructured {
@@ -38,7 +40,7 @@ func TestOverlay(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			now := start
+			now := nodetest.Start
 			o := newOverlay(func() time.Time { return now })
 			o.put(written)
 			now = now.Add(tc.after)

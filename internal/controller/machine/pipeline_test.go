@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/controller/machine/nodekeeper/nodetest"
 	"github.com/drover-dev/drover/internal/function/step"
 	"github.com/drover-dev/drover/internal/names"
 	"github.com/drover-dev/drover/internal/plan"
@@ -173,6 +174,6 @@ func drover(t *testing.T) func(context.Context, *fnRequest) (*fnResponse, error)
 
 // joinedNode is the Node of a Machine whose name Drover chose.
 func joinedNode(m *v1alpha1.Machine) *corev1.Node {
-	n := joined(names.OfMachine(m.Name, m.UID), "uid-1", string(m.UID), "")
+	n := nodetest.Joined(names.OfMachine(m.Name, m.UID), "uid-1", string(m.UID), "")
 	return n
 }

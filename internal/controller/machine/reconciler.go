@@ -12,6 +12,7 @@ import (
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/controller/installations"
+	"github.com/drover-dev/drover/internal/controller/machine/nodekeeper"
 	"github.com/drover-dev/drover/internal/jointoken"
 	"github.com/drover-dev/drover/internal/pipeline"
 	"github.com/drover-dev/drover/internal/target"
@@ -54,14 +55,14 @@ type Reconciler struct {
 	inventories *inventories
 
 	tokens *jointoken.Keeper
-	nodes  *nodeTools
+	nodes  *nodekeeper.Tools
 
 	// installations of Drover that are known, read from the API server.
 	installations func(context.Context) (installations.Known, error)
 
 	written *overlay
 	// parameters of Nodes as decided last, by the UIDs of Machines.
-	parameters *memory[nodeMemory]
+	parameters *memory[nodekeeper.Memory]
 
 	record event.Recorder
 	log    logging.Logger

@@ -5,10 +5,9 @@ import (
 	"errors"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/controller/machine/nodekeeper"
 	"github.com/drover-dev/drover/internal/target"
 	"github.com/drover-dev/drover/internal/workernode"
 )
@@ -17,27 +16,27 @@ import (
 func (r *Reconciler) recallNode(ctx context.Context, f *facts) error {
 	m := f.machine
 	before, ok := r.parameters.get(m.GetUID())
-	if !ok || before.node == nil {
+	if !ok || before.Node == nil {
 		return nil // The pipeline decides on parameters once the providerID is known.
 	}
-	f.node = &machineNode{Machine: m, WorkerNode: *before.node, confirmed: before.confirmed, ownUserData: f.join.OwnUserData != nil, proven: before.proven, provenUID: before.provenUID}
+	f.node = &nodekeeper.Node{Machine: m, WorkerNode: *before.Node, Confirmed: before.Confirmed, OwnUserData: f.join.OwnUserData != nil, Proven: before.Proven, ProvenUID: before.ProvenUID}
 	_, err := r.observeNode(ctx, f)
 	// Also if the pipeline fails: otherwise each retry would report that the Node joined.
-	r.parameters.set(m.GetUID(), f.node.memory())
+	r.parameters.set(m.GetUID(), f.node.Memory())
 	return err
 }
 
 // observeNode reads the Node. An error of the target cluster is a fact about the Node.
 func (r *Reconciler) observeNode(ctx context.Context, f *facts) (*seenNode, error) {
-	x, err := r.nodes.keeperFor(ctx, f.machine)
+	x, err := r.nodes.KeeperFor(ctx, f.machine)
 	if err != nil {
 		f.node.Observation.Error = err.Error()
 		return nil, nil //nolint:nilerr // It is a fact about the Node.
 	}
-	node, err := x.observe(ctx, f.node)
+	node, err := x.Observe(ctx, f.node)
 	if err != nil {
 		if target.Is(err, target.Busy) {
-			f.node.requeueWithin(afterBusy)
+			f.node.RequeueWithin(afterBusy)
 		}
 		f.node.Observation.Error = err.Error()
 		return nil, nil
@@ -47,22 +46,22 @@ func (r *Reconciler) observeNode(ctx context.Context, f *facts) (*seenNode, erro
 }
 
 type seenNode struct {
-	keeper *nodeKeeper
+	keeper *nodekeeper.Keeper
 	node   *corev1.Node
 }
 
 // syncNode keeps the Node as the pipeline decided. It reports whether the pipeline has new facts to decide by.
 func (r *Reconciler) syncNode(ctx context.Context, f *facts, d decision) (changed bool, err error) {
 	if d.node == nil {
-		r.parameters.set(f.machine.GetUID(), nodeMemory{identity: f.machine.Status.Identity})
+		r.parameters.set(f.machine.GetUID(), nodekeeper.Memory{Identity: f.machine.Status.Identity})
 		return false, nil
 	}
 	isNew := f.node == nil
 	if isNew {
-		f.node = &machineNode{Machine: f.machine, WorkerNode: workernode.WorkerNode{Observation: lastSeen(f.machine)}}
+		f.node = &nodekeeper.Node{Machine: f.machine, WorkerNode: workernode.WorkerNode{Observation: nodekeeper.LastSeen(f.machine)}}
 	}
 	before := f.node.Observation
-	f.node.Parameters, f.node.confirmed, f.node.ownUserData = *d.node, d.vm.Confirmed, f.join.OwnUserData != nil
+	f.node.Parameters, f.node.Confirmed, f.node.OwnUserData = *d.node, d.vm.Confirmed, f.join.OwnUserData != nil
 	seen, err := r.observeNode(ctx, f)
 	if err != nil {
 		return false, err
@@ -70,21 +69,21 @@ func (r *Reconciler) syncNode(ctx context.Context, f *facts, d decision) (change
 	if seen != nil {
 		// A decision that was made without the Node is not written.
 		knows := !isNew && before.NodeUID == f.node.Observation.NodeUID
-		changed, err = seen.keeper.keep(ctx, f.node, seen.node, r.recorder(f, d, knows))
-		var unrecorded *recordError
+		changed, err = seen.keeper.Keep(ctx, f.node, seen.node, r.recorder(f, d, knows))
+		var unrecorded *nodekeeper.RecordError
 		switch {
-		case errors.As(err, &unrecorded) && errors.Is(unrecorded.cause, errUndecided):
+		case errors.As(err, &unrecorded) && errors.Is(unrecorded.Cause, errUndecided):
 			changed = true
 		case errors.As(err, &unrecorded):
-			return false, unrecorded.cause
+			return false, unrecorded.Cause
 		case err != nil:
 			if target.Is(err, target.Busy) {
-				f.node.requeueWithin(afterBusy)
+				f.node.RequeueWithin(afterBusy)
 			}
 			f.node.Observation.Error = err.Error()
 		}
 	}
-	r.parameters.set(f.machine.GetUID(), f.node.memory())
+	r.parameters.set(f.machine.GetUID(), f.node.Memory())
 	return isNew || changed || before.Error != f.node.Observation.Error || before.NodeUID != f.node.Observation.NodeUID, nil
 }
 
@@ -94,7 +93,7 @@ var errUndecided = errors.New("the pipeline has not seen the Node")
 // recorder writes the status that was decided on together with the keys that the Node is about to get, so that
 // one write has a change and its effect on the Node. A decision that does not know the Node is not written: the
 // pipeline runs again first.
-func (r *Reconciler) recorder(f *facts, d decision, knows bool) recordFunc {
+func (r *Reconciler) recorder(f *facts, d decision, knows bool) nodekeeper.RecordFunc {
 	return func(ctx context.Context, applied *machinev1alpha1.AppliedToNode) error {
 		if !knows {
 			return errUndecided
@@ -107,46 +106,4 @@ func (r *Reconciler) recorder(f *facts, d decision, knows bool) recordFunc {
 		_, err := r.report(ctx, f, d)
 		return err
 	}
-}
-
-// lastSeen is the observation of the Node that the status has, for a process that has not read the Node yet. It
-// stands in for a Node that cannot be read now, and proves nothing.
-func lastSeen(m *machinev1alpha1.Machine) workernode.Observation {
-	s := m.Status
-	o := workernode.Observation{Drain: s.Drain.DeepCopy(), Drained: s.Drained}
-	if s.NodeRef == nil {
-		return o
-	}
-	o.NodeName, o.NodeUID, o.Present = s.NodeRef.Name, types.UID(s.NodeRef.UID), s.NodeGoneSince == nil
-	if s.NodeInfo != nil {
-		info := workernode.Info(*s.NodeInfo)
-		o.NodeInfo = &info
-	}
-	if s.Preserve != "" && m.GetAnnotations()[machinev1alpha1.AnnotationPreserve] != s.Preserve {
-		o.Annotations = map[string]string{machinev1alpha1.AnnotationPreserve: s.Preserve}
-	}
-	if s.ReplaceRequested && !isTrue(m, machinev1alpha1.AnnotationReplace) {
-		o.Annotations = labels.Merge(o.Annotations, labels.Set{machinev1alpha1.AnnotationReplace: "true"})
-	}
-	ready := workernode.Condition{Type: string(corev1.NodeReady), Status: string(corev1.ConditionUnknown)}
-	ready.Since = s.NotReadySince
-	if s.ReadySince != nil {
-		ready.Status, ready.Since = string(corev1.ConditionTrue), s.ReadySince
-	}
-	if s.Unhealthy != nil && s.Unhealthy.Until == nil {
-		if s.NotReadySince == nil {
-			ready.Status = string(corev1.ConditionTrue)
-		}
-		for _, c := range s.Unhealthy.Conditions {
-			if c.Type == ready.Type {
-				ready.Status, ready.Reason = c.Status, c.Reason
-				continue
-			}
-			o.Conditions = append(o.Conditions, workernode.Condition{Type: c.Type, Status: c.Status, Reason: c.Reason})
-		}
-	}
-	if o.Present {
-		o.Conditions = append(o.Conditions, ready)
-	}
-	return o
 }

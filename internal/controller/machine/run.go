@@ -114,7 +114,7 @@ func (r *Reconciler) again(f *facts, d decision) time.Duration {
 		}
 	}
 	if f.node != nil {
-		sooner(f.node.again)
+		sooner(f.node.Again)
 		if f.node.Observation.Error != "" {
 			sooner(afterError)
 		}

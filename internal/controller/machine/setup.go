@@ -27,6 +27,7 @@ import (
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/controller/installations"
+	"github.com/drover-dev/drover/internal/controller/machine/nodekeeper"
 	"github.com/drover-dev/drover/internal/controller/mr"
 	"github.com/drover-dev/drover/internal/function"
 	"github.com/drover-dev/drover/internal/jointoken"
@@ -90,7 +91,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o controller.Options, pool *ta
 		Named("machine").
 		WithOptions(co).
 		WatchesRawSource(source.TypedKind(mgr.GetCache(), &machinev1alpha1.Machine{}, machineHandler(r), changed(r.written))).
-		WatchesRawSource(source.TypedKind(mgr.GetCache(), &machinev1alpha1.MachineGroup{}, handler.TypedEnqueueRequestsFromMapFunc(ofGroup), marksChanged())).
+		WatchesRawSource(source.TypedKind(mgr.GetCache(), &machinev1alpha1.MachineGroup{}, handler.TypedEnqueueRequestsFromMapFunc(nodekeeper.MachinesOfGroup), nodekeeper.MarksChanged())).
 		WatchesRawSource(source.TypedKind(mgr.GetCache(), &machinev1alpha1.MachineClass{}, handler.TypedEnqueueRequestsFromMapFunc(r.ofClass), createdOnly[*machinev1alpha1.MachineClass]())).
 		WatchesRawSource(source.TypedKind(mgr.GetCache(), &machinev1alpha1.ClusterMachineClass{}, handler.TypedEnqueueRequestsFromMapFunc(r.ofClusterClass), specChanged[*machinev1alpha1.ClusterMachineClass]())).
 		WatchesRawSource(source.TypedKind(mgr.GetCache(), &clusterv1alpha1.ClusterProviderConfig{}, handler.TypedEnqueueRequestsFromMapFunc(ofConfig[*clusterv1alpha1.ClusterProviderConfig](r)), specChanged[*clusterv1alpha1.ClusterProviderConfig]())).
@@ -130,7 +131,7 @@ func newReconciler(mgr ctrl.Manager, o controller.Options, pool *target.Pool, re
 			Secrets:   mgr.GetAPIReader(),
 		}),
 		configs: &configKinds{mapper: mgr.GetRESTMapper()},
-		watches: newWatches(written), inventories: newInventories(kindExists(mgr.GetRESTMapper())), written: written, parameters: newMemory[nodeMemory](),
+		watches: newWatches(written), inventories: newInventories(kindExists(mgr.GetRESTMapper())), written: written, parameters: newMemory[nodekeeper.Memory](),
 		record: mr.RecorderFor(mgr, machineKind), log: o.Logger.WithValues("controller", "machine"), now: time.Now,
 	}
 	r.installations = func(ctx context.Context) (installations.Known, error) {
@@ -139,7 +140,7 @@ func newReconciler(mgr ctrl.Manager, o controller.Options, pool *target.Pool, re
 	r.tokens = jointoken.NewKeeper(jointoken.Options{
 		Connect: jointoken.ConnectMachinesThrough(pool), Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Record: r.record, Now: time.Now,
 	})
-	r.nodes = &nodeTools{connect: connectThrough(pool), record: r.record, now: time.Now, hooks: hooksOf(mgr.GetAPIReader()), marks: marksOfSet(mgr.GetClient())}
+	r.nodes = &nodekeeper.Tools{Connect: connectThrough(pool), Record: r.record, Now: time.Now, Hooks: nodekeeper.HooksOf(mgr.GetAPIReader()), Marks: nodekeeper.MarksOfSet(mgr.GetClient())}
 	return r, nil
 }
 
@@ -154,15 +155,15 @@ func resourcesCache(mgr ctrl.Manager) (cache.Cache, error) {
 	return c, mgr.Add(c)
 }
 
-func connectThrough(pool *target.Pool) func(context.Context, *machinev1alpha1.Machine) (nodeCluster, error) {
-	return func(ctx context.Context, m *machinev1alpha1.Machine) (nodeCluster, error) {
+func connectThrough(pool *target.Pool) func(context.Context, *machinev1alpha1.Machine) (nodekeeper.Cluster, error) {
+	return func(ctx context.Context, m *machinev1alpha1.Machine) (nodekeeper.Cluster, error) {
 		conn, err := pool.For(ctx, m)
 		if err != nil {
-			return nodeCluster{ref: refOf(m)}, err
+			return nodekeeper.Cluster{Ref: refOf(m)}, err
 		}
-		return nodeCluster{
-			ref: conn.Ref, kube: conn.Kube, nodes: conn.Nodes, ofVM: conn.NodesOfVM, classify: conn.Classify,
-			allowsLabel: conn.AllowsLabel, allowsTaint: conn.AllowsTaint, requests: conn.AllRequestsOf,
+		return nodekeeper.Cluster{
+			Ref: conn.Ref, Kube: conn.Kube, Nodes: conn.Nodes, OfVM: conn.NodesOfVM, Classify: conn.Classify,
+			AllowsLabel: conn.AllowsLabel, AllowsTaint: conn.AllowsTaint, Requests: conn.AllRequestsOf,
 		}, nil
 	}
 }
@@ -195,9 +196,9 @@ func ofConfig[T client.Object](r *Reconciler) func(context.Context, T) []reconci
 // nodesOf is the source that enqueues Machines for changes of Nodes.
 func nodesOf(reader client.Reader, pool *target.Pool) source.Source {
 	return source.Func(func(ctx context.Context, q queue) error {
-		limits := newNodeLimits(time.Now)
+		limits := nodekeeper.NewLimits(time.Now)
 		pool.Subscribe(func(ref target.Ref, n target.NodeIdentity) {
-			delay := limits.delay(nodeID{cluster: ref, name: n.Name})
+			delay := limits.Delay(nodekeeper.NodeID{Cluster: ref, Name: n.Name})
 			for _, req := range ofNode(ctx, reader, ref, n) {
 				q.AddAfter(req, delay)
 			}
@@ -292,7 +293,7 @@ func requestsOf(reader client.Reader, pool *target.Pool) source.Source {
 					return
 				}
 				for _, req := range requestsFor(ctx, reader, client.MatchingFields{byTokenID: ref.String() + " " + id}) {
-					q.AddAfter(req, joinSettles)
+					q.AddAfter(req, nodekeeper.JoinSettles)
 				}
 			}()
 		})

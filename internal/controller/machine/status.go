@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/controller/machine/nodekeeper"
 	"github.com/drover-dev/drover/internal/pipeline"
 	"github.com/drover-dev/drover/internal/plan"
 )
@@ -42,7 +43,7 @@ func (r *Reconciler) report(ctx context.Context, f *facts, d decision) (written 
 	setConditions(&status, m.GetGeneration(), append(conditionsOf(d.Conditions), conditionOf(readyWhen(d)))...)
 	own := append(identifiedCondition(f), userDataCondition(f)...)
 	setConditions(&status, m.GetGeneration(), own...)
-	news := newsOf(m.Status.Conditions, own)
+	news := nodekeeper.NewsOf(m.Status.Conditions, own)
 	// After a failed launch, Synced stays False until a launch succeeds: otherwise each retry would write it
 	// twice.
 	isLaunched := true
@@ -54,7 +55,7 @@ func (r *Reconciler) report(ctx context.Context, f *facts, d decision) (written 
 	if isLaunched {
 		setConditions(&status, m.GetGeneration(), conditionOf(xpv2.ReconcileSuccess()))
 	}
-	f.joinDue = settleJoin(r.now(), m.Status, &status)
+	f.joinDue = nodekeeper.SettleJoin(r.now(), m.Status, &status)
 	if written, err = r.writeStatus(ctx, m, status); err != nil {
 		return false, err
 	}
@@ -370,10 +371,10 @@ func (f *facts) applied(d decision) *machinev1alpha1.AppliedToNode {
 	switch {
 	case f.applying != nil:
 		return f.applying
-	case f.node != nil && f.node.settled != nil:
-		return f.node.settled.record
-	case f.machine.Status.NodeRef == nil && (f.node == nil || f.node.proven == ""):
-		return promise(f.machine, d.node)
+	case f.node != nil && f.node.Settled != nil:
+		return f.node.Settled.Record
+	case f.machine.Status.NodeRef == nil && (f.node == nil || f.node.Proven == ""):
+		return nodekeeper.Promise(f.machine, d.node)
 	}
 	return f.machine.Status.AppliedToNode
 }
@@ -390,10 +391,10 @@ func readyWhen(d decision) xpv2.Condition {
 // contested, and while the Nodes cannot be read.
 func identifiedCondition(f *facts) []metav1.Condition {
 	switch {
-	case f.node == nil || !f.node.isObserved:
+	case f.node == nil || !f.node.IsObserved:
 		return nil
-	case f.node.contest != nil:
-		return []metav1.Condition{{Type: machinev1alpha1.ConditionNodeIdentified, Status: metav1.ConditionFalse, Reason: f.node.contest.reason, Message: f.node.contest.message}}
+	case f.node.Contest != nil:
+		return []metav1.Condition{{Type: machinev1alpha1.ConditionNodeIdentified, Status: metav1.ConditionFalse, Reason: f.node.Contest.Reason, Message: f.node.Contest.Message}}
 	case meta.FindStatusCondition(f.machine.Status.Conditions, machinev1alpha1.ConditionNodeIdentified) != nil:
 		return []metav1.Condition{{Type: machinev1alpha1.ConditionNodeIdentified, Status: metav1.ConditionTrue, Reason: machinev1alpha1.ReasonNodeProven}}
 	}

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/controller/machine/nodekeeper/nodetest"
 )
 
 // lacking is a cache that has no object of a kind yet.
@@ -203,7 +204,7 @@ func TestAForgedReferenceDoesNotHideTheVM(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.step()
-	if m := w.machine(); m.Status.ProviderID != id || m.Status.ResourceRefs[0].Name == "fake" {
+	if m := w.machine(); m.Status.ProviderID != nodetest.ID || m.Status.ResourceRefs[0].Name == "fake" {
 		t.Errorf("status %+v", m.Status)
 	}
 }

@@ -17,6 +17,8 @@ import (
 
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/controller/machine/deletion"
+	"github.com/drover-dev/drover/internal/controller/machine/nodekeeper"
+	"github.com/drover-dev/drover/internal/controller/machine/nodekeeper/nodetest"
 )
 
 // finalizersHold has the target cluster accept the deletion of Nodes with finalizers, and keep them.
@@ -57,9 +59,9 @@ func TestAForeignFinalizerOfTheNodeHoldsTheVMForALimitedTime(t *testing.T) {
 			n.SetFinalizers([]string{"example.org/hold"})
 			w.join(n)
 			w.step()
-			until := w.now.Add(abandonAfter)
+			until := w.now.Add(nodekeeper.AbandonAfter)
 			if tc.annotation == "" {
-				until = m.GetDeletionTimestamp().Add(m.Spec.Drain.Timeout.Duration + abandonAfter)
+				until = m.GetDeletionTimestamp().Add(m.Spec.Drain.Timeout.Duration + nodekeeper.AbandonAfter)
 			}
 			got := w.machine()
 			if d := got.Status.Deletion; d == nil || d.Stage != v1alpha1.DeletionDeletingNode || !slices.Equal(d.Finalizers, []string{"example.org/hold"}) {
@@ -128,7 +130,7 @@ func TestAMachineThatNeverHadAVMIsDeletedWithoutItsProvider(t *testing.T) {
 		}, false},
 		"ItHasAVM": {func(_ *v1alpha1.Machine, v *unstructured.Unstructured) { meta.SetExternalName(v, "vm-1") }, false},
 		"TheMachineHadAVM": {func(m *v1alpha1.Machine, _ *unstructured.Unstructured) {
-			m.Spec.ProviderID = new(id)
+			m.Spec.ProviderID = new(nodetest.ID)
 		}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -230,7 +232,7 @@ func TestAMachineThatIsBeingDeletedIsNotReady(t *testing.T) {
 	m.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Available"}}
 	w := newWorld(t, m, aVM())
 	w.podsStay()
-	w.join(itsNode(), podOn("a"))
+	w.join(itsNode(), nodetest.PodOn("a"))
 	w.step()
 	if c := apimeta.FindStatusCondition(w.machine().Status.Conditions, "Ready"); c.Status != metav1.ConditionFalse || c.Reason != "Deleting" {
 		t.Errorf("Ready is %+v", c)
@@ -244,7 +246,7 @@ func TestAPausedDeletionIsReported(t *testing.T) {
 	m.SetAnnotations(map[string]string{"crossplane.io/paused": "true"})
 	w := newWorld(t, m, aVM())
 	w.podsStay()
-	w.join(itsNode(), podOn("a"))
+	w.join(itsNode(), nodetest.PodOn("a"))
 	w.step()
 	got := w.machine().Status
 	if got.Deletion == nil || got.Deletion.Stage != v1alpha1.DeletionPaused || got.LastOperation.Description != paused || got.Phase != v1alpha1.MachineTerminating {

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/controller/machine/nodekeeper"
 	"github.com/drover-dev/drover/internal/finalizer"
 	"github.com/drover-dev/drover/internal/identity"
 	"github.com/drover-dev/drover/internal/names"
@@ -55,7 +56,7 @@ func (r *Reconciler) takeOver(ctx context.Context, m *machinev1alpha1.Machine, s
 	case len(vms) == 0:
 		return observed, nil, nil
 	case len(vms) > 1:
-		return observed, notIdentified("the %s %s all wait for this Machine: delete those that are not its own", kinds[machinev1alpha1.ResourceVM].Kind, strings.Join(namesOf(vms), " and ")), nil
+		return observed, notIdentified("the %s %s all wait for this Machine: delete those that are not its own", kinds[machinev1alpha1.ResourceVM].Kind, strings.Join(nodekeeper.NamesOf(vms), " and ")), nil
 	}
 	vm := vms[0]
 	if problem, err := r.refuses(ctx, m, vm); problem != nil || err != nil {
@@ -170,7 +171,7 @@ func (r *Reconciler) refuses(ctx context.Context, m *machinev1alpha1.Machine, vm
 // forged.
 func (r *Reconciler) isKnownAs(m *machinev1alpha1.Machine, uid types.UID) bool {
 	known, _ := r.parameters.get(m.GetUID())
-	return m.GetUID() == uid || known.identity != nil && known.identity.UID == uid
+	return m.GetUID() == uid || known.Identity != nil && known.Identity.UID == uid
 }
 
 func notIdentified(format string, args ...any) *plan.Problem {
@@ -243,7 +244,7 @@ func (r *Reconciler) identify(ctx context.Context, m *machinev1alpha1.Machine, v
 	if vm != nil {
 		id = identityIn(m, vm)
 	} else if known, ok := r.parameters.get(m.GetUID()); ok {
-		id = known.identity
+		id = known.Identity
 	}
 	if own := identity.Own(m); id != nil && *id == own {
 		id = nil

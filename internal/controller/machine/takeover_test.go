@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/controller/machine/nodekeeper/nodetest"
 	"github.com/drover-dev/drover/internal/names"
 )
 
@@ -32,7 +33,7 @@ func waitingVM(changes ...func(*unstructured.Unstructured)) *unstructured.Unstru
 		"crossplane.io/external-name": "vm-1", v1alpha1.AnnotationMachineUID: "uid-before",
 		v1alpha1.AnnotationNodeName: formerNode, v1alpha1.AnnotationInstallation: "here",
 	})
-	_ = unstructured.SetNestedMap(v.Object, map[string]any{"id": id, "state": "Running"}, "status", "atProvider")
+	_ = unstructured.SetNestedMap(v.Object, map[string]any{"id": nodetest.ID, "state": "Running"}, "status", "atProvider")
 	_ = unstructured.SetNestedMap(v.Object, map[string]any{"size": "small", "disk": int64(20)}, "spec", "forProvider")
 	for _, c := range changes {
 		c(v)
@@ -70,10 +71,12 @@ func restored(t *testing.T, machine func(*v1alpha1.Machine), objs ...client.Obje
 	return w
 }
 
-func hadVM(m *v1alpha1.Machine) { m.Spec.ProviderID = ptr.To(id) }
+func hadVM(m *v1alpha1.Machine) { m.Spec.ProviderID = ptr.To(nodetest.ID) }
 
 // joinBefore adds the Node that joined for the former Machine.
-func (w *world) joinBefore() { w.join(joined(formerNode, "uid-of-node", "uid-before", id)) }
+func (w *world) joinBefore() {
+	w.join(nodetest.Joined(formerNode, "uid-of-node", "uid-before", nodetest.ID))
+}
 
 func onFormerNode(p *corev1.Pod) { p.Spec.NodeName = formerNode }
 
@@ -85,7 +88,7 @@ func (w *world) steps(n int) {
 }
 
 func (w *world) tokens() []string {
-	return slices.DeleteFunc(writes(w.target), func(s string) bool { return !strings.HasPrefix(s, "create secrets") })
+	return slices.DeleteFunc(nodetest.Writes(w.target), func(s string) bool { return !strings.HasPrefix(s, "create secrets") })
 }
 
 func TestAMachineTakesOverTheVMThatWaitsForIt(t *testing.T) {
@@ -99,7 +102,7 @@ func TestAMachineTakesOverTheVMThatWaitsForIt(t *testing.T) {
 		"OfAMachineThatHadAVM":                {hadVM, waitingVM()},
 		"OfAnInstallationThatIsGone":          {nil, waitingVM(annotatedWith(v1alpha1.AnnotationInstallation, "gone"))},
 		"AfterALostAnswer":                    {nil, waitingVM(func(v *unstructured.Unstructured) { v.SetOwnerReferences(owner()) })},
-		"WhoseStatusWasRestoredWithTheObject": {func(m *v1alpha1.Machine) { m.Status.ProviderID = id }, waitingVM()},
+		"WhoseStatusWasRestoredWithTheObject": {func(m *v1alpha1.Machine) { m.Status.ProviderID = nodetest.ID }, waitingVM()},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -137,12 +140,12 @@ func TestAVMThatDroverDidNotMakeIsTakenOver(t *testing.T) {
 		node *corev1.Node
 		want bool
 	}{
-		"WithTheNodeOfItsVM":               {joined("legacy-1", "uid-of-node", "", id), true},
-		"NotWithTheNodeOfAnotherVM":        {joined("legacy-1", "uid-of-node", "", "aws:///a/other"), false},
-		"NotWithANodeWithoutAProviderID":   {joined("legacy-1", "uid-of-node", "", ""), false},
-		"NotWithTheNodeOfAnotherMachine":   {joined("legacy-1", "uid-of-node", "uid-before", id), false},
-		"NotWithANodeOfAnotherName":        {joined("legacy-2", "uid-of-node", "", id), false},
-		"NotWithTheNodeThatItWouldHaveHad": {joined(names.OfMachine("m", "uid-m"), "uid-of-node", "uid-m", id), false},
+		"WithTheNodeOfItsVM":               {nodetest.Joined("legacy-1", "uid-of-node", "", nodetest.ID), true},
+		"NotWithTheNodeOfAnotherVM":        {nodetest.Joined("legacy-1", "uid-of-node", "", "aws:///a/other"), false},
+		"NotWithANodeWithoutAProviderID":   {nodetest.Joined("legacy-1", "uid-of-node", "", ""), false},
+		"NotWithTheNodeOfAnotherMachine":   {nodetest.Joined("legacy-1", "uid-of-node", "uid-before", nodetest.ID), false},
+		"NotWithANodeOfAnotherName":        {nodetest.Joined("legacy-2", "uid-of-node", "", nodetest.ID), false},
+		"NotWithTheNodeThatItWouldHaveHad": {nodetest.Joined(names.OfMachine("m", "uid-m"), "uid-of-node", "uid-m", nodetest.ID), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := restored(t, nil, imported())
@@ -252,7 +255,7 @@ func TestAVMThatIsNotItsOwnIsNotTakenOver(t *testing.T) {
 			})
 			vms := len(slices.DeleteFunc(slices.Clone(tc.objects), func(o client.Object) bool { _, ok := o.(*v1alpha1.Machine); return ok }))
 			if owned || w.servers() != vms || m.Status.NodeRef != nil || len(w.nodeWrites()) > 0 || len(w.tokens()) > 0 {
-				t.Errorf("owned %t, %d VMs, Node %v, writes to the target %v", owned, w.servers(), m.Status.NodeRef, writes(w.target))
+				t.Errorf("owned %t, %d VMs, Node %v, writes to the target %v", owned, w.servers(), m.Status.NodeRef, nodetest.Writes(w.target))
 			}
 		})
 	}
@@ -261,8 +264,8 @@ func TestAVMThatIsNotItsOwnIsNotTakenOver(t *testing.T) {
 func TestAForgedIdentityIsNotTakenForTheMachinesOwn(t *testing.T) {
 	w := living(t)
 	w.steps(2)
-	w.provide("id", id)
-	w.join(joined(formerNode, "uid-of-node", "uid-before", ""))
+	w.provide("id", nodetest.ID)
+	w.join(nodetest.Joined(formerNode, "uid-of-node", "uid-before", ""))
 	m := w.machine()
 	m.Status.Identity = &v1alpha1.MachineIdentity{UID: "uid-before", NodeName: formerNode}
 	if err := w.client.Status().Update(t.Context(), m); err != nil {
@@ -280,7 +283,7 @@ func TestTheNodeOfAVMThatWasTakenOverIsDrained(t *testing.T) {
 			w := restored(t, hadVM, waitingVM())
 			w.podsStay()
 			w.joinBefore()
-			w.join(podOn("a", onFormerNode))
+			w.join(nodetest.PodOn("a", onFormerNode))
 			w.steps(3)
 			if err := w.client.Delete(t.Context(), w.machine()); err != nil {
 				t.Fatal(err)
@@ -312,7 +315,7 @@ func TestAMachineThatTookOverAVMWaitsUntilItCanBeSeen(t *testing.T) {
 	w := restored(t, hadVM, waitingVM())
 	w.podsStay()
 	w.joinBefore()
-	w.join(podOn("a", onFormerNode))
+	w.join(nodetest.PodOn("a", onFormerNode))
 	w.steps(3)
 	if err := w.client.Delete(t.Context(), w.machine()); err != nil {
 		t.Fatal(err)
@@ -383,7 +386,7 @@ func TestAMachineInheritsTheVMOfAResourceThatTheGarbageCollectorDeletes(t *testi
 		w.script = drover(t)
 		w.podsStay()
 		w.joinBefore()
-		w.join(podOn("a", onFormerNode))
+		w.join(nodetest.PodOn("a", onFormerNode))
 		w.collectVM(formerNode)
 		w.steps(3)
 		if got := w.machine().Status.Deletion; got == nil || got.Stage != v1alpha1.DeletionHeld {

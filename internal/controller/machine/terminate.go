@@ -25,6 +25,7 @@ import (
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/controller/machine/deletion"
+	"github.com/drover-dev/drover/internal/controller/machine/nodekeeper"
 	"github.com/drover-dev/drover/internal/finalizer"
 	"github.com/drover-dev/drover/internal/identity"
 	"github.com/drover-dev/drover/internal/jointoken"
@@ -58,7 +59,7 @@ func (r *Reconciler) terminate(ctx context.Context, m *machinev1alpha1.Machine) 
 	}
 	if isHidden && !o.ForceDelete {
 		o.Node = &deletion.Node{Name: identity.NodeName(m), Trouble: o.Unreadable}
-		return reconcile.Result{RequeueAfter: retryAfter}, r.execute(ctx, m, o, deletion.Plan(o.State), nil)
+		return reconcile.Result{RequeueAfter: nodekeeper.RetryAfter}, r.execute(ctx, m, o, deletion.Plan(o.State), nil)
 	}
 	token := r.revoke(ctx, m)
 	wn, err := r.leaveNode(ctx, m, &o)
@@ -79,13 +80,13 @@ func (r *Reconciler) terminate(ctx context.Context, m *machinev1alpha1.Machine) 
 		p.Step, p.Again = finalizer.Nothing, token
 	}
 	if wn != nil {
-		p.RequeueWithin(wn.again)
+		p.RequeueWithin(wn.Again)
 	}
 	if len(p.Release) > 0 {
 		p.RequeueWithin(providerErrorAfter) // An error that the provider reported before causes no event.
 	}
 	if o.Unreadable != "" || o.unwatched {
-		p.RequeueWithin(retryAfter) // No watch reports that a right was granted, or that a VM is gone.
+		p.RequeueWithin(nodekeeper.RetryAfter) // No watch reports that a right was granted, or that a VM is gone.
 	}
 	return reconcile.Result{RequeueAfter: p.Again}, r.execute(ctx, m, o, p, wn)
 }
@@ -119,7 +120,7 @@ func (r *Reconciler) revoke(ctx context.Context, m *machinev1alpha1.Machine) tim
 		return 0
 	}
 	if left := m.GetDeletionTimestamp().Add(tokenFor).Sub(r.now()); left > 0 {
-		return min(left, retryAfter)
+		return min(left, nodekeeper.RetryAfter)
 	}
 	r.record.Event(m, event.Warning(machinev1alpha1.EventTokenAbandoned, fmt.Errorf("the join token is left to expire in the target cluster: %w", err)))
 	return 0
@@ -127,14 +128,14 @@ func (r *Reconciler) revoke(ctx context.Context, m *machinev1alpha1.Machine) tim
 
 // leaveNode does a pass of the drain, and records in the state whether a Node remains. It returns nil if the
 // drain ended earlier, or is not needed.
-func (r *Reconciler) leaveNode(ctx context.Context, m *machinev1alpha1.Machine, o *inventory) (*machineNode, error) {
+func (r *Reconciler) leaveNode(ctx context.Context, m *machinev1alpha1.Machine, o *inventory) (*nodekeeper.Node, error) {
 	if o.HasLeftNode() || !mayHaveNode(m) {
 		return nil, nil
 	}
 	wn := r.nodeOf(m)
-	x, unreachable := r.nodes.keeperFor(ctx, m)
-	gone, err := x.leave(ctx, wn, unreachable)
-	r.parameters.set(m.GetUID(), wn.memory())
+	x, unreachable := r.nodes.KeeperFor(ctx, m)
+	gone, err := x.Remove(ctx, wn, unreachable)
+	r.parameters.set(m.GetUID(), wn.Memory())
 	if gone {
 		return wn, nil
 	}
@@ -149,10 +150,10 @@ func mayHaveNode(m *machinev1alpha1.Machine) bool {
 
 // nodeOf returns the Node of a Machine that is being deleted. No pipeline runs for it any more: the parameters
 // of the drain are in the Machine itself.
-func (r *Reconciler) nodeOf(m *machinev1alpha1.Machine) *machineNode {
-	wn := &machineNode{Machine: m, WorkerNode: workernode.WorkerNode{Observation: lastSeen(m)}}
-	if before, ok := r.parameters.get(m.GetUID()); ok && before.node != nil {
-		wn.WorkerNode, wn.confirmed, wn.ownUserData, wn.proven, wn.provenUID = *before.node, before.confirmed, before.ownUserData, before.proven, before.provenUID
+func (r *Reconciler) nodeOf(m *machinev1alpha1.Machine) *nodekeeper.Node {
+	wn := &nodekeeper.Node{Machine: m, WorkerNode: workernode.WorkerNode{Observation: nodekeeper.LastSeen(m)}}
+	if before, ok := r.parameters.get(m.GetUID()); ok && before.Node != nil {
+		wn.WorkerNode, wn.Confirmed, wn.OwnUserData, wn.Proven, wn.ProvenUID = *before.Node, before.Confirmed, before.OwnUserData, before.Proven, before.ProvenUID
 	} else {
 		// After a restart the providerID is unknown: that of the status may be forged. The names in the status are
 		// used to find a Node, and prove nothing without its token.
@@ -176,8 +177,8 @@ var stageOf = map[machinev1alpha1.DrainStage]machinev1alpha1.DeletionStage{
 	machinev1alpha1.DrainDeletingNode:     machinev1alpha1.DeletionDeletingNode,
 }
 
-func leavingNodeOf(wn *machineNode, err error) *deletion.Node {
-	out := &deletion.Node{Name: cmp.Or(wn.Observation.NodeName, identity.NodeName(wn.Machine)), Finalizers: wn.heldBy, Until: wn.heldUntil}
+func leavingNodeOf(wn *nodekeeper.Node, err error) *deletion.Node {
+	out := &deletion.Node{Name: cmp.Or(wn.Observation.NodeName, identity.NodeName(wn.Machine)), Finalizers: wn.HeldBy, Until: wn.HeldUntil}
 	if err != nil {
 		out.Trouble = err.Error()
 	}
@@ -197,7 +198,7 @@ func leavingNodeOf(wn *machineNode, err error) *deletion.Node {
 	return out
 }
 
-func (r *Reconciler) execute(ctx context.Context, m *machinev1alpha1.Machine, o inventory, p deletion.Decision, wn *machineNode) error {
+func (r *Reconciler) execute(ctx context.Context, m *machinev1alpha1.Machine, o inventory, p deletion.Decision, wn *nodekeeper.Node) error {
 	var errs []error
 	if len(p.TimedOut) > 0 {
 		r.record.Event(m, event.Warning(machinev1alpha1.EventHookTimeout, fmt.Errorf("the deletion goes on, although it is held by %s: that took longer than %s", strings.Join(p.TimedOut, ", "), o.HookTimeout)))
@@ -237,9 +238,9 @@ func describeAll(vms []deletion.Resource) string {
 }
 
 // reportDeletion writes the stage of the deletion in the status, if it changed.
-func (r *Reconciler) reportDeletion(ctx context.Context, m *machinev1alpha1.Machine, p deletion.Decision, wn *machineNode) error {
+func (r *Reconciler) reportDeletion(ctx context.Context, m *machinev1alpha1.Machine, p deletion.Decision, wn *nodekeeper.Node) error {
 	status := *m.Status.DeepCopy()
-	if wn != nil && (isWorthWriting(status.Drain, wn.Observation.Drain) || len(wn.heldBy) > 0) {
+	if wn != nil && (isWorthWriting(status.Drain, wn.Observation.Drain) || len(wn.HeldBy) > 0) {
 		status.Drain = wn.Observation.Drain
 	}
 	if wn != nil {

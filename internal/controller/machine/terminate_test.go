@@ -23,6 +23,8 @@ import (
 
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/controller/machine/deletion"
+	"github.com/drover-dev/drover/internal/controller/machine/nodekeeper"
+	"github.com/drover-dev/drover/internal/controller/machine/nodekeeper/nodetest"
 	"github.com/drover-dev/drover/internal/names"
 	"github.com/drover-dev/drover/internal/target"
 )
@@ -73,7 +75,7 @@ func TestANodeThatJoinsAfterTheDeletionBeganIsDeleted(t *testing.T) {
 	w := newWorld(t, m, aVM())
 	n.SetName(names.OfMachine(m.GetName(), m.GetUID()))
 	w.podsStay()
-	w.join(n, podOn("a", func(p *corev1.Pod) { p.Spec.NodeName = n.GetName() }))
+	w.join(n, nodetest.PodOn("a", func(p *corev1.Pod) { p.Spec.NodeName = n.GetName() }))
 	w.step()
 	if !w.isVMHeld() {
 		t.Error("the VM was released before its Node was drained")
@@ -105,7 +107,7 @@ func TestALoneMachineGetsTheFinalizer(t *testing.T) {
 func TestAMachineGoesInOrder(t *testing.T) {
 	w := newWorld(t, withNode(aMachine(true, v1alpha1.FinalizerTerminator)), aVM())
 	w.podsStay()
-	w.join(itsNode(), podOn("a"))
+	w.join(itsNode(), nodetest.PodOn("a"))
 	if got, want := w.step(), []string{"patch Machine/status", "delete Machine"}; !slices.Equal(got, want) {
 		t.Errorf("writes %v, want %v", got, want)
 	}
@@ -177,7 +179,7 @@ func TestARestartNeverGoesBackToTheNode(t *testing.T) {
 	w.restart()
 	w.refuse = nil
 	w.podsStay()
-	w.join(itsNode(), podOn("a")) // A late kubelet: its VM is about to go.
+	w.join(itsNode(), nodetest.PodOn("a")) // A late kubelet: its VM is about to go.
 	w.step()
 	if w.isVMHeld() || len(w.nodeWrites()) > 0 {
 		t.Errorf("VM held %v, writes to the target cluster %v", w.isVMHeld(), w.nodeWrites())
@@ -188,7 +190,7 @@ func TestARestartNeverGoesBackToTheNode(t *testing.T) {
 func TestARestartGoesOnWithADrain(t *testing.T) {
 	w := newWorld(t, dying(), aVM())
 	w.podsStay()
-	w.join(itsNode(), podOn("a"))
+	w.join(itsNode(), nodetest.PodOn("a"))
 	w.step()
 	since := w.machine().Status.Drain.StartTime
 	w.restart()
@@ -265,7 +267,7 @@ func TestSkipDrainDeletesTheNodeWithItsPods(t *testing.T) {
 	m := dying()
 	m.Annotations = map[string]string{v1alpha1.AnnotationSkipDrain: "true"}
 	w := newWorld(t, m, aVM())
-	w.join(itsNode(), podOn("a"))
+	w.join(itsNode(), nodetest.PodOn("a"))
 	w.step()
 	if d := cmp.Diff([]string{"delete nodes"}, w.nodeWrites()); d != "" || !w.isVMHeld() {
 		t.Errorf("VM held %v, writes (-want +got):\n%s", w.isVMHeld(), d)
@@ -321,7 +323,7 @@ func (r staleReader) List(context.Context, client.ObjectList, ...client.ListOpti
 func TestAStaleCacheReleasesNothing(t *testing.T) {
 	w := newWorld(t, dying(), aVM())
 	w.podsStay()
-	w.join(itsNode(), podOn("a"))
+	w.join(itsNode(), nodetest.PodOn("a"))
 	// A kind that is not watched is read live.
 	if err := w.r.watches.ensure(vmKind); err != nil {
 		t.Fatal(err)
@@ -345,7 +347,7 @@ func TestAStaleCacheReleasesNothing(t *testing.T) {
 func TestAStaleCacheWritesNothingTwice(t *testing.T) {
 	w := newWorld(t, dying(), aVM())
 	w.podsStay()
-	w.join(itsNode(), podOn("a"))
+	w.join(itsNode(), nodetest.PodOn("a"))
 	w.stale = w.machine()
 	run := func() string {
 		t.Helper()
@@ -411,7 +413,7 @@ func TestTheJoinTokenIsRevokedBeforeItsMachineGoes(t *testing.T) {
 		if err != nil || w.isHeld() != tc.held || len(w.events.of(v1alpha1.EventTokenAbandoned)) != tc.events {
 			t.Errorf("after %s: held %v, events %v, error %v", tc.after, w.isHeld(), w.events.all, err)
 		}
-		if tc.held && (res.RequeueAfter == 0 || res.RequeueAfter > retryAfter) {
+		if tc.held && (res.RequeueAfter == 0 || res.RequeueAfter > nodekeeper.RetryAfter) {
 			t.Errorf("after %s: the next attempt is in %s", tc.after, res.RequeueAfter)
 		}
 	}

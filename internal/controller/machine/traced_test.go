@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/controller/machine/nodekeeper/nodetest"
 	"github.com/drover-dev/drover/internal/names"
 )
 
@@ -37,7 +38,7 @@ func TestAMachineTracesItsVMAsSoonAsTheProviderReportsAnError(t *testing.T) {
 	w.wantStep("the user looks for the VM resource", "patch Machine", "patch Machine/status")
 	w.wantTraced(vmReference)
 	w.wantRest("the error stays")
-	w.provide("id", id)
+	w.provide("id", nodetest.ID)
 	w.wantStep("the quota was raised", "patch Machine", "patch Machine/status")
 	w.wantTraced(vmReference)
 }

@@ -16,7 +16,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -24,100 +23,11 @@ import (
 
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/controller/machine/nodekeeper"
+	"github.com/drover-dev/drover/internal/controller/machine/nodekeeper/nodetest"
 	"github.com/drover-dev/drover/internal/names"
 	"github.com/drover-dev/drover/internal/target"
 )
-
-// TestANodesOwnAnnotationIsNoMemory has a kubelet that may not write the label and the taint itself, and claims
-// in an annotation that Drover set them.
-func TestANodesOwnAnnotationIsNoMemory(t *testing.T) {
-	const tier = "node-restriction.kubernetes.io/tier"
-	n := node("n", corev1.ConditionTrue)
-	n.Labels[tier] = "untrusted"
-	n.Annotations = map[string]string{
-		"cluster.drover.dev/applied": `{"labels":["` + tier + `"],"before":{"labels":{"` + tier + `":"pci"}},"taints":["quarantine:NoExecute"],"cordoned":true}`,
-	}
-	n.Spec.Taints = []corev1.Taint{{Key: "quarantine", Effect: corev1.TaintEffectNoExecute}}
-	n.Spec.Unschedulable = true
-	kube := fake.NewClientset(n)
-	x, _ := newKeeper(start, kube, n)
-	if _, err := x.update(t.Context(), workerNode()); err != nil || len(writes(kube)) > 0 {
-		got, _ := kube.CoreV1().Nodes().Get(t.Context(), "n", metav1.GetOptions{})
-		t.Errorf("error %v, writes %v: tier %q, taints %v, unschedulable %v", err, writes(kube), got.Labels[tier], got.Spec.Taints, got.Spec.Unschedulable)
-	}
-}
-
-// recordedNode records a Node in the status of workerNode.
-func recordedNode(name, uid string) func(*machineNode) {
-	return func(wn *machineNode) { wn.Status.NodeRef = &machinev1alpha1.NodeReference{Name: name, UID: uid} }
-}
-
-// TestAKubeletThatTakesTheTokenOfAnotherMachine has a rogue kubelet at a cloud that names Nodes: it puts the
-// UID of the Machine into the label of its own Node.
-func TestAKubeletThatTakesTheTokenOfAnotherMachine(t *testing.T) {
-	genuine, rogue := joined("genuine", "uid-1", "w", id), joined("rogue", "uid-r", "w", id)
-	bare := joined("rogue", "uid-r", "w", "")
-	cases := map[string]struct {
-		reason string
-		change func(*machineNode)
-		nodes  []*corev1.Node
-		own    string
-		fails  bool
-	}{
-		"BesideTheRecordedNode":             {"The Machine knows its Node.", recordedNode("genuine", "uid-1"), []*corev1.Node{genuine, rogue}, "genuine", false},
-		"AfterTheRecordedNodeIsGone":        {"The Machine's Node had another name.", recordedNode("genuine", "uid-1"), []*corev1.Node{rogue}, "", false},
-		"WithoutAProviderIDBeforeTheRecord": {"Only one has the providerID of the VM.", func(*machineNode) {}, []*corev1.Node{genuine, bare}, "genuine", false},
-		"AloneWithoutAProviderID":           {"The label is no proof without the providerID of the VM.", func(*machineNode) {}, []*corev1.Node{bare}, "", false},
-		"WithItBeforeTheRecord":             {"Nothing shows which is genuine.", func(*machineNode) {}, []*corev1.Node{genuine, rogue}, "", true},
-		"WhenTheVMConfirmsNoProviderID":     {"A status is not good enough.", func(wn *machineNode) { wn.confirmed = false }, []*corev1.Node{genuine}, "", false},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			kube := fake.NewClientset()
-			for _, n := range tc.nodes {
-				if err := kube.Tracker().Add(n.DeepCopy()); err != nil {
-					t.Fatal(err)
-				}
-			}
-			x, _ := newKeeper(start, kube, tc.nodes...)
-			wn := workerNode(tc.change)
-			n, err := x.observe(t.Context(), wn)
-			if got := nameOrNone(n); got != tc.own || (err != nil) != tc.fails {
-				t.Errorf("%s\nNode %q, error %v", tc.reason, got, err)
-			}
-			if tc.fails && !strings.Contains(err.Error(), "genuine and rogue") {
-				t.Errorf("error %v: it must name both", err)
-			}
-			deleted(wn)
-			gone, err := x.leave(t.Context(), wn, nil)
-			left, lerr := kube.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
-			if lerr != nil || (err != nil) != tc.fails || gone != (tc.own == "" && !tc.fails) {
-				t.Errorf("deletion: gone %v, errors %v, %v", gone, err, lerr)
-			}
-			for _, n := range tc.nodes {
-				isThere := slices.ContainsFunc(left.Items, func(l corev1.Node) bool { return l.Name == n.Name })
-				if isThere != (n.Name != tc.own) {
-					t.Errorf("deletion: Nodes %v are left", namesOfItems(left.Items))
-				}
-			}
-		})
-	}
-}
-
-func nameOrNone(n *corev1.Node) string {
-	if n == nil {
-		return ""
-	}
-	return n.GetName()
-}
-
-func namesOfItems(nodes []corev1.Node) []string {
-	var out []string
-	for _, n := range nodes {
-		out = append(out, n.Name)
-	}
-	return out
-}
 
 // TestAForgedProviderIDKeepsNoNodeFromItsDrain continues the deletion of a Machine after a restart: only the
 // status names the VM.
@@ -212,8 +122,8 @@ func TestWhatANodeGetsIsRecordedFirst(t *testing.T) {
 		}
 		return nil
 	}
-	if err := w.reconcile(); !errors.Is(err, stopped) || len(writes(w.target)) > 0 {
-		t.Fatalf("error %v, writes to the target cluster %v: nothing may be patched that is not recorded", err, writes(w.target))
+	if err := w.reconcile(); !errors.Is(err, stopped) || len(nodetest.Writes(w.target)) > 0 {
+		t.Fatalf("error %v, writes to the target cluster %v: nothing may be patched that is not recorded", err, nodetest.Writes(w.target))
 	}
 	w.restart()
 	w.refuse = nil
@@ -290,8 +200,8 @@ func TestAForgedRecordReachesNoProtectedKey(t *testing.T) {
 	for range 3 {
 		w.step()
 	}
-	if d := cmp.Diff(n, w.nodeOfM()); d != "" || len(writes(w.target)) > 0 {
-		t.Errorf("writes %v, Node (-want +got):\n%s", writes(w.target), d)
+	if d := cmp.Diff(n, w.nodeOfM()); d != "" || len(nodetest.Writes(w.target)) > 0 {
+		t.Errorf("writes %v, Node (-want +got):\n%s", nodetest.Writes(w.target), d)
 	}
 	if d := cmp.Diff(&machinev1alpha1.AppliedToNode{NodeUID: "uid-1", Labels: []string{"pool"}}, appliedTo(w)); d != "" {
 		t.Errorf("the record is not put right (-want +got):\n%s", d)
@@ -313,9 +223,9 @@ func identifiedOf(w *world) metav1.Condition {
 // TestAPretenderIsReportedOnceAndBlindsNoMachine has a rogue kubelet beside a healthy Machine.
 func TestAPretenderIsReportedOnceAndBlindsNoMachine(t *testing.T) {
 	for name, rogue := range map[string]*corev1.Node{
-		"WithTheProviderID": joined("rogue", "uid-r", "of-the-rogue", id),
-		"WithTheToken":      joined("rogue", "uid-r", "uid-m", "of-the-rogue"),
-		"WithBoth":          joined("rogue", "uid-r", "uid-m", id),
+		"WithTheProviderID": nodetest.Joined("rogue", "uid-r", "of-the-rogue", nodetest.ID),
+		"WithTheToken":      nodetest.Joined("rogue", "uid-r", "uid-m", "of-the-rogue"),
+		"WithBoth":          nodetest.Joined("rogue", "uid-r", "uid-m", nodetest.ID),
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := running(t)
@@ -362,7 +272,7 @@ func TestANodeThatGivesUpItsIdentityStaysTheMachines(t *testing.T) {
 				if token == "" {
 					delete(n.Labels, clusterv1alpha1.LabelJoinToken)
 				}
-				n.Spec.ProviderID = id
+				n.Spec.ProviderID = nodetest.ID
 				if _, err := w.target.CoreV1().Nodes().Update(t.Context(), n, metav1.UpdateOptions{}); err != nil {
 					t.Fatal(err)
 				}
@@ -382,49 +292,49 @@ func TestANodeThatGivesUpItsIdentityStaysTheMachines(t *testing.T) {
 }
 
 func TestChangesOfANodeWakeItsMachineAtABoundedRate(t *testing.T) {
-	now := start
-	l := newNodeLimits(func() time.Time { return now })
-	busy, other := nodeID{name: "busy"}, nodeID{name: "other"}
+	now := nodetest.Start
+	l := nodekeeper.NewLimits(func() time.Time { return now })
+	busy, other := nodekeeper.NodeID{Name: "busy"}, nodekeeper.NodeID{Name: "other"}
 	atOnce := 0
 	for range 1000 { // In ten seconds.
-		if l.delay(busy) == 0 {
+		if l.Delay(busy) == 0 {
 			atOnce++
 		}
 		now = now.Add(10 * time.Millisecond)
 	}
-	if atOnce < nodeBurst || atOnce > nodeBurst+2 {
+	if atOnce < nodekeeper.Burst || atOnce > nodekeeper.Burst+2 {
 		t.Errorf("%d changes woke the Machine at once", atOnce)
 	}
-	l.delay(busy)
-	if d := l.delay(busy); d != nodeEvery {
+	l.Delay(busy)
+	if d := l.Delay(busy); d != nodekeeper.Every {
 		t.Errorf("the next one waits for %s", d)
 	}
-	if d := l.delay(other); d != 0 {
+	if d := l.Delay(other); d != 0 {
 		t.Errorf("another Node waits for %s", d)
 	}
-	now = now.Add(nodeBurst * nodeEvery)
-	if d := l.delay(busy); d != 0 {
+	now = now.Add(nodekeeper.Burst * nodekeeper.Every)
+	if d := l.Delay(busy); d != 0 {
 		t.Errorf("after a rest it waits for %s", d)
 	}
-	for i := range 10 * nodesRemembered {
-		l.delay(nodeID{name: fmt.Sprint(i)})
+	for i := range 10 * nodekeeper.Remembered {
+		l.Delay(nodekeeper.NodeID{Name: fmt.Sprint(i)})
 		now = now.Add(time.Second)
 	}
-	if len(l.limits) > 2*nodesRemembered {
-		t.Errorf("%d Nodes are remembered", len(l.limits))
+	if len(l.Limits) > 2*nodekeeper.Remembered {
+		t.Errorf("%d Nodes are remembered", len(l.Limits))
 	}
 }
 
 // TestAPretenderWakesItsVictim: otherwise it is reported hours later.
 func TestAPretenderWakesItsVictim(t *testing.T) {
 	victim, rogue := aMachine(false), aMachine(false)
-	victim.Name, victim.UID, victim.Status.ProviderID = "victim", "uid-v", id
+	victim.Name, victim.UID, victim.Status.ProviderID = "victim", "uid-v", nodetest.ID
 	rogue.Name, rogue.UID, rogue.Status.ProviderID = "rogue", "uid-r", "of-the-rogue"
 	// A tenant may name the VM of another one in many Machines, which then must not be queued at each change of its Node.
 	squatter := aMachine(false)
-	squatter.Namespace, squatter.Name, squatter.UID, squatter.Spec.ProviderID = "of-a-tenant", "squatter", "uid-s", ptr.To(id)
+	squatter.Namespace, squatter.Name, squatter.UID, squatter.Spec.ProviderID = "of-a-tenant", "squatter", "uid-s", ptr.To(nodetest.ID)
 	elsewhere := aMachine(false)
-	elsewhere.Name, elsewhere.UID, elsewhere.Status.ProviderID, elsewhere.Spec.ClusterRef.Name = "elsewhere", "uid-e", id, "of-another-team"
+	elsewhere.Name, elsewhere.UID, elsewhere.Status.ProviderID, elsewhere.Spec.ClusterRef.Name = "elsewhere", "uid-e", nodetest.ID, "of-another-team"
 	b := crfake.NewClientBuilder().WithScheme(newScheme(t)).WithObjects(victim, rogue, squatter, elsewhere)
 	if err := index(t.Context(), indexerOf(b)); err != nil {
 		t.Fatal(err)
@@ -437,7 +347,7 @@ func TestAPretenderWakesItsVictim(t *testing.T) {
 	}{
 		"ItsOwn":         {target.NodeIdentity{Token: "uid-r", Name: name, ProviderID: "of-the-rogue"}, []string{"rogue"}},
 		"WithAToken":     {target.NodeIdentity{Token: "uid-v", Name: name, ProviderID: "of-the-rogue"}, []string{"rogue", "victim"}},
-		"WithAVM":        {target.NodeIdentity{Token: "uid-r", Name: name, ProviderID: id}, []string{"rogue", "victim"}},
+		"WithAVM":        {target.NodeIdentity{Token: "uid-r", Name: name, ProviderID: nodetest.ID}, []string{"rogue", "victim"}},
 		"OfNoMachine":    {target.NodeIdentity{Name: "n"}, nil},
 		"NamedByItsHost": {target.NodeIdentity{Token: "uid-v", Name: "ip-10-0-0-1"}, []string{"victim"}},
 	} {

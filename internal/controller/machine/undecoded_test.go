@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/controller/machine/nodekeeper/nodetest"
 	"github.com/drover-dev/drover/internal/stored"
 )
 
@@ -57,7 +58,7 @@ func TestAMachineThatCannotBeDecodedIsDeletedAsAnyOther(t *testing.T) {
 		w := newWorld(t, dying(), aVM())
 		w.undecoded = stored.Undecoded(undecoded)
 		w.podsStay()
-		w.join(itsNode(), podOn("a"))
+		w.join(itsNode(), nodetest.PodOn("a"))
 		var all []string
 		for i := range 6 {
 			all = append(all, w.step()...)

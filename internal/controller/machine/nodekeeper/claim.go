@@ -1,4 +1,4 @@
-package machine
+package nodekeeper
 
 import (
 	"context"
@@ -40,9 +40,9 @@ type claim struct {
 	ownUserData bool
 }
 
-func claimOf(wn *machineNode) claim {
+func claimOf(wn *Node) claim {
 	c := claim{
-		uid: string(identity.UID(wn.Machine)), providerID: wn.Parameters.ProviderID, confirmed: wn.confirmed, ownUserData: wn.ownUserData || identity.IsImported(wn.Machine),
+		uid: string(identity.UID(wn.Machine)), providerID: wn.Parameters.ProviderID, confirmed: wn.Confirmed, ownUserData: wn.OwnUserData || identity.IsImported(wn.Machine),
 		name: identity.NodeName(wn.Machine), cloudNames: wn.Parameters.CloudNamesNodes,
 	}
 	if c.cloudNames {
@@ -100,12 +100,12 @@ type candidates struct {
 }
 
 // find the Nodes that are the Machine's.
-func (x *nodeKeeper) find(ctx context.Context, wn *machineNode) (candidates, error) {
+func (x *Keeper) find(ctx context.Context, wn *Node) (candidates, error) {
 	f := candidates{claim: claimOf(wn)}
-	found, err := x.nodes(ctx, f.uid, identity.NodeName(wn.Machine), f.recorded)
-	if err == nil && x.ofVM != nil && f.confirmed {
+	found, err := x.Nodes(ctx, f.uid, identity.NodeName(wn.Machine), f.recorded)
+	if err == nil && x.OfVM != nil && f.confirmed {
 		var ofVM []*corev1.Node
-		ofVM, err = x.ofVM(ctx, f.providerID)
+		ofVM, err = x.OfVM(ctx, f.providerID)
 		found = append(found, ofVM...)
 	}
 	if err != nil {
@@ -149,7 +149,7 @@ func (f candidates) own() (*corev1.Node, error) {
 }
 
 func (f candidates) ambiguous() error {
-	return fmt.Errorf("the Nodes %s have the join token and the providerID of this Machine, which has no Node yet: all are left alone; delete those that are not of its VM", strings.Join(namesOf(f.proven), " and "))
+	return fmt.Errorf("the Nodes %s have the join token and the providerID of this Machine, which has no Node yet: all are left alone; delete those that are not of its VM", strings.Join(NamesOf(f.proven), " and "))
 }
 
 // nodeToDrain returns the Node of a Machine that is being deleted, nil if there is none, and the name of a Node
@@ -205,23 +205,23 @@ func capitalized(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 const maxNamed = 5
 
 func namedNodes(nodes []*corev1.Node) string {
-	all := namesOf(nodes)
+	all := NamesOf(nodes)
 	if len(all) <= maxNamed {
 		return "Node " + strings.Join(all, ", ")
 	}
 	return fmt.Sprintf("Node %s and %d others", strings.Join(all[:maxNamed], ", "), len(all)-maxNamed)
 }
 
-// newsOf returns the conditions that are False and were not False with the same message before.
-func newsOf(was, is []metav1.Condition) []metav1.Condition {
+// NewsOf returns the conditions that are False and were not False with the same message before.
+func NewsOf(was, is []metav1.Condition) []metav1.Condition {
 	return slices.DeleteFunc(slices.Clone(is), func(c metav1.Condition) bool {
 		before := meta.FindStatusCondition(was, c.Type)
 		return c.Status != metav1.ConditionFalse || before != nil && before.Status == c.Status && before.Message == c.Message
 	})
 }
 
-// namesOf objects, sorted.
-func namesOf[T metav1.Object](objs []T) []string {
+// NamesOf objects, sorted.
+func NamesOf[T metav1.Object](objs []T) []string {
 	out := make([]string, 0, len(objs))
 	for _, o := range objs {
 		out = append(out, o.GetName())

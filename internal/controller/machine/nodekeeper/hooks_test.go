@@ -1,4 +1,4 @@
-package machine
+package nodekeeper
 
 import (
 	"context"
@@ -31,26 +31,26 @@ func TestHooksHoldADrainUntilTheyLetGoOrTheTimeout(t *testing.T) {
 			kube := fake.NewClientset(n)
 			at := start
 			x, e := newKeeper(start, kube, n)
-			x.now = func() time.Time { return at }
-			x.hooks = func(context.Context, *machinev1alpha1.Machine) ([]string, error) {
+			x.Now = func() time.Time { return at }
+			x.Hooks = func(context.Context, *machinev1alpha1.Machine) ([]string, error) {
 				if at.Before(start.Add(tc.releaseAt)) {
 					return []string{"backup"}, nil
 				}
 				return nil, nil
 			}
 			// The errors of the cluster do not matter while hooks hold.
-			x.nodes = func(context.Context, string, string, string) ([]*corev1.Node, error) {
+			x.Nodes = func(context.Context, string, string, string) ([]*corev1.Node, error) {
 				if at.Before(start.Add(tc.wantAt)) {
 					return nil, &target.Error{Kind: target.Unreachable}
 				}
 				return []*corev1.Node{n}, nil
 			}
-			wn := workerNode(deleted, func(wn *machineNode) {
+			wn := workerNode(deleted, func(wn *Node) {
 				wn.Parameters.Drain.HookTimeout.Duration = 30 * time.Minute
 				wn.Parameters.Drain.Timeout.Duration = time.Minute
 			})
 			for ; ; at = at.Add(time.Minute) {
-				if gone, err := x.leave(t.Context(), wn, nil); err != nil || gone {
+				if gone, err := x.Remove(t.Context(), wn, nil); err != nil || gone {
 					t.Fatalf("after %s: gone %v, %v", at.Sub(start), gone, err)
 				}
 				d := wn.Observation.Drain
@@ -79,7 +79,7 @@ func TestHooksAreThoseOfTheLiveMachine(t *testing.T) {
 	m := &machinev1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "m", UID: "uid-m", Annotations: map[string]string{
 		machinev1alpha1.HookPreDrain + "b": "", machinev1alpha1.HookPreDrain + "a": "owner", machinev1alpha1.HookPreTerminate + "c": "",
 	}}}
-	hooks := hooksOf(crfake.NewClientBuilder().WithScheme(s).WithObjects(m).Build())
+	hooks := HooksOf(crfake.NewClientBuilder().WithScheme(s).WithObjects(m).Build())
 	cached := func(name, uid string) *machinev1alpha1.Machine {
 		return &machinev1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(uid)}}
 	}

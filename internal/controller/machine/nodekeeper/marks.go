@@ -1,4 +1,4 @@
-package machine
+package nodekeeper
 
 import (
 	"context"
@@ -17,9 +17,9 @@ import (
 	"github.com/drover-dev/drover/internal/workernode"
 )
 
-// marksOfSet returns a function that reads the marks of a Machine's MachineSet from its MachineGroup. There are
+// MarksOfSet returns a function that reads the marks of a Machine's MachineSet from its MachineGroup. There are
 // none if the Machine has no set or the set has no group.
-func marksOfSet(reader client.Reader) func(context.Context, *machinev1alpha1.Machine) (machinev1alpha1.NodeMarks, error) {
+func MarksOfSet(reader client.Reader) func(context.Context, *machinev1alpha1.Machine) (machinev1alpha1.NodeMarks, error) {
 	return func(ctx context.Context, m *machinev1alpha1.Machine) (machinev1alpha1.NodeMarks, error) {
 		none := machinev1alpha1.NodeMarks{}
 		set, ok := finalizer.ControllerOf(m, machinev1alpha1.MachineSetGroupVersionKind)
@@ -47,8 +47,8 @@ func withMarks(p workernode.Parameters, m machinev1alpha1.NodeMarks) workernode.
 	return p
 }
 
-// marksChanged passes only changes of marks: MachineGroups change all the time.
-func marksChanged() predicate.TypedPredicate[*machinev1alpha1.MachineGroup] {
+// MarksChanged passes only changes of marks: MachineGroups change all the time.
+func MarksChanged() predicate.TypedPredicate[*machinev1alpha1.MachineGroup] {
 	return predicate.TypedFuncs[*machinev1alpha1.MachineGroup]{
 		CreateFunc: func(event.TypedCreateEvent[*machinev1alpha1.MachineGroup]) bool { return false },
 		UpdateFunc: func(e event.TypedUpdateEvent[*machinev1alpha1.MachineGroup]) bool {
@@ -57,8 +57,8 @@ func marksChanged() predicate.TypedPredicate[*machinev1alpha1.MachineGroup] {
 	}
 }
 
-// ofGroup maps a MachineGroup to its Machines.
-func ofGroup(_ context.Context, g *machinev1alpha1.MachineGroup) []reconcile.Request {
+// MachinesOfGroup maps a MachineGroup to its Machines.
+func MachinesOfGroup(_ context.Context, g *machinev1alpha1.MachineGroup) []reconcile.Request {
 	out := make([]reconcile.Request, 0, len(g.Spec.Machines))
 	for _, member := range g.Spec.Machines {
 		out = append(out, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: g.GetNamespace(), Name: member.Name}})

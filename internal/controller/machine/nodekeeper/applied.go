@@ -1,4 +1,4 @@
-package machine
+package nodekeeper
 
 import (
 	"maps"
@@ -91,9 +91,9 @@ func replacedOf(labels, annotations, taints map[string]string) *machinev1alpha1.
 	return &r
 }
 
-// promise is the record of a Machine whose Node has not joined: the keys that the Node will get. The parameters
+// Promise is the record of a Machine whose Node has not joined: the keys that the Node will get. The parameters
 // are nil until the pipeline has decided on them.
-func promise(m *machinev1alpha1.Machine, p *workernode.Parameters) *machinev1alpha1.AppliedToNode {
+func Promise(m *machinev1alpha1.Machine, p *workernode.Parameters) *machinev1alpha1.AppliedToNode {
 	want := workernode.Parameters{Labels: m.Spec.Metadata.Labels, Annotations: m.Spec.Metadata.Annotations}
 	for _, t := range m.Spec.Taints {
 		want.Taints = append(want.Taints, workernode.Taint(t))

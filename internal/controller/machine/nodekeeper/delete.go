@@ -1,4 +1,4 @@
-package machine
+package nodekeeper
 
 import (
 	"context"
@@ -20,16 +20,16 @@ import (
 // The order of a deletion is in the package deletion: pre-drain hooks, drain, Node, pre-terminate hooks, VM,
 // companions. This file has the part of it in the target cluster.
 
-// leave does one pass of the drain of a Machine that is being deleted, and deletes the Node when no pod or
+// Remove does one pass of the drain of a Machine that is being deleted, and deletes the Node when no pod or
 // volume is left on it. It reports whether the Node is gone.
-func (x *nodeKeeper) leave(ctx context.Context, wn *machineNode, unreachable error) (gone bool, err error) {
+func (x *Keeper) Remove(ctx context.Context, wn *Node, unreachable error) (gone bool, err error) {
 	held, err := x.begin(ctx, wn)
 	if err != nil {
 		x.retry(wn)
 		return false, err
 	}
 	if held {
-		wn.requeueWithin(hookEvery)
+		wn.RequeueWithin(hookEvery)
 		return false, nil
 	}
 	var own *corev1.Node
@@ -57,7 +57,7 @@ func (x *nodeKeeper) leave(ctx context.Context, wn *machineNode, unreachable err
 }
 
 // nodeToDrain finds the Node that is to be drained and deleted.
-func (x *nodeKeeper) nodeToDrain(ctx context.Context, wn *machineNode) (own *corev1.Node, foreign string, err error) {
+func (x *Keeper) nodeToDrain(ctx context.Context, wn *Node) (own *corev1.Node, foreign string, err error) {
 	f, err := x.find(ctx, wn)
 	if err != nil {
 		return nil, "", err
@@ -66,39 +66,39 @@ func (x *nodeKeeper) nodeToDrain(ctx context.Context, wn *machineNode) (own *cor
 }
 
 // finishWithoutNode is called once there is no Node to wait for.
-func (x *nodeKeeper) finishWithoutNode(wn *machineNode, v verdict) {
+func (x *Keeper) finishWithoutNode(wn *Node, v verdict) {
 	if v.abandoned != "" {
-		x.record.Event(wn.Machine, event.Warning(machinev1alpha1.EventNodeAbandoned, fmt.Errorf("the Node was left in the target cluster, %s", v.abandoned)))
+		x.Record.Event(wn.Machine, event.Warning(machinev1alpha1.EventNodeAbandoned, fmt.Errorf("the Node was left in the target cluster, %s", v.abandoned)))
 	}
-	x.drains.Delete(wn.GetUID())
+	x.Drains.Delete(wn.GetUID())
 	wn.Observation.Conditions = nil
 }
 
 // drainAndDelete does one pass over the Node, and deletes it if it is empty.
-func (x *nodeKeeper) drainAndDelete(ctx context.Context, wn *machineNode, node *corev1.Node) (gone bool, err error) {
+func (x *Keeper) drainAndDelete(ctx context.Context, wn *Node, node *corev1.Node) (gone bool, err error) {
 	s := wn.Observation.Drain.DeepCopy()
 	if s == nil {
 		s = &machinev1alpha1.DrainStatus{StartTime: x.deletedAt(wn)}
 	}
 	left, err := x.deleteNode(ctx, wn, node, s)
-	err = x.classify(err)
+	err = x.Classify(err)
 	x.recordEvents(wn, node, s, left)
 	left.Fill(s)
 	wn.Observation.Drain = s
 	switch {
-	case err == nil && len(wn.heldBy) > 0 && x.now().After(wn.heldUntil):
-		x.finishWithoutNode(wn, verdict{abandoned: fmt.Sprintf("as the finalizers %s hold it", strings.Join(wn.heldBy, ", "))})
+	case err == nil && len(wn.HeldBy) > 0 && x.Now().After(wn.HeldUntil):
+		x.finishWithoutNode(wn, verdict{abandoned: fmt.Sprintf("as the finalizers %s hold it", strings.Join(wn.HeldBy, ", "))})
 		return true, nil
-	case err == nil && len(wn.heldBy) > 0:
-		x.record.Event(wn.Machine, event.Warning(machinev1alpha1.EventNodeHeld, fmt.Errorf("the Node %s is deleted, and the finalizers %s hold it; it is left behind at %s", node.GetName(), strings.Join(wn.heldBy, ", "), wn.heldUntil.UTC().Format(time.RFC3339))))
-		wn.requeueWithin(min(retryAfter, wn.heldUntil.Sub(x.now())+time.Second))
+	case err == nil && len(wn.HeldBy) > 0:
+		x.Record.Event(wn.Machine, event.Warning(machinev1alpha1.EventNodeHeld, fmt.Errorf("the Node %s is deleted, and the finalizers %s hold it; it is left behind at %s", node.GetName(), strings.Join(wn.HeldBy, ", "), wn.HeldUntil.UTC().Format(time.RFC3339))))
+		wn.RequeueWithin(min(RetryAfter, wn.HeldUntil.Sub(x.Now())+time.Second))
 		return false, nil
 	case err == nil:
-		wn.requeueWithin(left.Again())
+		wn.RequeueWithin(left.Again())
 		return false, nil
 	}
-	wn.requeueWithin(left.Again())
-	if x.now().After(x.deadline(wn).Add(abandonAfter)) || x.isPastDeadline(wn) && target.Is(err) {
+	wn.RequeueWithin(left.Again())
+	if x.Now().After(x.deadline(wn).Add(AbandonAfter)) || x.isPastDeadline(wn) && target.Is(err) {
 		x.finishWithoutNode(wn, verdict{abandoned: fmt.Sprintf("as it could not be deleted within the drain's timeout: %v", err)})
 		return true, nil
 	}
@@ -143,9 +143,9 @@ func (d nodeFindings) verdict() verdict {
 }
 
 // deleteNode deletes the Node unless something remains on it, which it returns and records in s.
-func (x *nodeKeeper) deleteNode(ctx context.Context, wn *machineNode, seen *corev1.Node, s *machinev1alpha1.DrainStatus) (drain.Remaining, error) {
+func (x *Keeper) deleteNode(ctx context.Context, wn *Node, seen *corev1.Node, s *machinev1alpha1.DrainStatus) (drain.Remaining, error) {
 	name := seen.GetName()
-	node, err := x.kube.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+	node, err := x.Kube.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 	if kerrors.IsNotFound(err) || (err == nil && (node.GetUID() != seen.GetUID() || claimOf(wn).isOthers(node))) {
 		return nil, nil
 	}
@@ -159,26 +159,26 @@ func (x *nodeKeeper) deleteNode(ctx context.Context, wn *machineNode, seen *core
 		}
 		// After the timeout the Node is deleted even if its pods cannot be listed.
 	}
-	drain.SetStage(s, machinev1alpha1.DrainDeletingNode, x.now())
-	if wn.heldBy = slices.Clone(node.GetFinalizers()); len(wn.heldBy) > 0 {
-		wn.heldUntil = x.heldUntil(wn, node)
+	drain.SetStage(s, machinev1alpha1.DrainDeletingNode, x.Now())
+	if wn.HeldBy = slices.Clone(node.GetFinalizers()); len(wn.HeldBy) > 0 {
+		wn.HeldUntil = x.heldUntil(wn, node)
 	}
 	if node.GetDeletionTimestamp() != nil {
 		return nil, nil
 	}
-	err = x.kube.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(node.GetUID()))})
+	err = x.Kube.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(node.GetUID()))})
 	if kerrors.IsNotFound(err) || kerrors.IsConflict(err) {
 		return nil, nil
 	}
-	if err == nil && len(wn.heldBy) == 0 {
-		x.record.Event(wn.Machine, event.Normal(machinev1alpha1.EventNodeDeleted, fmt.Sprintf("Node %s is empty and deleted", name)))
+	if err == nil && len(wn.HeldBy) == 0 {
+		x.Record.Event(wn.Machine, event.Normal(machinev1alpha1.EventNodeDeleted, fmt.Sprintf("Node %s is empty and deleted", name)))
 	}
 	return nil, err
 }
 
 // heldUntil returns when a Node is left behind whose deletion was accepted, and that finalizers hold: abandonAfter the
 // drain's timeout, and after the deletion of the Node began. A drain that is forced or skipped has no timeout.
-func (x *nodeKeeper) heldUntil(wn *machineNode, node *corev1.Node) time.Time {
+func (x *Keeper) heldUntil(wn *Node, node *corev1.Node) time.Time {
 	since := x.stamp().Time
 	if d := wn.Status.Deletion; d != nil && d.Stage == machinev1alpha1.DeletionDeletingNode && d.Since.Time.Before(since) {
 		since = d.Since.Time
@@ -187,5 +187,5 @@ func (x *nodeKeeper) heldUntil(wn *machineNode, node *corev1.Node) time.Time {
 	if end := x.deadline(wn); !isShort && end.After(since) {
 		since = end
 	}
-	return since.Add(abandonAfter)
+	return since.Add(AbandonAfter)
 }

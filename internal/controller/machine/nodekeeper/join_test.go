@@ -1,4 +1,4 @@
-package machine
+package nodekeeper
 
 import (
 	"strings"
@@ -55,7 +55,7 @@ func TestANodeWithTheNameAloneIsReported(t *testing.T) {
 		"ProviderIDWithDrovers": {"Drover's own user data has the label.", "", id, ready + "it lacks the label cluster.drover.dev/join-token: Drover leaves it alone"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			wn := workerNode(func(wn *machineNode) { wn.Parameters.CloudNamesNodes = false })
+			wn := workerNode(func(wn *Node) { wn.Parameters.CloudNamesNodes = false })
 			own := names.OfMachine("w", "w")
 			n := joined(own, "uid-1", tc.token, tc.providerID)
 			n.CreationTimestamp = metav1.NewTime(start)
@@ -68,7 +68,7 @@ func TestANodeWithTheNameAloneIsReported(t *testing.T) {
 			if j := wn.Observation.Join; j.Unproven != want || j.UnprovenSince == nil || !j.UnprovenSince.Time.Equal(start) {
 				t.Errorf("%s\ngot  %q\nwant %q", tc.reason, j.Unproven, want)
 			}
-			if c := wn.contest; c == nil || c.reason != machinev1alpha1.ReasonNodeUnproven || c.message != want {
+			if c := wn.Contest; c == nil || c.Reason != machinev1alpha1.ReasonNodeUnproven || c.Message != want {
 				t.Errorf("%s\ncontest %+v", tc.reason, c)
 			}
 		})
@@ -83,7 +83,7 @@ func TestARequestWithTheJoinTokenIsAMilestone(t *testing.T) {
 	}
 	approved := certificatesv1.CertificateSigningRequestCondition{Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, LastUpdateTime: metav1.NewTime(start.Add(5 * time.Minute))}
 	x, _ := newKeeper(start, fake.NewClientset())
-	x.requests = func(user string) []*certificatesv1.CertificateSigningRequest {
+	x.Requests = func(user string) []*certificatesv1.CertificateSigningRequest {
 		if user != "system:bootstrap:"+names.TokenID("w") {
 			t.Errorf("asked for %s", user)
 		}
@@ -125,7 +125,7 @@ func TestMilestonesWaitForAnotherChange(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			is := tc.is
-			if wait := settleJoin(now, tc.was, &is); wait != tc.wait {
+			if wait := SettleJoin(now, tc.was, &is); wait != tc.wait {
 				t.Errorf("%s: waits %s, want %s", tc.reason, wait, tc.wait)
 			}
 			if kept := len(is.Join.Milestones) == len(tc.is.Join.Milestones); kept != tc.isWritten {

@@ -1,4 +1,4 @@
-package machine
+package nodekeeper
 
 import (
 	"context"
@@ -13,25 +13,25 @@ import (
 )
 
 // toDrain reports whether the Node shall be empty, and is not known to be.
-func toDrain(wn *machineNode, node *corev1.Node) bool {
+func toDrain(wn *Node, node *corev1.Node) bool {
 	return node != nil && wn.Parameters.Drained && !wn.Observation.Drained
 }
 
 // empty does one pass of the drain of a Node that stays.
-func (x *nodeKeeper) empty(ctx context.Context, wn *machineNode, node *corev1.Node) error {
+func (x *Keeper) empty(ctx context.Context, wn *Node, node *corev1.Node) error {
 	if !node.Spec.Unschedulable {
 		// It was cordoned just now. Only a pass that begins later sees the pods that the scheduler bound before.
-		wn.requeueWithin(afterNode)
+		wn.RequeueWithin(afterNode)
 		return nil
 	}
 	s := wn.Observation.Drain.DeepCopy()
-	plan.SettleDrain(x.now(), s)
+	plan.SettleDrain(x.Now(), s)
 	if s == nil {
 		s = &machinev1alpha1.DrainStatus{StartTime: x.stamp()}
 	}
 	left := drain.Remaining{}
 	if x.skip(wn, node) {
-		drain.SetStage(s, machinev1alpha1.DrainDeletingNode, x.now())
+		drain.SetStage(s, machinev1alpha1.DrainDeletingNode, x.Now())
 	} else {
 		var err error
 		if left, err = x.drain(ctx, wn, node, s); err != nil {
@@ -43,13 +43,13 @@ func (x *nodeKeeper) empty(ctx context.Context, wn *machineNode, node *corev1.No
 	}
 	x.recordEvents(wn, node, s, left)
 	if s.Stage == machinev1alpha1.DrainDeletingNode {
-		x.drains.Delete(wn.GetUID())
+		x.Drains.Delete(wn.GetUID())
 		wn.Observation.Drain, wn.Observation.Drained = nil, true
-		x.record.Event(wn.Machine, event.Normal(machinev1alpha1.EventDrained, fmt.Sprintf("Node %s is cordoned and empty", node.GetName())))
+		x.Record.Event(wn.Machine, event.Normal(machinev1alpha1.EventDrained, fmt.Sprintf("Node %s is cordoned and empty", node.GetName())))
 		return nil
 	}
 	left.Fill(s)
 	wn.Observation.Drain = s
-	wn.requeueWithin(left.Again())
+	wn.RequeueWithin(left.Again())
 	return nil
 }

@@ -1,4 +1,4 @@
-package machine
+package nodekeeper
 
 import (
 	"errors"
@@ -46,10 +46,10 @@ func TestADrainReportsWhyAPodCannotBeEvicted(t *testing.T) {
 			})
 			at := start
 			x, _ := newKeeper(start, kube, n)
-			x.now = func() time.Time { return at }
+			x.Now = func() time.Time { return at }
 			wn := workerNode(deleted)
 			for range 3 { // The second and third pass do not evict it again.
-				if _, err := x.leave(t.Context(), wn, nil); err != nil {
+				if _, err := x.Remove(t.Context(), wn, nil); err != nil {
 					t.Fatal(err)
 				}
 				at = at.Add(time.Second)

@@ -1,4 +1,4 @@
-package machine
+package nodekeeper
 
 import (
 	"context"
@@ -47,7 +47,7 @@ func TestMarksAreThoseOfTheMachineSet(t *testing.T) {
 				t.Fatal(err)
 			}
 			m := &machinev1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "m", OwnerReferences: tc.owners}}
-			got, err := marksOfSet(crfake.NewClientBuilder().WithScheme(s).WithObjects(tc.there...).Build())(t.Context(), m)
+			got, err := MarksOfSet(crfake.NewClientBuilder().WithScheme(s).WithObjects(tc.there...).Build())(t.Context(), m)
 			if diff := cmp.Diff(tc.want, got); err != nil || diff != "" {
 				t.Errorf("%v, -want +got:\n%s", err, diff)
 			}
@@ -59,10 +59,10 @@ func TestMarksComeAndGoWithoutAChangeOfTheMachine(t *testing.T) {
 	n := node("n", corev1.ConditionTrue)
 	kube := fake.NewClientset(n)
 	x, _ := newKeeper(start, kube, n)
-	x.marks = func(context.Context, *machinev1alpha1.Machine) (machinev1alpha1.NodeMarks, error) {
+	x.Marks = func(context.Context, *machinev1alpha1.Machine) (machinev1alpha1.NodeMarks, error) {
 		return outdated, nil
 	}
-	wn := workerNode(func(wn *machineNode) { wn.Parameters.Annotations = map[string]string{"held": "on"} })
+	wn := workerNode(func(wn *Node) { wn.Parameters.Annotations = map[string]string{"held": "on"} })
 	if _, err := x.update(t.Context(), wn); err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestMarksComeAndGoWithoutAChangeOfTheMachine(t *testing.T) {
 	if len(wn.Parameters.Taints) > 0 {
 		t.Errorf("the parameters changed: %v", wn.Parameters.Taints)
 	}
-	x.nodes, x.marks = always(marked), noMarks
+	x.Nodes, x.Marks = always(marked), noMarks
 	if _, err := x.update(t.Context(), wn); err != nil {
 		t.Fatal(err)
 	}
@@ -87,10 +87,10 @@ func TestMarksThatCannotBeReadChangeNothing(t *testing.T) {
 	n.Spec.Taints = []corev1.Taint{{Key: "old", Effect: "PreferNoSchedule"}}
 	kube := fake.NewClientset(n)
 	x, _ := newKeeper(start, kube, n)
-	x.marks = func(context.Context, *machinev1alpha1.Machine) (machinev1alpha1.NodeMarks, error) {
+	x.Marks = func(context.Context, *machinev1alpha1.Machine) (machinev1alpha1.NodeMarks, error) {
 		return machinev1alpha1.NodeMarks{}, errors.New("no answer")
 	}
-	if _, err := x.update(t.Context(), workerNode(func(wn *machineNode) {
+	if _, err := x.update(t.Context(), workerNode(func(wn *Node) {
 		wn.Status.AppliedToNode = &applied{NodeUID: "uid-1", Taints: []string{"old:PreferNoSchedule"}}
 	})); err == nil || len(writes(kube)) > 0 {
 		t.Errorf("%v, writes %v", err, writes(kube))
@@ -103,7 +103,7 @@ func TestOnlyChangedMarksWakeMachines(t *testing.T) {
 	same.Spec.Delete, same.Status.Digest = []string{"m"}, "other"
 	changed := &machinev1alpha1.MachineGroup{}
 	type update = event.TypedUpdateEvent[*machinev1alpha1.MachineGroup]
-	p := marksChanged()
+	p := MarksChanged()
 	if p.Update(update{ObjectOld: was, ObjectNew: same}) || !p.Update(update{ObjectOld: was, ObjectNew: changed}) {
 		t.Error("it looks at something else")
 	}
@@ -112,7 +112,7 @@ func TestOnlyChangedMarksWakeMachines(t *testing.T) {
 	}
 	was.Namespace, was.Spec.Machines = "ns", []machinev1alpha1.GroupMember{{Name: "a"}, {Name: "b"}}
 	var got []string
-	for _, req := range ofGroup(t.Context(), was) {
+	for _, req := range MachinesOfGroup(t.Context(), was) {
 		got = append(got, req.String())
 	}
 	if d := cmp.Diff([]string{"ns/a", "ns/b"}, got); d != "" {

@@ -1,9 +1,12 @@
-package machine
+package nodekeeper
 
 import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -37,9 +40,9 @@ func TestKeysThatTheConfigurationDoesNotAllowAreLeftOut(t *testing.T) {
 		}, event: "team (allowedNodeLabels), team (allowedNodeTaints)"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			events := &recorded{}
-			x := &nodeKeeper{nodeCluster: nodeCluster{allowsLabel: tc.labels, allowsTaint: tc.taints}, nodeTools: &nodeTools{record: events}}
-			got := x.permitted(&machineNode{Machine: &machinev1alpha1.Machine{}}, given)
+			events := &messages{}
+			x := &Keeper{Cluster: Cluster{AllowsLabel: tc.labels, AllowsTaint: tc.taints}, Tools: &Tools{Record: events}}
+			got := x.permitted(&Node{Machine: &machinev1alpha1.Machine{}}, given)
 			if d := cmp.Diff(tc.want, got); d != "" {
 				t.Errorf("(-want +got):\n%s", d)
 			}
@@ -52,3 +55,9 @@ func TestKeysThatTheConfigurationDoesNotAllowAreLeftOut(t *testing.T) {
 		})
 	}
 }
+
+// messages of events.
+type messages struct{ all []string }
+
+func (e *messages) Event(_ runtime.Object, ev event.Event)   { e.all = append(e.all, ev.Message) }
+func (e *messages) WithAnnotations(...string) event.Recorder { return e }

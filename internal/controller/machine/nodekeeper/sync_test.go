@@ -1,4 +1,4 @@
-package machine
+package nodekeeper
 
 import (
 	"encoding/json"
@@ -249,7 +249,7 @@ func TestSyncChange(t *testing.T) {
 			if d := cmp.Diff(tc.patch, got); d != "" {
 				t.Errorf("patch (-want +got):\n%s", d)
 			}
-			if d := cmp.Diff(tc.record, c.record); d != "" {
+			if d := cmp.Diff(tc.record, c.Record); d != "" {
 				t.Errorf("record (-want +got):\n%s", d)
 			}
 			if d := cmp.Diff(tc.kept, c.kept); d != "" {
@@ -272,7 +272,7 @@ func TestARecordIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := c.record
+	r := c.Record
 	if len(r.Annotations) != machinev1alpha1.MaxAppliedKeys || len(r.Replaced.Annotations) != machinev1alpha1.MaxReplacedValues {
 		t.Errorf("%d keys, %d values", len(r.Annotations), len(r.Replaced.Annotations))
 	}

@@ -1,4 +1,4 @@
-package machine
+package nodekeeper
 
 import (
 	"slices"
@@ -15,7 +15,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-func drained(wn *machineNode) { wn.Parameters.Drained = true }
+func drained(wn *Node) { wn.Parameters.Drained = true }
 
 func cordonedNode(notes map[string]string, taints ...corev1.Taint) *corev1.Node {
 	n := node("n", corev1.ConditionTrue)
@@ -26,8 +26,8 @@ func cordonedNode(notes map[string]string, taints ...corev1.Taint) *corev1.Node 
 
 func TestANodeThatStaysIsDrained(t *testing.T) {
 	ours := corev1.Taint{Key: machinev1alpha1.TaintCordoned, Effect: corev1.TaintEffectPreferNoSchedule}
-	draining := func(since time.Duration) func(*machineNode) {
-		return func(wn *machineNode) {
+	draining := func(since time.Duration) func(*Node) {
+		return func(wn *Node) {
 			drained(wn)
 			wn.Observation.NodeUID = "uid-1"
 			wn.Observation.Drain = &machinev1alpha1.DrainStatus{StartTime: metav1.NewTime(start.Add(-since))}
@@ -36,7 +36,7 @@ func TestANodeThatStaysIsDrained(t *testing.T) {
 	skipped := map[string]string{machinev1alpha1.AnnotationSkipDrain: "true"}
 	cases := map[string]struct {
 		node    *corev1.Node
-		change  func(*machineNode)
+		change  func(*Node)
 		pods    []*corev1.Pod
 		kube    func(*fake.Clientset)
 		writes  []string
@@ -64,7 +64,7 @@ func TestANodeThatStaysIsDrained(t *testing.T) {
 			node: cordonedNode(nil, ours), change: drained, kube: noPods, started: start, fails: true,
 		},
 		"WhenItIsTakenBackTheNodeIsUncordoned": {
-			node: cordonedNode(nil, ours), change: func(wn *machineNode) {
+			node: cordonedNode(nil, ours), change: func(wn *Node) {
 				draining(time.Minute)(wn)
 				wn.Parameters.Drained = false
 			},
@@ -84,11 +84,11 @@ func TestANodeThatStaysIsDrained(t *testing.T) {
 			}
 			x, _ := newKeeper(start, kube, tc.node)
 			wn := workerNode(tc.change)
-			n, err := x.observe(t.Context(), wn)
+			n, err := x.Observe(t.Context(), wn)
 			if err != nil || wn.Observation.Synced && !toDrain(wn, n) {
 				t.Fatalf("observation %+v, error %v", wn.Observation, err)
 			}
-			if _, err := x.keep(t.Context(), wn, n, recordIn(wn)); (err != nil) != tc.fails {
+			if _, err := x.Keep(t.Context(), wn, n, recordIn(wn)); (err != nil) != tc.fails {
 				t.Fatalf("error %v", err)
 			}
 			if w := writes(kube); !slices.Equal(w, tc.writes) {
@@ -103,8 +103,8 @@ func TestANodeThatStaysIsDrained(t *testing.T) {
 }
 
 func TestADrainedNode(t *testing.T) {
-	was := func(uid types.UID) *machineNode {
-		return workerNode(drained, func(wn *machineNode) {
+	was := func(uid types.UID) *Node {
+		return workerNode(drained, func(wn *Node) {
 			wn.Observation.NodeUID, wn.Observation.Drained = uid, true
 		})
 	}
@@ -122,10 +122,10 @@ func TestADrainedNode(t *testing.T) {
 			kube := fake.NewClientset()
 			x, _ := newKeeper(start, kube)
 			if tc.node != nil {
-				x.nodes = always(tc.node)
+				x.Nodes = always(tc.node)
 			}
 			wn := was(tc.uid)
-			n, err := x.observe(t.Context(), wn)
+			n, err := x.Observe(t.Context(), wn)
 			if err != nil || wn.Observation.Drained != tc.want || (wn.Observation.Synced && !toDrain(wn, n)) != tc.want {
 				t.Errorf("observation %+v, error %v", wn.Observation, err)
 			}
@@ -145,7 +145,7 @@ func TestWhatANodeSaysIsReportedWithoutWhatWePutThere(t *testing.T) {
 	n.SetAnnotations(map[string]string{
 		"drover.dev/skip-drain": "true", "machine.drover.dev/machine": "m", "sub.drover.dev/x": "1",
 	})
-	wn := workerNode(func(wn *machineNode) {
+	wn := workerNode(func(wn *Node) {
 		wn.Parameters.Labels = map[string]string{"machine.drover.dev/update": "ready"}
 		wn.Parameters.Annotations = map[string]string{"machine.drover.dev/machine": "m"}
 		wn.Status.AppliedToNode = &applied{NodeUID: "uid-1", Labels: []string{"machine.drover.dev/stale"}}

@@ -1,4 +1,4 @@
-package machine
+package nodekeeper
 
 import (
 	"context"
@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/drover-dev/drover/internal/controller/machine/nodekeeper/nodetest"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/google/go-cmp/cmp"
@@ -19,30 +21,28 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
-	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/controller/machine/drain"
 	"github.com/drover-dev/drover/internal/target"
 	"github.com/drover-dev/drover/internal/workernode"
 )
 
-const id = "local:///zone-a/vm-1"
+const id = nodetest.ID
 
-var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+var (
+	start  = nodetest.Start
+	node   = nodetest.New
+	joined = nodetest.Joined
+	podOn  = nodetest.PodOn
+	writes = nodetest.Writes
+)
 
-// node that joined with the token of workerNode.
-func node(name string, ready corev1.ConditionStatus) *corev1.Node {
-	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: "uid-1", Labels: map[string]string{clusterv1alpha1.LabelJoinToken: "w"}}, Spec: corev1.NodeSpec{ProviderID: id}}
-	if ready != "" {
-		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready, Reason: "Because", Message: "of the kubelet"}}
-	}
-	return n
-}
+func passed(err error) error { return err }
 
 // workerNode is the Node of a Machine of a cloud that names Nodes.
-func workerNode(changes ...func(*machineNode)) *machineNode {
+func workerNode(changes ...func(*Node)) *Node {
 	m := &machinev1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "w", UID: "w"}}
-	wn := &machineNode{Machine: m, confirmed: true}
+	wn := &Node{Machine: m, Confirmed: true}
 	wn.Parameters.ProviderID, wn.Parameters.CloudNamesNodes = id, true
 	wn.Parameters.Drain.Timeout.Duration = time.Hour
 	for _, c := range changes {
@@ -52,7 +52,7 @@ func workerNode(changes ...func(*machineNode)) *machineNode {
 }
 
 // deleted Machine whose deletion has begun.
-func deleted(wn *machineNode) {
+func deleted(wn *Node) {
 	at := metav1.NewTime(start)
 	wn.SetDeletionTimestamp(&at)
 	wn.Status.Deletion = &machinev1alpha1.DeletionStatus{Stage: machinev1alpha1.DeletionDraining, Since: at}
@@ -65,7 +65,6 @@ func (e *events) WithAnnotations(...string) event.Recorder { return e }
 func (e *events) has(reason event.Reason) bool {
 	return strings.Contains(strings.Join(*e, " "), string(reason))
 }
-func passed(err error) error { return err }
 func always(nodes ...*corev1.Node) func(context.Context, string, string, string) ([]*corev1.Node, error) {
 	return func(context.Context, string, string, string) ([]*corev1.Node, error) { return slices.Clone(nodes), nil }
 }
@@ -76,43 +75,29 @@ func noMarks(context.Context, *machinev1alpha1.Machine) (machinev1alpha1.NodeMar
 	return machinev1alpha1.NodeMarks{}, nil
 }
 
-func newKeeper(now time.Time, kube *fake.Clientset, nodes ...*corev1.Node) (*nodeKeeper, *events) {
+func newKeeper(now time.Time, kube *fake.Clientset, nodes ...*corev1.Node) (*Keeper, *events) {
 	e := &events{}
-	return &nodeKeeper{
-		nodeCluster: nodeCluster{kube: kube, nodes: always(nodes...), classify: passed},
-		nodeTools:   &nodeTools{record: e, now: func() time.Time { return now }, hooks: noHooks, marks: noMarks},
+	return &Keeper{
+		Cluster: Cluster{Kube: kube, Nodes: always(nodes...), Classify: passed},
+		Tools:   &Tools{Record: e, Now: func() time.Time { return now }, Hooks: noHooks, Marks: noMarks},
 	}, e
 }
 
 // update observes the Node and keeps it, as a reconcile does.
-func (x *nodeKeeper) update(ctx context.Context, wn *machineNode) (changed bool, err error) {
-	n, err := x.observe(ctx, wn)
+func (x *Keeper) update(ctx context.Context, wn *Node) (changed bool, err error) {
+	n, err := x.Observe(ctx, wn)
 	if err != nil {
 		return false, err
 	}
-	return x.keep(ctx, wn, n, recordIn(wn))
+	return x.Keep(ctx, wn, n, recordIn(wn))
 }
 
 // recordIn sets the status without a write.
-func recordIn(wn *machineNode) recordFunc {
+func recordIn(wn *Node) RecordFunc {
 	return func(_ context.Context, applied *machinev1alpha1.AppliedToNode) error {
 		wn.Status.AppliedToNode = applied
 		return nil
 	}
-}
-
-func writes(kube *fake.Clientset) []string {
-	out := []string{}
-	for _, a := range kube.Actions() {
-		if v := a.GetVerb(); v != "get" && v != "list" && v != "watch" {
-			what := v + " " + a.GetResource().Resource
-			if s := a.GetSubresource(); s != "" {
-				what += "/" + s
-			}
-			out = append(out, what)
-		}
-	}
-	return out
 }
 
 func TestObservation(t *testing.T) {
@@ -171,7 +156,7 @@ func TestObserve(t *testing.T) {
 		kube := fake.NewClientset()
 		x, _ := newKeeper(start, kube)
 		wn := workerNode()
-		n, err := x.observe(t.Context(), wn)
+		n, err := x.Observe(t.Context(), wn)
 		if err != nil || n != nil || wn.Observation.Present || wn.Observation.Synced || len(kube.Actions()) > 0 {
 			t.Errorf("Node %v, observation %+v, calls %v, error %v", n, wn.Observation, kube.Actions(), err)
 		}
@@ -179,21 +164,21 @@ func TestObserve(t *testing.T) {
 	t.Run("ItWritesNothingAndReportsWhatIsNotInStep", func(t *testing.T) {
 		kube := fake.NewClientset(node("n", corev1.ConditionTrue))
 		x, _ := newKeeper(start, kube, node("n", corev1.ConditionTrue))
-		wn := workerNode(func(wn *machineNode) { wn.Parameters.Labels = map[string]string{"a": "b"} })
-		if _, err := x.observe(t.Context(), wn); err != nil || !wn.Observation.Present || wn.Observation.Synced || len(kube.Actions()) > 0 {
+		wn := workerNode(func(wn *Node) { wn.Parameters.Labels = map[string]string{"a": "b"} })
+		if _, err := x.Observe(t.Context(), wn); err != nil || !wn.Observation.Present || wn.Observation.Synced || len(kube.Actions()) > 0 {
 			t.Errorf("observation %+v, calls %v, error %v", wn.Observation, kube.Actions(), err)
 		}
 	})
 	t.Run("ANodeInStepIsReportedSo", func(t *testing.T) {
 		x, _ := newKeeper(start, fake.NewClientset(), node("n", corev1.ConditionTrue))
 		wn := workerNode()
-		if _, err := x.observe(t.Context(), wn); err != nil || !wn.Observation.Synced {
+		if _, err := x.Observe(t.Context(), wn); err != nil || !wn.Observation.Synced {
 			t.Errorf("observation %+v, error %v", wn.Observation, err)
 		}
 	})
 	t.Run("TwoNodesOfOneTokenAreAnErrorThatNamesBoth", func(t *testing.T) {
 		x, _ := newKeeper(start, fake.NewClientset(), node("n2", corev1.ConditionTrue), joined("n1", "uid-2", "w", id))
-		_, err := x.observe(t.Context(), workerNode())
+		_, err := x.Observe(t.Context(), workerNode())
 		if err == nil || !strings.Contains(err.Error(), "n1 and n2") || !strings.Contains(err.Error(), "token") {
 			t.Errorf("error %v", err)
 		}
@@ -202,7 +187,7 @@ func TestObserve(t *testing.T) {
 		x, e := newKeeper(start, fake.NewClientset(), node("n", corev1.ConditionFalse))
 		wn := workerNode()
 		for range 2 {
-			if _, err := x.observe(t.Context(), wn); err != nil || len(*e) != 1 || !e.has(machinev1alpha1.EventNodeJoined) {
+			if _, err := x.Observe(t.Context(), wn); err != nil || len(*e) != 1 || !e.has(machinev1alpha1.EventNodeJoined) {
 				t.Errorf("events %v, error %v", *e, err)
 			}
 		}
@@ -210,7 +195,7 @@ func TestObserve(t *testing.T) {
 }
 
 func TestUpdate(t *testing.T) {
-	want := func(wn *machineNode) {
+	want := func(wn *Node) {
 		wn.Parameters.Taints = []workernode.Taint{{Key: "a", Effect: "NoSchedule"}}
 	}
 	t.Run("ANodeInStepIsNotWritten", func(t *testing.T) {
@@ -256,14 +241,6 @@ func TestUpdate(t *testing.T) {
 	})
 }
 
-func podOn(name string, changes ...func(*corev1.Pod)) *corev1.Pod {
-	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: "p"}, Spec: corev1.PodSpec{NodeName: "n"}}
-	for _, c := range changes {
-		c(p)
-	}
-	return p
-}
-
 func TestDelete(t *testing.T) {
 	budget := func(kube *fake.Clientset) {
 		kube.PrependReactor("create", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {
@@ -275,7 +252,7 @@ func TestDelete(t *testing.T) {
 	skipped := map[string]string{machinev1alpha1.AnnotationSkipDrain: "true"}
 	forced := map[string]string{machinev1alpha1.AnnotationForceDrain: "true"}
 	cases := map[string]struct {
-		change    func(*machineNode)
+		change    func(*Node)
 		nodeNotes map[string]string
 		ready     corev1.ConditionStatus
 		pods      []*corev1.Pod
@@ -307,11 +284,11 @@ func TestDelete(t *testing.T) {
 			at := metav1.NewTime(start.Add(time.Minute))
 			p.DeletionTimestamp, p.Finalizers = &at, []string{"x/y"}
 		})}, writes: []string{"patch nodes", "delete nodes"}},
-		"SpecSkipsTheDrain":               {change: func(wn *machineNode) { wn.Parameters.Drain.Skip = true }, pods: []*corev1.Pod{podOn("a")}, writes: []string{"delete nodes"}},
-		"AnAnnotationSkipsTheDrain":       {change: func(wn *machineNode) { wn.SetAnnotations(skipped) }, pods: []*corev1.Pod{podOn("a")}, writes: []string{"delete nodes"}},
+		"SpecSkipsTheDrain":               {change: func(wn *Node) { wn.Parameters.Drain.Skip = true }, pods: []*corev1.Pod{podOn("a")}, writes: []string{"delete nodes"}},
+		"AnAnnotationSkipsTheDrain":       {change: func(wn *Node) { wn.SetAnnotations(skipped) }, pods: []*corev1.Pod{podOn("a")}, writes: []string{"delete nodes"}},
 		"AnAnnotationOnTheNodeSkipsItToo": {nodeNotes: skipped, pods: []*corev1.Pod{podOn("a")}, writes: []string{"delete nodes"}},
 		"AnotherValueOfItDoesNot":         {nodeNotes: map[string]string{machinev1alpha1.AnnotationSkipDrain: "no"}, pods: []*corev1.Pod{podOn("a")}, writes: []string{"patch nodes", "create pods/eviction"}, remaining: 1, reason: "terminating"},
-		"ForceIsAsAfterTheTimeout": {change: func(wn *machineNode) { wn.SetAnnotations(forced) }, pods: []*corev1.Pod{podOn("a")}, kube: budget,
+		"ForceIsAsAfterTheTimeout": {change: func(wn *Node) { wn.SetAnnotations(forced) }, pods: []*corev1.Pod{podOn("a")}, kube: budget,
 			writes: []string{"patch nodes", "delete pods"}, remaining: 1, reason: "terminating", events: []event.Reason{machinev1alpha1.EventDraining, machinev1alpha1.EventDrainForced}},
 		"AlsoByTheNode": {nodeNotes: forced, pods: []*corev1.Pod{podOn("a")}, kube: budget,
 			writes: []string{"patch nodes", "delete pods"}, remaining: 1, reason: "terminating", events: []event.Reason{machinev1alpha1.EventDrainForced}},
@@ -340,7 +317,7 @@ func TestDelete(t *testing.T) {
 			if tc.change != nil {
 				tc.change(wn)
 			}
-			gone, err := x.leave(t.Context(), wn, nil)
+			gone, err := x.Remove(t.Context(), wn, nil)
 			if gone || (err != nil) != tc.fails {
 				t.Fatalf("gone %v, error %v", gone, err)
 			}
@@ -369,12 +346,12 @@ func TestADrainDeletesOnlyWhatItSaw(t *testing.T) {
 	wn := workerNode(deleted)
 	pass := func() {
 		t.Helper()
-		if _, err := x.leave(t.Context(), wn, nil); err != nil {
+		if _, err := x.Remove(t.Context(), wn, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
 	pass()
-	x.now = func() time.Time { return start.Add(2 * time.Hour) } // The drain is over: the pod is deleted.
+	x.Now = func() time.Time { return start.Add(2 * time.Hour) } // The drain is over: the pod is deleted.
 	pass()
 	pass()
 	var got []string
@@ -410,9 +387,9 @@ func TestARefusedPodIsDeletedAfterItsRetries(t *testing.T) {
 	})
 	at := start
 	x, _ := newKeeper(start, kube, n)
-	x.now = func() time.Time { return at }
+	x.Now = func() time.Time { return at }
 	retries, grace := int32(2), metav1.Duration{Duration: 7 * time.Second}
-	wn := workerNode(deleted, func(wn *machineNode) {
+	wn := workerNode(deleted, func(wn *Node) {
 		wn.Parameters.Drain.MaxEvictRetries, wn.Parameters.Drain.GracePeriod = &retries, &grace
 	})
 	for i, want := range []struct {
@@ -426,7 +403,7 @@ func TestARefusedPodIsDeletedAfterItsRetries(t *testing.T) {
 	} {
 		at = start.Add(want.after)
 		kube.ClearActions()
-		if _, err := x.leave(t.Context(), wn, nil); err != nil {
+		if _, err := x.Remove(t.Context(), wn, nil); err != nil {
 			t.Fatal(err)
 		}
 		got := slices.DeleteFunc(writes(kube), func(w string) bool { return w == "patch nodes" })
@@ -452,16 +429,16 @@ func TestANodeThatCannotBeDeletedIsAbandonedAfterTheTimeout(t *testing.T) {
 	kube.PrependReactor("delete", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, kerrors.NewForbidden(schema.GroupResource{Resource: "nodes"}, "n", errors.New("no right"))
 	})
-	x, e := newKeeper(start.Add(time.Hour+abandonAfter/2), kube, node("n", corev1.ConditionTrue))
+	x, e := newKeeper(start.Add(time.Hour+AbandonAfter/2), kube, node("n", corev1.ConditionTrue))
 	wn := workerNode(deleted)
-	if gone, err := x.leave(t.Context(), wn, nil); err == nil || gone || e.has(machinev1alpha1.EventNodeAbandoned) {
+	if gone, err := x.Remove(t.Context(), wn, nil); err == nil || gone || e.has(machinev1alpha1.EventNodeAbandoned) {
 		t.Fatalf("abandoned too early: gone %v, events %v, error %v", gone, *e, err)
 	}
-	if wn.again == 0 || wn.again > retryAfter {
-		t.Errorf("the next attempt is in %s", wn.again)
+	if wn.Again == 0 || wn.Again > RetryAfter {
+		t.Errorf("the next attempt is in %s", wn.Again)
 	}
-	x.now = func() time.Time { return start.Add(time.Hour + 2*abandonAfter) }
-	if gone, err := x.leave(t.Context(), wn, nil); err != nil || !gone || !e.has(machinev1alpha1.EventNodeAbandoned) {
+	x.Now = func() time.Time { return start.Add(time.Hour + 2*AbandonAfter) }
+	if gone, err := x.Remove(t.Context(), wn, nil); err != nil || !gone || !e.has(machinev1alpha1.EventNodeAbandoned) {
 		t.Errorf("gone %v, events %v, error %v", gone, *e, err)
 	}
 }
@@ -474,21 +451,21 @@ func TestAnUnreachableClusterIsAbandonedAtTheTimeout(t *testing.T) {
 			kube.PrependReactor("get", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, unreachable })
 			x, e := newKeeper(start, kube, node("n", corev1.ConditionTrue))
 			if name == "WhenItsNodesAreListed" {
-				x.nodes = func(context.Context, string, string, string) ([]*corev1.Node, error) { return nil, unreachable }
+				x.Nodes = func(context.Context, string, string, string) ([]*corev1.Node, error) { return nil, unreachable }
 			}
-			wn := workerNode(deleted, func(wn *machineNode) { wn.Observation.NodeName = "n" })
+			wn := workerNode(deleted, func(wn *Node) { wn.Observation.NodeName = "n" })
 			for _, tc := range []struct {
 				at   time.Duration
 				gone bool
 			}{{time.Hour - time.Second, false}, {time.Hour + time.Second, true}} {
-				x.now = func() time.Time { return start.Add(tc.at) }
-				wn.again = 0
-				gone, err := x.leave(t.Context(), wn, connect)
+				x.Now = func() time.Time { return start.Add(tc.at) }
+				wn.Again = 0
+				gone, err := x.Remove(t.Context(), wn, connect)
 				if gone != tc.gone || (err == nil) != tc.gone || err != nil && !errors.Is(err, unreachable) || e.has(machinev1alpha1.EventNodeAbandoned) != tc.gone {
 					t.Errorf("at %s: gone %v, events %v, error %v", tc.at, gone, *e, err)
 				}
-				if !gone && (wn.again == 0 || wn.again > 2*time.Second) {
-					t.Errorf("at %s: the next attempt is in %s, after the timeout", tc.at, wn.again)
+				if !gone && (wn.Again == 0 || wn.Again > 2*time.Second) {
+					t.Errorf("at %s: the next attempt is in %s, after the timeout", tc.at, wn.Again)
 				}
 			}
 		})
@@ -500,7 +477,7 @@ func TestANodeOfTheSameNameThatCameLaterIsNotDeleted(t *testing.T) {
 	later.SetUID("uid-2")
 	kube := fake.NewClientset(later)
 	x, _ := newKeeper(start, kube, node("n", corev1.ConditionTrue))
-	if _, err := x.leave(t.Context(), workerNode(deleted), nil); err != nil || len(writes(kube)) != 0 {
+	if _, err := x.Remove(t.Context(), workerNode(deleted), nil); err != nil || len(writes(kube)) != 0 {
 		t.Errorf("writes %v, error %v", writes(kube), err)
 	}
 }

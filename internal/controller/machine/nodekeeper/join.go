@@ -1,4 +1,4 @@
-package machine
+package nodekeeper
 
 import (
 	"time"
@@ -14,20 +14,20 @@ import (
 	"github.com/drover-dev/drover/internal/workernode"
 )
 
-// joinSettles is how long a milestone waits for another change of the status, so that one write has both. A
+// JoinSettles is how long a milestone waits for another change of the status, so that one write has both. A
 // kubelet registers its Node sooner after it gets its certificate.
-const joinSettles = 5 * time.Second
+const JoinSettles = 5 * time.Second
 
 // joinOf returns the progress of a VM's join, from the objects in the target cluster besides its Node.
-func (x *nodeKeeper) joinOf(wn *machineNode, found candidates) workernode.Join {
+func (x *Keeper) joinOf(wn *Node, found candidates) workernode.Join {
 	j := workernode.Join{}
 	if len(found.proven) == 0 && found.unproven != nil {
 		j.Unproven, j.UnprovenSince = found.describeUnproven(), found.unproven.CreationTimestamp.DeepCopy()
 	}
-	if x.requests == nil {
+	if x.Requests == nil {
 		return j
 	}
-	for _, csr := range x.requests(bootstrapapi.BootstrapUserPrefix + identity.TokenID(wn.Machine)) {
+	for _, csr := range x.Requests(bootstrapapi.BootstrapUserPrefix + identity.TokenID(wn.Machine)) {
 		j.CertificateRequested = earliest(j.CertificateRequested, csr.CreationTimestamp)
 		for _, c := range csr.Status.Conditions {
 			if c.Type != certificatesv1.CertificateApproved || c.Status == corev1.ConditionFalse {
@@ -50,9 +50,9 @@ func earliest(a *metav1.Time, b metav1.Time) *metav1.Time {
 	return &b
 }
 
-// settleJoin defers milestones that are the only change of a status to a later write. It returns how long they
+// SettleJoin defers milestones that are the only change of a status to a later write. It returns how long they
 // may wait.
-func settleJoin(now time.Time, before machinev1alpha1.MachineStatus, status *machinev1alpha1.MachineStatus) time.Duration {
+func SettleJoin(now time.Time, before machinev1alpha1.MachineStatus, status *machinev1alpha1.MachineStatus) time.Duration {
 	reached := status.Join
 	status.Join = before.Join
 	isAlone := equality.Semantic.DeepEqual(before, *status)
@@ -63,8 +63,8 @@ func settleJoin(now time.Time, before machinev1alpha1.MachineStatus, status *mac
 	wait := time.Duration(0)
 	for _, m := range reached.Milestones {
 		// A milestone in the future, by a clock that is ahead, must not be deferred.
-		if age := now.Sub(m.Time.Time); before.Join.At(m.Name) == nil && age >= 0 && age < joinSettles {
-			wait = max(wait, joinSettles-age)
+		if age := now.Sub(m.Time.Time); before.Join.At(m.Name) == nil && age >= 0 && age < JoinSettles {
+			wait = max(wait, JoinSettles-age)
 		}
 	}
 	if wait > 0 {

@@ -1,4 +1,4 @@
-package machine
+package nodekeeper
 
 import (
 	"encoding/json"
@@ -12,18 +12,18 @@ import (
 	"github.com/drover-dev/drover/internal/workernode"
 )
 
-// A nodeChange brings a Node in sync with its parameters.
-type nodeChange struct {
+// A Change brings a Node in sync with its parameters.
+type Change struct {
 	// patch is a merge patch, nil if the Node is in sync.
 	patch []byte
-	// record of the keys that Drover has on the Node after the patch, nil if there are none.
-	record *machinev1alpha1.AppliedToNode
+	// Record of the keys that Drover has on the Node after the patch, nil if there are none.
+	Record *machinev1alpha1.AppliedToNode
 	// kept are the keys that stay on the Node although the Machine no longer has them.
 	kept []string
 }
 
 // syncChange sets the desired keys of the Node, and removes those that are recorded and no longer desired.
-func syncChange(node *corev1.Node, want workernode.Parameters, recorded *machinev1alpha1.AppliedToNode) (nodeChange, error) {
+func syncChange(node *corev1.Node, want workernode.Parameters, recorded *machinev1alpha1.AppliedToNode) (Change, error) {
 	have, fresh := taintValues(node.Spec.Taints)
 	was := recall(recorded, node, fresh)
 	labels := settle(keyset{
@@ -41,7 +41,7 @@ func syncChange(node *corev1.Node, want workernode.Parameters, recorded *machine
 	unschedulable, isCordonOurs := cordoned(node.Spec.Unschedulable, want.Drained, workernode.HasTaint(node, machinev1alpha1.TaintCordoned))
 	newTaints := withCordonTaint(withTaints(node.Spec.Taints, taints.patch), isCordonOurs)
 
-	c := nodeChange{record: recordOf(node, labels, annotations, taints), kept: slices.Concat(labels.kept, annotations.kept, taints.kept)}
+	c := Change{Record: recordOf(node, labels, annotations, taints), kept: slices.Concat(labels.kept, annotations.kept, taints.kept)}
 	meta, spec := map[string]any{}, map[string]any{}
 	if len(labels.patch) > 0 {
 		meta["labels"] = labels.patch

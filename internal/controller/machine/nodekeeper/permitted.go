@@ -1,4 +1,4 @@
-package machine
+package nodekeeper
 
 import (
 	"errors"
@@ -17,7 +17,7 @@ import (
 // permitted returns the parameters without the labels and taints that the configuration of the cluster does not
 // allow. A Machine with these gets no VM, so that they come from a change of the Machine or of its
 // configuration after the VM was created. The rest of its Node is kept in sync.
-func (x *nodeKeeper) permitted(wn *machineNode, p workernode.Parameters) workernode.Parameters {
+func (x *Keeper) permitted(wn *Node, p workernode.Parameters) workernode.Parameters {
 	var refused []string
 	keep := func(allows func(string) bool, list, key string) bool {
 		if allows == nil || isOwnKey(key) || allows(key) {
@@ -27,11 +27,11 @@ func (x *nodeKeeper) permitted(wn *machineNode, p workernode.Parameters) workern
 		return false
 	}
 	p.Labels = maps.Clone(p.Labels)
-	maps.DeleteFunc(p.Labels, func(key, _ string) bool { return !keep(x.allowsLabel, "allowedNodeLabels", key) })
-	p.Taints = slices.DeleteFunc(slices.Clone(p.Taints), func(t workernode.Taint) bool { return !keep(x.allowsTaint, "allowedNodeTaints", t.Key) })
+	maps.DeleteFunc(p.Labels, func(key, _ string) bool { return !keep(x.AllowsLabel, "allowedNodeLabels", key) })
+	p.Taints = slices.DeleteFunc(slices.Clone(p.Taints), func(t workernode.Taint) bool { return !keep(x.AllowsTaint, "allowedNodeTaints", t.Key) })
 	if len(refused) > 0 {
 		slices.Sort(refused)
-		x.record.Event(wn.Machine, event.Warning(machinev1alpha1.EventNodeMetadataNotAllowed, errors.New("the configuration of the target cluster does not allow these keys on the Node, so they are left out: "+strings.Join(slices.Compact(refused), ", "))))
+		x.Record.Event(wn.Machine, event.Warning(machinev1alpha1.EventNodeMetadataNotAllowed, errors.New("the configuration of the target cluster does not allow these keys on the Node, so they are left out: "+strings.Join(slices.Compact(refused), ", "))))
 	}
 	return p
 }

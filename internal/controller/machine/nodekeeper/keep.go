@@ -1,4 +1,4 @@
-package machine
+package nodekeeper
 
 import (
 	"context"
@@ -17,62 +17,62 @@ import (
 	"github.com/drover-dev/drover/internal/identity"
 )
 
-// observe reads the Node. It writes nothing.
-func (x *nodeKeeper) observe(ctx context.Context, wn *machineNode) (*corev1.Node, error) {
-	wn.settled, wn.isObserved = nil, false
+// Observe reads the Node. It writes nothing.
+func (x *Keeper) Observe(ctx context.Context, wn *Node) (*corev1.Node, error) {
+	wn.Settled, wn.IsObserved = nil, false
 	found, err := x.find(ctx, wn)
 	if err != nil {
 		return nil, err
 	}
 	node, err := found.own()
-	if wn.contest, wn.isObserved = found.contest(), true; err != nil {
+	if wn.Contest, wn.IsObserved = found.contest(), true; err != nil {
 		return nil, err
 	}
 	if node != nil && wn.Observation.NodeUID != node.GetUID() {
-		x.record.Event(wn.Machine, event.Normal(machinev1alpha1.EventNodeJoined, fmt.Sprintf("Node %s joined", node.GetName())))
+		x.Record.Event(wn.Machine, event.Normal(machinev1alpha1.EventNodeJoined, fmt.Sprintf("Node %s joined", node.GetName())))
 	}
-	observeNode(wn, node, x.now())
+	observeNode(wn, node, x.Now())
 	wn.Observation.Join = x.joinOf(wn, found)
-	wn.proven, wn.provenUID = "", ""
+	wn.Proven, wn.ProvenUID = "", ""
 	if node == nil {
-		x.drains.Delete(wn.GetUID())
+		x.Drains.Delete(wn.GetUID())
 		return nil, nil
 	}
-	wn.proven, wn.provenUID = node.GetName(), node.GetUID()
+	wn.Proven, wn.ProvenUID = node.GetName(), node.GetUID()
 	if wn.Observation.Drain == nil {
-		x.drains.Delete(wn.GetUID())
+		x.Drains.Delete(wn.GetUID())
 	}
 	change, err := x.changeOf(ctx, node, wn)
 	if err == nil && change.patch == nil {
-		wn.Observation.Synced, wn.settled = true, &change
+		wn.Observation.Synced, wn.Settled = true, &change
 	}
 	return node, err
 }
 
-// keep brings the Node in sync with its parameters: it patches a Node that differs, and does a pass of the
+// Keep brings the Node in sync with its parameters: it patches a Node that differs, and does a pass of the
 // drain of a Node that shall be drained. It reports whether the observation changed.
-func (x *nodeKeeper) keep(ctx context.Context, wn *machineNode, node *corev1.Node, record recordFunc) (changed bool, err error) {
+func (x *Keeper) Keep(ctx context.Context, wn *Node, node *corev1.Node, record RecordFunc) (changed bool, err error) {
 	if node == nil {
 		return false, nil
 	}
 	synced, patched, err := x.sync(ctx, wn, node, record)
 	if err != nil {
-		return false, x.classify(err)
+		return false, x.Classify(err)
 	}
 	join := wn.Observation.Join
-	observeNode(wn, synced, x.now())
+	observeNode(wn, synced, x.Now())
 	wn.Observation.Synced, wn.Observation.Join = true, join
 	if !toDrain(wn, synced) || wn.passed {
 		return patched, nil
 	}
 	wn.passed = true
 	// The Node as it was before the patch: a Node that only this patch cordoned is drained by a later pass.
-	return true, x.classify(x.empty(ctx, wn, node))
+	return true, x.Classify(x.empty(ctx, wn, node))
 }
 
 // sync starts from the cached Node, and reads it only after a conflict. It returns the latest Node, and whether
 // it was patched. Changes are recorded in the status of the Machine before the patch.
-func (x *nodeKeeper) sync(ctx context.Context, wn *machineNode, node *corev1.Node, record recordFunc) (*corev1.Node, bool, error) {
+func (x *Keeper) sync(ctx context.Context, wn *Node, node *corev1.Node, record RecordFunc) (*corev1.Node, bool, error) {
 	isPatched := false
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		change, err := x.changeOf(ctx, node, wn)
@@ -81,17 +81,17 @@ func (x *nodeKeeper) sync(ctx context.Context, wn *machineNode, node *corev1.Nod
 		}
 		if change.patch == nil {
 			x.recordKept(wn, node, change)
-			wn.settled = &change
+			wn.Settled = &change
 			return nil
 		}
-		if !isCovered(wn.Status.AppliedToNode, change.record) {
-			if err := record(ctx, both(wn.Status.AppliedToNode, change.record)); err != nil {
-				return &recordError{err}
+		if !isCovered(wn.Status.AppliedToNode, change.Record) {
+			if err := record(ctx, both(wn.Status.AppliedToNode, change.Record)); err != nil {
+				return &RecordError{err}
 			}
 		}
-		patched, err := x.kube.CoreV1().Nodes().Patch(ctx, node.GetName(), types.MergePatchType, change.patch, metav1.PatchOptions{FieldManager: "provider-drover"})
+		patched, err := x.Kube.CoreV1().Nodes().Patch(ctx, node.GetName(), types.MergePatchType, change.patch, metav1.PatchOptions{FieldManager: "provider-drover"})
 		if kerrors.IsConflict(err) {
-			live, gerr := x.kube.CoreV1().Nodes().Get(ctx, node.GetName(), metav1.GetOptions{})
+			live, gerr := x.Kube.CoreV1().Nodes().Get(ctx, node.GetName(), metav1.GetOptions{})
 			if gerr != nil {
 				return gerr
 			}
@@ -103,7 +103,7 @@ func (x *nodeKeeper) sync(ctx context.Context, wn *machineNode, node *corev1.Nod
 		if err == nil {
 			x.recordRestored(wn, node)
 			x.recordKept(wn, node, change)
-			node, isPatched, wn.settled = patched, true, &change
+			node, isPatched, wn.Settled = patched, true, &change
 		}
 		return err
 	})
@@ -112,25 +112,25 @@ func (x *nodeKeeper) sync(ctx context.Context, wn *machineNode, node *corev1.Nod
 
 // recordRestored records an event if a patch restored the label that makes the Node the Machine's. The event does
 // not quote the label: otherwise each value would be another event.
-func (x *nodeKeeper) recordRestored(wn *machineNode, before *corev1.Node) {
+func (x *Keeper) recordRestored(wn *Node, before *corev1.Node) {
 	if before.GetLabels()[clusterv1alpha1.LabelJoinToken] == string(identity.UID(wn.Machine)) {
 		return
 	}
-	x.record.Event(wn.Machine, event.Warning(machinev1alpha1.EventNodeIdentityRestored, fmt.Errorf("the Node %s had lost its label %s, which is restored: find out whether its kubelet or a user changed it", before.GetName(), clusterv1alpha1.LabelJoinToken)))
+	x.Record.Event(wn.Machine, event.Warning(machinev1alpha1.EventNodeIdentityRestored, fmt.Errorf("the Node %s had lost its label %s, which is restored: find out whether its kubelet or a user changed it", before.GetName(), clusterv1alpha1.LabelJoinToken)))
 }
 
 // recordKept records an event with the keys that only a user may remove.
-func (x *nodeKeeper) recordKept(wn *machineNode, node *corev1.Node, change nodeChange) {
+func (x *Keeper) recordKept(wn *Node, node *corev1.Node, change Change) {
 	if len(change.kept) == 0 {
 		return
 	}
-	x.record.Event(wn.Machine, event.Normal(machinev1alpha1.EventNodeKeysKept, fmt.Sprintf("The Node %s keeps %s, which this Machine no longer has: Drover removes no key of kubernetes.io or k8s.io; remove it by hand", node.GetName(), strings.Join(change.kept, ", "))))
+	x.Record.Event(wn.Machine, event.Normal(machinev1alpha1.EventNodeKeysKept, fmt.Sprintf("The Node %s keeps %s, which this Machine no longer has: Drover removes no key of kubernetes.io or k8s.io; remove it by hand", node.GetName(), strings.Join(change.kept, ", "))))
 }
 
-func (x *nodeKeeper) changeOf(ctx context.Context, node *corev1.Node, wn *machineNode) (nodeChange, error) {
-	marks, err := x.marks(ctx, wn.Machine)
+func (x *Keeper) changeOf(ctx context.Context, node *corev1.Node, wn *Node) (Change, error) {
+	marks, err := x.Marks(ctx, wn.Machine)
 	if err != nil {
-		return nodeChange{}, err
+		return Change{}, err
 	}
 	return syncChange(node, x.permitted(wn, withMarks(identified(wn), marks)), wn.Status.AppliedToNode)
 }

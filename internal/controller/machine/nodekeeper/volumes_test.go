@@ -1,4 +1,4 @@
-package machine
+package nodekeeper
 
 import (
 	"testing"
@@ -46,8 +46,8 @@ func TestPodsWithVolumesGoOneAfterTheOther(t *testing.T) {
 	})
 	at := start
 	x, e := newKeeper(start, kube, n)
-	x.now = func() time.Time { return at }
-	wn := workerNode(deleted, func(wn *machineNode) {
+	x.Now = func() time.Time { return at }
+	wn := workerNode(deleted, func(wn *Node) {
 		wn.Parameters.Drain.VolumeDetachTimeout.Duration = time.Minute
 		wn.Parameters.Drain.VolumeReattachTimeout.Duration = 30 * time.Second
 	})
@@ -86,7 +86,7 @@ func TestPodsWithVolumesGoOneAfterTheOther(t *testing.T) {
 		at = at.Add(10 * time.Second)
 		tc.do()
 		kube.ClearActions()
-		if _, err := x.leave(t.Context(), wn, nil); err != nil {
+		if _, err := x.Remove(t.Context(), wn, nil); err != nil {
 			t.Fatalf("%s: %v", tc.name, err)
 		}
 		var evicted []string
@@ -116,14 +116,14 @@ func TestAVolumeThatIsNotDetachedHoldsTheNodeNoLongerThanItsTimeout(t *testing.T
 	kube := fake.NewClientset(n, attached("pv", "n"))
 	at := start
 	x, e := newKeeper(start, kube, n)
-	x.now = func() time.Time { return at }
-	wn := workerNode(deleted, func(wn *machineNode) { wn.Parameters.Drain.VolumeDetachTimeout.Duration = time.Minute })
+	x.Now = func() time.Time { return at }
+	wn := workerNode(deleted, func(wn *Node) { wn.Parameters.Drain.VolumeDetachTimeout.Duration = time.Minute })
 	for _, tc := range []struct {
 		after time.Duration
 		stage machinev1alpha1.DrainStage
 	}{{0, "DetachingVolumes"}, {59 * time.Second, "DetachingVolumes"}, {61 * time.Second, "DeletingNode"}} {
 		at = start.Add(tc.after)
-		if _, err := x.leave(t.Context(), wn, nil); err != nil || wn.Observation.Drain.Stage != tc.stage {
+		if _, err := x.Remove(t.Context(), wn, nil); err != nil || wn.Observation.Drain.Stage != tc.stage {
 			t.Errorf("after %s: stage %s, error %v", tc.after, wn.Observation.Drain.Stage, err)
 		}
 	}
@@ -140,8 +140,8 @@ func TestVolumesOfPodsThatStayAreNotWaitedFor(t *testing.T) {
 	kube := fake.NewClientset(n, daemon, volumeClaim("data", "pv"), attached("pv", "n"))
 	kube.PrependReactor("get", "daemonsets", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, nil })
 	x, _ := newKeeper(start, kube, n)
-	wn := workerNode(deleted, func(wn *machineNode) { wn.Parameters.Drain.VolumeDetachTimeout.Duration = time.Minute })
-	if _, err := x.leave(t.Context(), wn, nil); err != nil || wn.Observation.Drain.Stage != machinev1alpha1.DrainDeletingNode {
+	wn := workerNode(deleted, func(wn *Node) { wn.Parameters.Drain.VolumeDetachTimeout.Duration = time.Minute })
+	if _, err := x.Remove(t.Context(), wn, nil); err != nil || wn.Observation.Drain.Stage != machinev1alpha1.DrainDeletingNode {
 		t.Errorf("drain %+v, error %v", wn.Observation.Drain, err)
 	}
 }
@@ -154,7 +154,7 @@ func TestVolumesThatMayNotBeReadHoldNothingUp(t *testing.T) {
 	})
 	x, e := newKeeper(start, kube, n)
 	wn := workerNode(deleted)
-	if _, err := x.leave(t.Context(), wn, nil); err != nil || wn.Observation.Drain.Stage != machinev1alpha1.DrainDeletingNode || !e.has(machinev1alpha1.EventVolumesUnreadable) {
+	if _, err := x.Remove(t.Context(), wn, nil); err != nil || wn.Observation.Drain.Stage != machinev1alpha1.DrainDeletingNode || !e.has(machinev1alpha1.EventVolumesUnreadable) {
 		t.Errorf("drain %+v, events %v, error %v", wn.Observation.Drain, *e, err)
 	}
 }

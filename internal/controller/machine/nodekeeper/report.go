@@ -1,4 +1,4 @@
-package machine
+package nodekeeper
 
 import (
 	"regexp"
@@ -16,7 +16,7 @@ import (
 )
 
 // observeNode writes the Node, as it is now, into the observation. A nil Node does not exist yet, or not any more.
-func observeNode(wn *machineNode, node *corev1.Node, now time.Time) {
+func observeNode(wn *Node, node *corev1.Node, now time.Time) {
 	was := wn.Observation
 	if node == nil {
 		// The rest stays as observed last: it helps to find the Node.
@@ -123,7 +123,7 @@ func startupTaints(node *corev1.Node, want workernode.Parameters) []string {
 
 // foreignKeys returns the labels and annotations of the Node that are meant for Drover, without those that
 // Drover set.
-func foreignKeys(node *corev1.Node, wn *machineNode) (labels, annotations map[string]string) {
+func foreignKeys(node *corev1.Node, wn *Node) (labels, annotations map[string]string) {
 	was := recall(wn.Status.AppliedToNode, node, workernode.IsUninitialized(node))
 	return others(node.GetLabels(), wn.Parameters.Labels, was.Labels, isOwnLabel), others(node.GetAnnotations(), wn.Parameters.Annotations, was.Annotations, isOwnAnnotation)
 }
