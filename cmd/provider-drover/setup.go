@@ -18,6 +18,7 @@ import (
 
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/controller/analysis"
 	"github.com/drover-dev/drover/internal/controller/approver"
 	"github.com/drover-dev/drover/internal/controller/config"
 	"github.com/drover-dev/drover/internal/controller/installations"
@@ -99,6 +100,13 @@ func (f *flags) setup(ctx context.Context, mgr ctrl.Manager, o controller.Option
 		clusterv1alpha1.ProviderConfigGroupVersionKind,
 		clusterv1alpha1.ClusterProviderConfigGroupVersionKind,
 		clusterv1alpha1.NodeInventoryGroupVersionKind,
+	)
+	operator.Gated(mgr, o, func() error { return analysis.Setup(mgr, o, pool, networks) },
+		clusterv1alpha1.ProviderConfigGroupVersionKind,
+		clusterv1alpha1.ClusterProviderConfigGroupVersionKind,
+		machinev1alpha1.MachineGroupVersionKind,
+		machinev1alpha1.RolloutAnalysisGroupVersionKind,
+		machinev1alpha1.RolloutAnalysisRunGroupVersionKind,
 	)
 	operator.Gated(mgr, o, func() error { return metrics.SetupOrphans(ctx, mgr, views) }, machinev1alpha1.OrphanCollectorGroupVersionKind)
 	return installations.Setup(mgr, o.Logger)

@@ -67,6 +67,9 @@ func observeDeployment(now time.Time, req *fnv1.RunFunctionRequest, rsp step.Res
 	if has {
 		o.Gate = gate
 	}
+	if o.Analysis, err = observedAnalysis(req); err != nil {
+		return o, false, err
+	}
 	class, problem, looked := rsp.Class(req, next, "spec.template.spec.classRef.name")
 	children, looked2 := step.Children(req, requirementSets, machinev1alpha1.MachineSetGroupVersionKind.Kind, d.UID)
 	if !looked || !looked2 {
@@ -107,6 +110,15 @@ func observeDeployment(now time.Time, req *fnv1.RunFunctionRequest, rsp step.Res
 	return o, looked, nil
 }
 
+// observedAnalysis is the RolloutAnalysisRun of the deployment, nil if there is none.
+func observedAnalysis(req *fnv1.RunFunctionRequest) (*machinev1alpha1.RolloutAnalysisRun, error) {
+	composed, ok := step.Observed(req)[machinev1alpha1.ResourceAnalysisRun]
+	if !ok {
+		return nil, nil
+	}
+	return step.As[machinev1alpha1.RolloutAnalysisRun](composed)
+}
+
 // proven reports whether Nodes of the class are Ready. A class is immutable, so its problems were
 // reported before.
 func proven(sets []deployment.Set, next *machinev1alpha1.Machine) bool {
@@ -118,6 +130,11 @@ func proven(sets []deployment.Set, next *machinev1alpha1.Machine) bool {
 func respondDeployment(req *fnv1.RunFunctionRequest, rsp step.Response, d deployment.Decision) error {
 	for _, s := range d.Sets {
 		if err := rsp.Compose(s.Name, s.MachineSet, s.Ready); err != nil {
+			return err
+		}
+	}
+	if d.Analysis != nil {
+		if err := rsp.Compose(machinev1alpha1.ResourceAnalysisRun, d.Analysis, true); err != nil {
 			return err
 		}
 	}

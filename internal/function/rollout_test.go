@@ -6,7 +6,9 @@ import (
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"github.com/crossplane/function-sdk-go/resource"
+	"google.golang.org/protobuf/types/known/structpb"
 
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/function/step"
 )
 
@@ -60,5 +62,46 @@ func TestAStepOfTheUsersOwnHoldsARollout(t *testing.T) {
 		if _, err := runRollout(now, gated(t, bad)); err == nil || !strings.Contains(err.Error(), `"drover.dev/rollout-gate"`) || !strings.Contains(err.Error(), "must have hold") {
 			t.Errorf("%s: error %v", bad, err)
 		}
+	}
+}
+
+// TestAnalysesAreComposedAndRead has a step with an analysis, before and after provider-drover looked for it.
+func TestAnalysesAreComposedAndRead(t *testing.T) {
+	run := func(t *testing.T, status string) *fnv1.RunFunctionResponse {
+		t.Helper()
+		req := gated(t, "")
+		spec := req.GetObserved().GetComposite().GetResource().GetFields()["spec"].GetStructValue()
+		spec.Fields["strategy"] = structpb.NewStructValue(resource.MustStructJSON(`{"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0, "steps": [{"updated": 1, "analyses": ["pods"]}]}}`))
+		if status != "" {
+			req.Observed.Resources = map[string]*fnv1.Resource{machinev1alpha1.ResourceAnalysisRun: {Resource: resource.MustStructJSON(
+				`{"apiVersion": "machine.drover.dev/v1alpha1", "kind": "RolloutAnalysisRun", "metadata": {"namespace": "ns", "name": "md-x"}, "spec": {"machineDeployment": "md", "analyses": ["pods"]}, "status": ` + status + `}`)}}
+		}
+		rsp, err := runRollout(now, req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rsp
+	}
+	for name, tc := range map[string]struct{ status, reason, message string }{
+		"before it is looked for":       {"", "Analyzing", "waits for provider-drover to look for the RolloutAnalyses pods"},
+		"one that exists":               {`{"observedGeneration": 1, "found": ["pods"]}`, "MachineSetCreated", ""},
+		"one that does not exist":       {`{"observedGeneration": 1, "problems": [{"name": "pods", "reason": "AnalysisNotFound", "message": "it must be one of canary"}]}`, "AnalysisNotFound", `spec.strategy.rollingUpdate.steps[0].analyses[0]: invalid value "pods": it must be one of canary`},
+		"a verdict about nothing of it": {`{"observedGeneration": 1, "found": ["pods"], "step": {"rollout": "9-x", "step": 1, "since": "2026-01-01T00:00:00Z"}, "results": [{"name": "pods", "verdict": "Fail", "startTime": "2026-01-01T00:00:00Z", "deadline": "2026-01-01T00:30:00Z"}]}`, "MachineSetCreated", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rsp := run(t, tc.status)
+			if c := conditionOf(rsp, "Progressing"); c.GetReason() != tc.reason || !strings.Contains(c.GetMessage(), tc.message) {
+				t.Errorf("Progressing is %v, want %s with %q", c, tc.reason, tc.message)
+			}
+			composed := rsp.GetDesired().GetResources()[machinev1alpha1.ResourceAnalysisRun].GetResource()
+			got := composed.AsMap()
+			if got["kind"] != "RolloutAnalysisRun" || composed.GetFields()["spec"].GetStructValue().GetFields()["machineDeployment"].GetStringValue() != "md" || got["status"] != nil {
+				t.Errorf("composed %v", got)
+			}
+		})
+	}
+	rsp, err := runRollout(now, gated(t, ""))
+	if err != nil || rsp.GetDesired().GetResources()[machinev1alpha1.ResourceAnalysisRun] != nil {
+		t.Errorf("without analyses a run is composed: %v", err)
 	}
 }

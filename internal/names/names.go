@@ -52,6 +52,11 @@ func OfCompanion(machine string, uid types.UID, companion string) string {
 	return OfMachine(machine, uid) + "-" + companion
 }
 
+// AnalysisRun returns the name of the RolloutAnalysisRun of a MachineDeployment.
+func AnalysisRun(deployment string, uid types.UID) string {
+	return join(deployment, suffix(string(uid), "analysis"))
+}
+
 // Inventory returns the name of the inventory of an OrphanCollector.
 func Inventory(collector string, uid types.UID) string {
 	return join(collector, suffix(string(uid)))

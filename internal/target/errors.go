@@ -155,6 +155,9 @@ func lastOf(err error) error {
 	return err
 }
 
+// Cause returns the cause of a failed connection to any server, in words of Drover alone.
+func Cause(err error) string { return cause(err) }
+
 // cause returns the cause of an error, in words of Drover alone. It leaves out method, URL and ports: these
 // change from call to call, and each change of a text is a write of a status.
 func cause(err error) string {

@@ -3,6 +3,7 @@ package target
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -99,6 +100,20 @@ func dialer(limits *Networks) func(ctx context.Context, network, address string)
 		d.Control = limits.control
 	}
 	return d.DialContext
+}
+
+// DialContext connects to an address that the input of a tenant names, within the networks. Denied tells its errors.
+func (n Networks) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	return dialer(&n)(ctx, network, address)
+}
+
+// Denied returns which kind of address a connection was refused to, if networks are why the connection failed.
+func Denied(err error) (what string, denied bool) {
+	var d *deniedError
+	if !errors.As(err, &d) {
+		return "", false
+	}
+	return d.what, true
 }
 
 // ParseNetworks parses networks, such as 10.0.0.0/8, or single addresses. name is the argument

@@ -31,6 +31,8 @@ var (
 	NodeTemplateGroupVersionKind           = SchemeGroupVersion.WithKind("NodeTemplate")
 	OperatingSystemProfileGroupVersionKind = SchemeGroupVersion.WithKind("OperatingSystemProfile")
 	HealthProfileGroupVersionKind          = SchemeGroupVersion.WithKind("HealthProfile")
+	RolloutAnalysisGroupVersionKind        = SchemeGroupVersion.WithKind("RolloutAnalysis")
+	RolloutAnalysisRunGroupVersionKind     = SchemeGroupVersion.WithKind("RolloutAnalysisRun")
 )
 
 // AddToScheme adds the kinds in this package to a scheme.
@@ -47,6 +49,8 @@ func AddToScheme(s *runtime.Scheme) error {
 		&OrphanCollector{}, &OrphanCollectorList{},
 		&OperatingSystemProfile{}, &OperatingSystemProfileList{},
 		&HealthProfile{}, &HealthProfileList{},
+		&RolloutAnalysis{}, &RolloutAnalysisList{},
+		&RolloutAnalysisRun{}, &RolloutAnalysisRunList{},
 	)
 	metav1.AddToGroupVersion(s, SchemeGroupVersion)
 	return nil

@@ -122,7 +122,8 @@ const (
 	AnnotationRolloutAbort = Group + "/rollout-abort"
 
 	// AnnotationRolloutRetry on a MachineDeployment withdraws the rejection of the rollout whose ID it
-	// has: the template is rolled out again.
+	// has: the template is rolled out again. With an ID, an @ and a time in seconds, the step that has been complete since
+	// that time begins again, with its analyses.
 	AnnotationRolloutRetry = Group + "/rollout-retry"
 
 	// AnnotationPaused is read from MachineDeployments and MachineSets by the
@@ -310,6 +311,10 @@ const (
 	ResourceNodeInventory = "nodes"
 	ResourceOrphanPrefix  = "orphan-"
 )
+
+// ResourceAnalysisRun is the name of the RolloutAnalysisRun among the resources that a MachineDeployment composes. Its
+// MachineSets have their own names, which have no underscore.
+const ResourceAnalysisRun = "analysis_run"
 
 // DefinitionOfInstallation is the name of the CompositeResourceDefinition whose UID is
 // the ID of an installation of Drover. It is there as long as Machines can be, and

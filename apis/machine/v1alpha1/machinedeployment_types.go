@@ -156,8 +156,8 @@ type Rollout struct {
 	// +kubebuilder:validation:MaxItems=16
 	Blackouts []TimeWindow `json:"blackouts,omitempty"`
 
-	// OnFailure selects the effect of a rollout that exceeds progressDeadlineSeconds. Hold only
-	// reports it. Rollback rejects the template, and goes back to the last revision that was complete.
+	// OnFailure selects the effect of a rollout that exceeds progressDeadlineSeconds, or of which an analysis
+	// fails. Hold reports it, and a step whose analysis failed is held. Rollback rejects the template, and goes back to the last revision that was complete.
 	// The default is Hold.
 	// +optional
 	OnFailure FailurePolicy `json:"onFailure,omitempty"`

@@ -167,12 +167,24 @@ const (
 	//   - Of: Valid=False, Progressing=False, Stalled=True
 	//   - Do: Correct the field that the message names. Meanwhile no healthy Machine is replaced.
 	ReasonInvalidMaxAge = "InvalidMaxAge"
-	// ReasonCannotUpdateInPlace means that the template cannot be reached by updates in place, and that
+	// ReasonCannotUpdateInPlace means that the template cannot be reached by updates in place, and
 	// spec.strategy.inPlaceUpdate.fallback is Never. No Machine is replaced or updated.
 	//   - Kinds: MachineDeployment
 	//   - Of: Valid=False, Progressing=False, Stalled=True
 	//   - Do: Revert the field that the message names. To replace the Machines, set spec.strategy.inPlaceUpdate.fallback to Replace.
 	ReasonCannotUpdateInPlace = "CannotUpdateInPlace"
+	// ReasonAnalysisNotFound means that a step of spec.strategy.rollingUpdate.steps names a RolloutAnalysis that does not
+	// exist in the namespace.
+	//   - Kinds: MachineDeployment
+	//   - Of: Valid=False, Progressing=False, Stalled=True
+	//   - Do: Create the RolloutAnalysis, or name one that the message lists. Meanwhile no healthy Machine is replaced.
+	ReasonAnalysisNotFound = "AnalysisNotFound"
+	// ReasonAnalysisInvalid means that a RolloutAnalysis that a step names cannot be carried out: its condition is no
+	// expression of CEL, or its Secret is missing or of another type.
+	//   - Kinds: MachineDeployment
+	//   - Of: Valid=False, Progressing=False, Stalled=True
+	//   - Do: Correct the field of the RolloutAnalysis that the message names. Meanwhile no healthy Machine is replaced.
+	ReasonAnalysisInvalid = "AnalysisInvalid"
 	// ReasonRevisionNotFound means that spec.rollbackTo names a revision that is not kept.
 	//   - Kinds: MachineDeployment
 	//   - Of: Valid=False, Progressing=False, Stalled=True
@@ -601,6 +613,23 @@ const (
 	//   - Kinds: MachineDeployment
 	//   - Of: Progressing=True, Reconciling=True
 	ReasonSoaking = "Soaking"
+	// ReasonAnalyzing means that all Machines of a step are available, and its analyses have no verdict yet. Before the first
+	// step it means that provider-drover has not looked for the analyses yet.
+	//   - Kinds: MachineDeployment
+	//   - Of: Progressing=True, Reconciling=True
+	ReasonAnalyzing = "Analyzing"
+	// ReasonAnalysisInconclusive means that an analysis of a step has no verdict after its timeout. The rollout is held, and the
+	// analysis continues. A warning with the reason reports the begin.
+	//   - Kinds: MachineDeployment
+	//   - Of: Progressing=False, Stalled=True, Reconciling=False
+	//   - Do: The message has what could not be measured. Correct that, or run kubectl drover rollout abort.
+	ReasonAnalysisInconclusive = "AnalysisInconclusive"
+	// ReasonAnalysisFailed means that an analysis of a step failed. The rollout is held, or its template is rejected if
+	// spec.rollout.onFailure is Rollback. A warning with the reason reports it.
+	//   - Kinds: MachineDeployment
+	//   - Of: Progressing=False, Stalled=True, Reconciling=False
+	//   - Do: The message has the numbers. Correct the template, or run kubectl drover rollout abort or kubectl drover rollout retry.
+	ReasonAnalysisFailed = "AnalysisFailed"
 	// ReasonAwaitingApproval means that a step waits for the approval of a user. An event with the
 	// reason reports the begin.
 	//   - Kinds: MachineDeployment, NodePool
@@ -625,7 +654,7 @@ const (
 	//   - Do: The message has the cause in the words of that step.
 	ReasonGateHolds = "GateHolds"
 	// ReasonRolloutRejected means that the template in the spec was rejected: a user aborted its rollout,
-	// or it exceeded its deadline with onFailure Rollback. The last revision that was complete is rolled
+	// or it exceeded its deadline or failed an analysis with onFailure Rollback. The last revision that was complete is rolled
 	// out instead. A warning with the reason reports it.
 	//   - Kinds: MachineDeployment
 	//   - Of: Progressing=False, Stalled=True, Reconciling=False
@@ -1071,6 +1100,10 @@ const (
 	//   - Kinds: MachineDeployment
 	//   - Type: Normal
 	EventRolloutComplete = "RolloutComplete"
+	// EventAnalysisPassed reports the analyses that let a step of a rollout pass, with their numbers.
+	//   - Kinds: MachineDeployment
+	//   - Type: Normal
+	EventAnalysisPassed = "AnalysisPassed"
 	// EventMachineDeploymentResumed reports that a pause has ended.
 	//   - Kinds: MachineDeployment
 	//   - Type: Normal

@@ -14,7 +14,7 @@ const ApprovalManual Approval = "Manual"
 
 // A RolloutStep is a part of a rollout, and the conditions under which the next part begins.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.soak) || has(self.approval)",message="must have soak, approval or both: otherwise the step holds nothing"
+// +kubebuilder:validation:XValidation:rule="has(self.soak) || has(self.approval) || has(self.analyses)",message="must have soak, approval or analyses: otherwise the step holds nothing"
 type RolloutStep struct {
 	// Updated is how many Machines of the new template there may be in the step: a number, or a
 	// percentage of replicas, rounded up. A step whose number reaches replicas holds nothing.
@@ -33,6 +33,16 @@ type RolloutStep struct {
 	// Approval is Manual if a user must approve the step before the next one.
 	// +optional
 	Approval Approval `json:"approval,omitempty"`
+
+	// Analyses are names of RolloutAnalyses in the namespace. All of them must pass before the next step. They begin
+	// when all Machines of the step are available, at the same time as soak.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=5
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=63
+	Analyses []string `json:"analyses,omitempty"`
 }
 
 // A TimeWindow is a time that comes again and again.
@@ -67,7 +77,8 @@ const (
 	FailureRollback FailurePolicy = "Rollback"
 )
 
-// RejectionAborted is the reason of a rejection by a user. The other one is ReasonProgressDeadlineExceeded.
+// RejectionAborted is the reason of a rejection by a user. The other ones are ReasonProgressDeadlineExceeded and
+// ReasonAnalysisFailed.
 const RejectionAborted = "Aborted"
 
 // RolloutStatus is the state of a rollout that has steps, is held, or was rejected.
@@ -110,7 +121,7 @@ type RejectedTemplate struct {
 	Hash string `json:"hash"`
 	// Revision that was rejected.
 	Revision int64 `json:"revision"`
-	// Reason is Aborted or ProgressDeadlineExceeded.
+	// Reason is Aborted, ProgressDeadlineExceeded or AnalysisFailed.
 	Reason string `json:"reason"`
 	// Message has the cause and the numbers.
 	Message string `json:"message"`

@@ -23,12 +23,30 @@ const (
 
 const healthCRD = "../../../package/provider-drover/crds/machine.drover.dev_healthprofiles.yaml"
 
+const analysisCRD = "../../../package/provider-drover/crds/machine.drover.dev_rolloutanalyses.yaml"
+
 const healthProfile = `
 apiVersion: machine.drover.dev/v1alpha1
 kind: HealthProfile
 metadata: {name: acme-v1}
 spec:
   conditions: [{type: FabricDown, action: Reboot, timeout: 3m}]
+`
+
+const nodeAnalysis = `
+apiVersion: machine.drover.dev/v1alpha1
+kind: RolloutAnalysis
+metadata: {namespace: team, name: pods}
+spec:
+  nodes: {}
+`
+
+const prometheusAnalysis = `
+apiVersion: machine.drover.dev/v1alpha1
+kind: RolloutAnalysis
+metadata: {namespace: team, name: errors}
+spec:
+  prometheus: {url: "https://prometheus.example.org", query: 'sum(errors{node=~"${newNodes}"})', condition: "result.all(r, r.value < 1.0)"}
 `
 
 const profile = `
@@ -143,7 +161,7 @@ func TestBadInputIsRefusedByTheSchema(t *testing.T) {
 		"AStepOfNone": {deploymentXRD, deployment, map[string]any{"spec.strategy.rollingUpdate.steps": []any{map[string]any{"updated": int64(0), "soak": "1m"}}},
 			[]string{"spec.strategy.rollingUpdate.steps[0].updated", "must be a number from 1 to 10000, or a percentage from 1% to 100%"}},
 		"AStepThatHoldsNothing": {deploymentXRD, deployment, map[string]any{"spec.strategy.rollingUpdate.steps": []any{map[string]any{"updated": int64(1)}}},
-			[]string{"spec.strategy.rollingUpdate.steps[0]", "must have soak, approval or both"}},
+			[]string{"spec.strategy.rollingUpdate.steps[0]", "must have soak, approval or analyses"}},
 		"AnApprovalByOthers": {deploymentXRD, deployment, map[string]any{"spec.strategy.rollingUpdate.steps": []any{map[string]any{"updated": int64(1), "approval": "Automatic"}}},
 			[]string{"spec.strategy.rollingUpdate.steps[0].approval", "Automatic", "Manual"}},
 		"StepsOfAnotherStrategy": {deploymentXRD, deployment, map[string]any{"spec.strategy": map[string]any{"type": "OnDelete", "rollingUpdate": map[string]any{"steps": []any{map[string]any{"updated": int64(1), "soak": "1m"}}}}},
@@ -274,6 +292,30 @@ func TestBadInputIsRefusedByTheSchema(t *testing.T) {
 			[]string{"names like nvidia-v1 are reserved"}},
 		"HealthProfileThatOnlyReportsLater": {healthCRD, healthProfile, map[string]any{"spec.conditions": []any{map[string]any{"type": "A", "action": "Report", "timeout": "1m"}}},
 			[]string{"conditions with the action Report must have no timeout"}},
+		"AnAnalysisWithoutAName": {deploymentXRD, deployment, map[string]any{"spec.strategy.rollingUpdate.steps": []any{map[string]any{"updated": int64(1), "analyses": []any{""}}}},
+			[]string{"spec.strategy.rollingUpdate.steps[0].analyses[0]"}},
+		"AStepWithNoAnalyses": {deploymentXRD, deployment, map[string]any{"spec.strategy.rollingUpdate.steps": []any{map[string]any{"updated": int64(1), "analyses": []any{}}}},
+			[]string{"spec.strategy.rollingUpdate.steps[0].analyses"}},
+		"AnAnalysisOfNothing": {analysisCRD, nodeAnalysis, map[string]any{"spec": map[string]any{"count": int64(1)}},
+			[]string{"spec", "must have either nodes or prometheus: name two analyses in a step to have both"}},
+		"AnAnalysisOfBoth": {analysisCRD, prometheusAnalysis, map[string]any{"spec.nodes": map[string]any{}},
+			[]string{"spec", "must have either nodes or prometheus"}},
+		"AnAnalysisThatEndsBeforeItsLastMeasurement": {analysisCRD, nodeAnalysis, map[string]any{"spec.count": int64(10), "spec.interval": "5m"},
+			[]string{"spec", "timeout must be at least interval times count - 1"}},
+		"AnIntervalOfNone": {analysisCRD, nodeAnalysis, map[string]any{"spec.interval": "0s"},
+			[]string{"spec.interval", "must be from 1s to 1h"}},
+		"ALimitThatIsNone": {analysisCRD, nodeAnalysis, map[string]any{"spec.nodes.crashingPods": map[string]any{}},
+			[]string{"spec.nodes.crashingPods", "must have max, maxAboveOldPercent or both"}},
+		"ALimitAboveAll": {analysisCRD, nodeAnalysis, map[string]any{"spec.nodes.crashingPods": map[string]any{"max": "101%"}},
+			[]string{"spec.nodes.crashingPods.max", "must be a number from 0 to 100000, or a percentage from 0% to 100%"}},
+		"AQueryWithAnUnknownPlaceholder": {analysisCRD, prometheusAnalysis, map[string]any{"spec.prometheus.query": "${secret}"},
+			[]string{"spec.prometheus", "query may have the placeholders ${newNodes}, ${oldNodes}, ${newMachineSet}, ${machineDeployment} and ${namespace}, and no others"}},
+		"AServerThatIsAFile": {analysisCRD, prometheusAnalysis, map[string]any{"spec.prometheus.url": "file:///etc/passwd"},
+			[]string{"spec.prometheus.url", "must be a URL that begins with https:// or http://"}},
+		"CredentialsWithoutTLS": {analysisCRD, prometheusAnalysis, map[string]any{"spec.prometheus.url": "http://prometheus.example.org", "spec.prometheus.secretRef": map[string]any{"name": "login"}},
+			[]string{"spec.prometheus", "url must begin with https:// if there is a secretRef: credentials are not sent without TLS"}},
+		"AQueryThatMayTakeAMinute": {analysisCRD, prometheusAnalysis, map[string]any{"spec.prometheus.timeout": "1m"},
+			[]string{"spec.prometheus.timeout", "must be from 1s to 30s"}},
 		"UnhealthyConditionTwice": {machineCRD, machine, map[string]any{"spec.health.conditions": []any{map[string]any{"type": "A"}, map[string]any{"type": "A", "timeout": "1m"}}},
 			[]string{"spec.health", "conditions must not repeat a type with the same status"}},
 		"ANodeThatIsNotReadyIsOnlyReported": {machineCRD, machine, map[string]any{"spec.health.conditions": []any{map[string]any{"type": "Ready", "status": "Unknown", "action": "Report"}}},

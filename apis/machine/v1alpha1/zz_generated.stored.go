@@ -69,3 +69,15 @@ func (in *OrphanCollector) UnmarshalJSON(b []byte) error {
 	type plain OrphanCollector
 	return stored.Unmarshal(b, (*plain)(in), &in.Undecoded)
 }
+
+// UnmarshalJSON decodes an object, and drops and records the fields that do not fit.
+func (in *RolloutAnalysis) UnmarshalJSON(b []byte) error {
+	type plain RolloutAnalysis
+	return stored.Unmarshal(b, (*plain)(in), &in.Undecoded)
+}
+
+// UnmarshalJSON decodes an object, and drops and records the fields that do not fit.
+func (in *RolloutAnalysisRun) UnmarshalJSON(b []byte) error {
+	type plain RolloutAnalysisRun
+	return stored.Unmarshal(b, (*plain)(in), &in.Undecoded)
+}

@@ -58,7 +58,7 @@ func Approve(v *view.View, ref view.Ref) ([]Change, error) {
 		case r == nil || r.ID == "" || r.Step == 0 || int(r.Step) > len(steps):
 			return Change{}, fmt.Errorf("%s is at no step that could be approved: kubectl drover rollout status %s -n %s", ref, ref, ref.Namespace)
 		case steps[r.Step-1].Approval == "":
-			return Change{}, fmt.Errorf("%s is at step %d, which needs no approval: it waits for its Machines to be available", ref, r.Step)
+			return Change{}, fmt.Errorf("%s is at step %d, which needs no approval: it waits for its Machines to be available, and for its analyses", ref, r.Step)
 		}
 		approval := fmt.Sprintf("%s/%d", r.ID, r.Step)
 		if d.Annotations[machinev1alpha1.AnnotationRolloutApprove] == approval {
@@ -118,15 +118,20 @@ func notObserved(ref view.Ref) error {
 	return fmt.Errorf("the template of %s has changed, and the change is not observed yet: look at its rollout first", ref)
 }
 
-// Retry returns the changes that withdraw rejections: the templates are rolled out again, from the first step on.
+// Retry returns the changes that withdraw rejections: the templates are rolled out again, from the first step on. If the analysis
+// of a step failed, or has no verdict, that step begins again, with its analyses.
 func Retry(v *view.View, ref view.Ref) ([]Change, error) {
 	return of(v, ref, func(d *machinev1alpha1.MachineDeployment) (Change, error) {
-		ref, r := refOf(view.MachineDeployment, d), deployment.Rejected(d)
-		if r == nil {
-			return Change{}, fmt.Errorf("the template of %s is not rejected", ref)
+		ref, retry := refOf(view.MachineDeployment, d), deployment.RetryOf(d)
+		if retry == "" {
+			return Change{}, fmt.Errorf("the template of %s is not rejected, and no analysis of its rollout failed", ref)
 		}
-		return annotate(ref, fmt.Sprintf("retried: the template of revision %d", r.Revision), map[string]any{
-			machinev1alpha1.AnnotationRolloutRetry: r.ID, machinev1alpha1.AnnotationRolloutAbort: nil,
+		what := fmt.Sprintf("step %d of %d", d.Status.Rollout.Step, len(d.Spec.Strategy.RollingUpdate.Steps))
+		if r := deployment.Rejected(d); r != nil {
+			what = fmt.Sprintf("the template of revision %d", r.Revision)
+		}
+		return annotate(ref, "retried: "+what, map[string]any{
+			machinev1alpha1.AnnotationRolloutRetry: retry, machinev1alpha1.AnnotationRolloutAbort: nil,
 		}), nil
 	})
 }

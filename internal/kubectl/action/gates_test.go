@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
@@ -79,7 +81,15 @@ func TestRequestsOfARollout(t *testing.T) {
 		"a rollback is not aborted":         {with(func(d *machinev1alpha1.MachineDeployment) { d.Spec.RollbackTo = &machinev1alpha1.RollbackTo{} }), action.Abort, "", "--release"},
 		"a rejected template is not twice":  {with(reject), action.Abort, "", "is rejected already"},
 		"a retry names the rejection":       {with(reject), action.Retry, `{"metadata":{"annotations":{"machine.drover.dev/rollout-abort":null,"machine.drover.dev/rollout-retry":"` + id + `"}}}`, ""},
-		"without a rejection there is none": {canary, action.Retry, "", "is not rejected"},
+		"without a rejection there is none": {canary, action.Retry, "", "is not rejected, and no analysis of its rollout failed"},
+		"a retry of a failed analysis names the time of its step": {with(func(d *machinev1alpha1.MachineDeployment) {
+			d.Status.Rollout.ReachedTime = &metav1.Time{Time: time.Unix(1767225600, 0)}
+			d.Status.Rollout.Held = &machinev1alpha1.RolloutHold{Reason: machinev1alpha1.ReasonAnalysisFailed}
+		}), action.Retry, `{"metadata":{"annotations":{"machine.drover.dev/rollout-abort":null,"machine.drover.dev/rollout-retry":"` + id + `@1767225600"}}}`, ""},
+		"an analysis that runs is not retried": {with(func(d *machinev1alpha1.MachineDeployment) {
+			d.Status.Rollout.ReachedTime = &metav1.Time{Time: time.Unix(1767225600, 0)}
+			d.Status.Rollout.Held = &machinev1alpha1.RolloutHold{Reason: machinev1alpha1.ReasonAnalyzing}
+		}), action.Retry, "", "no analysis of its rollout failed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := deployment(tc.change)

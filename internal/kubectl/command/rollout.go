@@ -170,7 +170,8 @@ func (a *app) abort() *cobra.Command {
 func (a *app) retry() *cobra.Command {
 	return a.requested(&cobra.Command{
 		Use:     "retry (KIND NAME | KIND/NAME)",
-		Short:   "Roll a rejected template out again, from the first step on",
+		Short:   "Roll a rejected template out again, or begin a step again whose analysis failed",
+		Long:    "Roll a rejected template out again, from the first step on. If an analysis of a step failed, or has no verdict after its timeout, that step begins again, with its analyses.",
 		Example: "  kubectl drover rollout retry md/workers",
 	}, "retried", action.Retry)
 }

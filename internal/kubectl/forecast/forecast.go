@@ -107,11 +107,12 @@ type Forecast struct {
 	Basis string `json:"basis,omitempty"`
 }
 
-// A Step of a rollout holds it until its Machines have been available for Soak, and until a user approves it.
+// A Step of a rollout holds it until its Machines have been available for Soak, its Analyses have passed, and a user approves it.
 type Step struct {
 	Updated  int32                    `json:"updated"`
 	Soak     metav1.Duration          `json:"soak"`
 	Approval machinev1alpha1.Approval `json:"approval,omitempty"`
+	Analyses []string                 `json:"analyses,omitempty"`
 }
 
 // A Block is a blocker of a change.
@@ -179,7 +180,7 @@ func (f *foresight) decide() {
 
 func (f *foresight) observed(d *machinev1alpha1.MachineDeployment) deployment.Observed {
 	// The class is judged apart: without one, the planner composes no set.
-	o := deployment.Observed{Deployment: d, ClassFound: true}
+	o := deployment.Observed{Deployment: d, ClassFound: true, Analysis: deployment.AnalysesFound(d)}
 	for i := range f.in.Sets {
 		s := f.in.Sets[i].DeepCopy()
 		o.Sets = append(o.Sets, deployment.Set{MachineSet: s, Observed: true, Terminating: s.DeletionTimestamp != nil})
@@ -351,7 +352,7 @@ func (f *foresight) gates() {
 	replicas, soak := f.in.After.Spec.Replicas, time.Duration(0)
 	for _, s := range deployment.StepsOf(f.in.After) {
 		if s.Updated < replicas {
-			f.Steps = append(f.Steps, Step{Updated: s.Updated, Soak: metav1.Duration{Duration: s.Soak}, Approval: s.Approval})
+			f.Steps = append(f.Steps, Step{Updated: s.Updated, Soak: metav1.Duration{Duration: s.Soak}, Approval: s.Approval, Analyses: s.Analyses})
 			soak += s.Soak
 		}
 	}

@@ -41,11 +41,11 @@ func TestAForecastHasStepsAndWindows(t *testing.T) {
 	}
 	f := of(func(d *machinev1alpha1.MachineDeployment) {
 		d.Spec.Strategy.RollingUpdate.Steps = []machinev1alpha1.RolloutStep{
-			{Updated: intstr.FromString("25%"), Soak: &metav1.Duration{Duration: time.Hour}, Approval: machinev1alpha1.ApprovalManual},
+			{Updated: intstr.FromString("25%"), Soak: &metav1.Duration{Duration: time.Hour}, Approval: machinev1alpha1.ApprovalManual, Analyses: []string{"pods"}},
 			{Updated: intstr.FromString("100%"), Soak: &metav1.Duration{Duration: time.Hour}},
 		}
 	})
-	if len(f.Steps) != 1 || f.Steps[0].Updated != 1 || f.Steps[0].Soak.Duration != time.Hour || f.Steps[0].Approval != machinev1alpha1.ApprovalManual {
+	if len(f.Steps) != 1 || f.Steps[0].Updated != 1 || f.Steps[0].Soak.Duration != time.Hour || f.Steps[0].Approval != machinev1alpha1.ApprovalManual || len(f.Steps[0].Analyses) != 1 {
 		t.Errorf("steps %+v", f.Steps)
 	}
 	if f := of(window("0 2 * * *")); f.Window != "It begins at 2026-01-01T02:00:00Z, when the next window opens" || len(f.Replaced) != 4 {

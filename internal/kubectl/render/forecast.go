@@ -121,6 +121,9 @@ func lines(f forecast.Forecast) []string {
 		if step.Soak.Duration > 0 {
 			until = append(until, fmt.Sprintf("all of them are available for %s", step.Soak.Duration))
 		}
+		if len(step.Analyses) > 0 {
+			until = append(until, "its analyses pass ("+strings.Join(step.Analyses, ", ")+")")
+		}
 		if step.Approval != "" {
 			until = append(until, "a user approves it (kubectl drover rollout approve)")
 		}

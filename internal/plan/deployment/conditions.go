@@ -132,8 +132,11 @@ func (p *plan) progressing(s machinev1alpha1.MachineDeploymentStatus) shared.Con
 		c.Status, c.Reason, c.Message = isUnknown, machinev1alpha1.ReasonMachineDeploymentPaused, p.pauseMessage()
 	case p.hold != nil && !p.isOverdue(s):
 		c.Status, c.Reason, c.Message = isUnknown, p.hold.Reason, p.hold.Message
-		if p.hold.Reason == machinev1alpha1.ReasonSoaking {
+		switch {
+		case goesOn(p.hold.Reason):
 			c.Status = isTrue
+		case needsUser(p.hold.Reason):
+			c.Status = isFalse
 		}
 	case p.isOverdue(s):
 		c.Status, c.Reason = isFalse, machinev1alpha1.ReasonProgressDeadlineExceeded

@@ -3,6 +3,7 @@ package deployment
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	shared "github.com/drover-dev/drover/internal/plan"
@@ -14,6 +15,9 @@ func (p *plan) allEvents(conditions []shared.Condition) []shared.Event {
 	events := p.conditionEvents(conditions)
 	events = append(events, remediation.Events(p.remediationAllowed(), p.Deployment.Status.Conditions)...)
 	events = append(events, p.rollbackEvents()...)
+	if len(p.passed) > 0 {
+		events = append(events, shared.Event{Reason: machinev1alpha1.EventAnalysisPassed, Message: "The analyses of a step passed: " + strings.Join(p.passed, "; ")})
+	}
 	for _, s := range p.sets {
 		switch {
 		case !s.isRecorded:
@@ -76,7 +80,7 @@ func (p *plan) conditionEvents(conditions []shared.Condition) []shared.Event {
 			c.Reason == machinev1alpha1.ReasonProgressDeadlineExceeded && c.Type == machinev1alpha1.ConditionProgressing && (before == nil || before.Reason != c.Reason):
 			events = append(events, shared.Event{Warning: true, Reason: c.Reason, Message: c.Message})
 		case c.Type == machinev1alpha1.ConditionProgressing && IsGate(c.Reason) && (before == nil || before.Reason != c.Reason):
-			events = append(events, shared.Event{Warning: c.Reason == machinev1alpha1.ReasonRolloutRejected, Reason: c.Reason, Message: c.Message})
+			events = append(events, shared.Event{Warning: c.Reason == machinev1alpha1.ReasonRolloutRejected || needsUser(c.Reason), Reason: c.Reason, Message: c.Message})
 		case c.Type == machinev1alpha1.ConditionProgressing && c.Reason == machinev1alpha1.ReasonMachineDeploymentPaused && (before == nil || before.Reason != c.Reason):
 			events = append(events, shared.Event{Reason: machinev1alpha1.ReasonMachineDeploymentPaused, Message: c.Message})
 		case c.Type == machinev1alpha1.ConditionProgressing && before != nil && before.Reason == machinev1alpha1.ReasonMachineDeploymentPaused && c.Reason != machinev1alpha1.ReasonMachineDeploymentPaused:

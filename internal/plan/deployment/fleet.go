@@ -59,6 +59,7 @@ func fleetOf(now time.Time, o Observed) *fleet {
 	if p := aging.Problem(o.Deployment.Spec.Rollout, o.Deployment.Spec.Template.Spec, o.Deployment.Spec.MinReadySeconds); p != nil && f.problem == nil {
 		f.problem = &shared.Problem{Reason: p.Reason, Message: p.Message + "; meanwhile no healthy Machine is replaced"}
 	}
+	f.checkAnalyses()
 	f.checkReferences()
 	f.sortSets()
 	f.checkFallback()

@@ -42,6 +42,8 @@ type gates struct {
 	// hold is the cause for which the rollout does not continue, nil if there is none. A step whose Machines are
 	// not all available is none: the rollout still has to make progress.
 	hold *machinev1alpha1.RolloutHold
+	// passed are the analyses that let a step pass in this plan, with what they measured.
+	passed []string
 	// next is the time at which a gate opens or closes, zero if there is none.
 	next time.Time
 }
@@ -50,14 +52,25 @@ type gates struct {
 const unlimited = math.MaxInt32
 
 // IsGate reports whether a reason of Progressing means that the rollout waits for a user, a window or a gate, or was rejected.
-// Soaking is none of them: the rollout goes on by itself.
+// Soaking and Analyzing are none of them: the rollout goes on by itself.
 func IsGate(reason string) bool {
 	switch reason {
 	case machinev1alpha1.ReasonAwaitingApproval, machinev1alpha1.ReasonOutsideWindow, machinev1alpha1.ReasonRolloutHeld,
-		machinev1alpha1.ReasonGateHolds, machinev1alpha1.ReasonRolloutRejected:
+		machinev1alpha1.ReasonGateHolds, machinev1alpha1.ReasonRolloutRejected,
+		machinev1alpha1.ReasonAnalysisFailed, machinev1alpha1.ReasonAnalysisInconclusive:
 		return true
 	}
 	return false
+}
+
+// needsUser reports whether the reason of a hold means that the rollout is stalled.
+func needsUser(reason string) bool {
+	return reason == machinev1alpha1.ReasonAnalysisFailed || reason == machinev1alpha1.ReasonAnalysisInconclusive
+}
+
+// goesOn reports whether a rollout with the reason of a hold goes on by itself.
+func goesOn(reason string) bool {
+	return reason == machinev1alpha1.ReasonSoaking || reason == machinev1alpha1.ReasonAnalyzing
 }
 
 // IDOf returns the ID of the rollout of a revision, by which approvals and requests name it.
@@ -167,6 +180,7 @@ func (f *fleet) closeGates() {
 			"outside of spec.rollout.windows: healthy Machines are replaced from %s on", opens.Format(time.RFC3339))}
 	default:
 		f.next = f.windows.Closes(f.now)
+		f.awaitAnalyses()
 	}
 	if f.hold != nil && f.hold.Until != nil {
 		f.next = f.hold.Until.Time
@@ -222,8 +236,8 @@ func (f *fleet) isOutdated(s *set) bool {
 	return s.isMixed() || !f.isYoungEnough(s)
 }
 
-// reject the template, if a user aborted its rollout, or if its deadline is exceeded and the policy is to roll
-// back. The rejection is recorded first, and carried out when it is read back. Without a revision to go back to, none
+// reject the template, if a user aborted its rollout, or if an analysis failed or its deadline is exceeded and the policy is to
+// roll back. The rejection is recorded first, and carried out when it is read back. Without a revision to go back to, none
 // is rejected.
 func (f *fleet) reject() {
 	d := f.Deployment
@@ -236,11 +250,14 @@ func (f *fleet) reject() {
 	}
 	r := &machinev1alpha1.RejectedTemplate{ID: f.id, Hash: HashOfSpec(d), Revision: last.Revision, Time: metav1.NewTime(f.now.UTC().Truncate(time.Second))}
 	overdue := f.condition(machinev1alpha1.ConditionProgressing)
+	rollsBack, failed := d.Spec.Rollout.OnFailure == machinev1alpha1.FailureRollback, f.failedAnalysis()
 	switch {
 	case d.Annotations[machinev1alpha1.AnnotationRolloutAbort] == f.id:
 		r.Reason, r.Message = machinev1alpha1.RejectionAborted, fmt.Sprintf("a user aborted the rollout when %d of %d Machines were updated, %d of them available",
 			f.newSet.Status.Replicas, f.bounds.replicas, f.newSet.available())
-	case d.Spec.Rollout.OnFailure == machinev1alpha1.FailureRollback && last.Outcome == machinev1alpha1.RevisionDeadlineExceeded &&
+	case rollsBack && failed != "":
+		r.Reason, r.Message = machinev1alpha1.ReasonAnalysisFailed, fmt.Sprintf("step %d of %d: %s", d.Status.Rollout.Step, len(f.steps()), failed)
+	case rollsBack && last.Outcome == machinev1alpha1.RevisionDeadlineExceeded &&
 		overdue != nil && overdue.Reason == machinev1alpha1.ReasonProgressDeadlineExceeded:
 		r.Reason, r.Message = machinev1alpha1.ReasonProgressDeadlineExceeded, overdue.Message
 		if s := f.condition(machinev1alpha1.ConditionStalled); s != nil && s.Reason == overdue.Reason {
@@ -272,6 +289,9 @@ func (f *fleet) enterStep() {
 		f.step = int32(len(steps)) + 1
 	case before != nil && f.id != "" && before.ID == f.id:
 		f.step, f.reached = max(1, before.Step), before.ReachedTime
+		if f.reached != nil && f.isRetried(*f.reached) {
+			f.reached = nil
+		}
 	}
 	for ; int(f.step) <= len(steps); f.step, f.reached = f.step+1, nil {
 		s := steps[f.step-1]
@@ -289,6 +309,7 @@ type Step struct {
 	Updated  int32
 	Soak     time.Duration
 	Approval machinev1alpha1.Approval
+	Analyses []string
 }
 
 // StepsOf a deployment.
@@ -296,7 +317,7 @@ func StepsOf(d *machinev1alpha1.MachineDeployment) []Step {
 	f := &fleet{Observed: Observed{Deployment: d}}
 	var out []Step
 	for _, s := range f.steps() {
-		step := Step{Updated: resolveStep(s.Updated, d.Spec.Replicas), Approval: s.Approval}
+		step := Step{Updated: resolveStep(s.Updated, d.Spec.Replicas), Approval: s.Approval, Analyses: s.Analyses}
 		if s.Soak != nil {
 			step.Soak = s.Soak.Duration
 		}
@@ -334,9 +355,28 @@ func (f *fleet) passes(s machinev1alpha1.RolloutStep) bool {
 	approved := s.Approval == "" || f.approved() >= f.step
 	what := fmt.Sprintf("step %d of %d: all %d updated Machines are available since %s", f.step, len(f.steps()), f.limit, f.reached.UTC().Format(time.RFC3339))
 	var h *machinev1alpha1.RolloutHold
+	j := f.judge(f.step, *f.reached)
 	switch {
+	case j.failed != "":
+		h = &machinev1alpha1.RolloutHold{Reason: machinev1alpha1.ReasonAnalysisFailed, Message: fmt.Sprintf(
+			"step %d of %d: %s; correct spec.template, or run kubectl drover rollout abort or kubectl drover rollout retry", f.step, len(f.steps()), j.failed)}
+	case j.overdue != "":
+		h = &machinev1alpha1.RolloutHold{Reason: machinev1alpha1.ReasonAnalysisInconclusive, Message: fmt.Sprintf(
+			"step %d of %d: %s; correct that, or run kubectl drover rollout abort", f.step, len(f.steps()), j.overdue)}
 	case f.now.Before(until):
 		h = &machinev1alpha1.RolloutHold{Reason: machinev1alpha1.ReasonSoaking, Until: ptr.To(metav1.NewTime(until)), Message: fmt.Sprintf("%s, and must be until %s", what, until.UTC().Format(time.RFC3339))}
+		if len(j.pending) > 0 {
+			h.Message += "; meanwhile it is analysed by " + strings.Join(j.pending, ", ")
+		}
+		if !approved {
+			h.Message += "; the next step needs an approval as well"
+		}
+	case len(j.pending) > 0:
+		h = &machinev1alpha1.RolloutHold{Reason: machinev1alpha1.ReasonAnalyzing, Until: new(metav1.NewTime(j.until)), Message: fmt.Sprintf(
+			"%s; analyses without a verdict yet: %s", what, strings.Join(j.pending, ", "))}
+		if !j.begins {
+			h.Message += ", which must have one until " + j.until.UTC().Format(time.RFC3339)
+		}
 		if !approved {
 			h.Message += "; the next step needs an approval as well"
 		}
@@ -344,6 +384,7 @@ func (f *fleet) passes(s machinev1alpha1.RolloutStep) bool {
 		h = &machinev1alpha1.RolloutHold{Reason: machinev1alpha1.ReasonAwaitingApproval, Message: what + "; to begin the next step, run kubectl drover rollout approve"}
 	default:
 		f.isFull = false
+		f.passed = append(f.passed, j.passed...)
 		return true
 	}
 	// What a user or a window holds is named first: it holds the next step as well.

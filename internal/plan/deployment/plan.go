@@ -30,6 +30,8 @@ type Observed struct {
 	Safety       shared.Safety
 	// Gate of a step of the user's own in the pipeline, nil without one.
 	Gate *shared.RolloutGate
+	// Analysis has the verdicts of the analyses of the steps, nil without one.
+	Analysis *machinev1alpha1.RolloutAnalysisRun
 }
 
 // A Desired MachineSet.
@@ -40,8 +42,10 @@ type Desired struct {
 
 // A Decision is the output of the step.
 type Decision struct {
-	Sets   []Desired
-	Status machinev1alpha1.MachineDeploymentStatus
+	Sets []Desired
+	// Analysis that provider-drover is to carry out, nil for none.
+	Analysis *machinev1alpha1.RolloutAnalysisRun
+	Status   machinev1alpha1.MachineDeploymentStatus
 	shared.Report
 }
 
@@ -113,7 +117,7 @@ func (p *plan) othersThan(s *set) []*set {
 }
 
 func (p *plan) decide() Decision {
-	d := Decision{Status: p.status()}
+	d := Decision{Analysis: p.analysisRun(), Status: p.status()}
 	for _, s := range p.sets {
 		d.Sets = append(d.Sets, Desired{MachineSet: p.composed(s), Ready: s.isReady()})
 	}

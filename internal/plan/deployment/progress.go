@@ -149,7 +149,7 @@ func (p *plan) startsAnew() bool {
 	case r == machinev1alpha1.ReasonMachineSetCreated, r == machinev1alpha1.ReasonMachineSetUpdated,
 		r == machinev1alpha1.ReasonProgressDeadlineExceeded, r == machinev1alpha1.ReasonRolloutRejected:
 		return false
-	case r == machinev1alpha1.ReasonFrozen, r == machinev1alpha1.ReasonSoaking, IsGate(r):
+	case r == machinev1alpha1.ReasonFrozen, goesOn(r), IsGate(r):
 		// If it interrupted no rollout, the rollout began after that.
 		return p.Deployment.Status.FrozenSince == nil
 	}

@@ -95,7 +95,7 @@ func (p *plan) callAgain(s machinev1alpha1.MachineDeploymentStatus) time.Duratio
 			return shared.Soonest
 		}
 	}
-	if p.isNew {
+	if p.isNew || p.awaitsAnalysis() {
 		return shared.Soonest
 	}
 	again := shared.AtRest

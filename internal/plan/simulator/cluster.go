@@ -89,6 +89,7 @@ type Cluster struct {
 	// released are Machines that are gone, by their sets.
 	released map[string][]machinev1alpha1.ReleasedMachine
 	watcher
+	analyses
 }
 
 // A Class that no Machine can be created from.
@@ -168,7 +169,7 @@ func (c *Cluster) planRollout(d *machinev1alpha1.MachineDeployment, children []c
 	s := freeze.Plan(c.Now, observed)
 	of := deployment.Template(d).Spec.ClassRef
 	class := c.Classes[of.Name]
-	o := deployment.Observed{Deployment: d, ClassFound: !class.Missing, Safety: s.Safety, Gate: c.Gate}
+	o := deployment.Observed{Deployment: d, ClassFound: !class.Missing, Safety: s.Safety, Gate: c.Gate, Analysis: c.run.DeepCopy()}
 	proven := false
 	for _, ch := range children {
 		o.Sets = append(o.Sets, deployment.Set{MachineSet: ch.object, Observed: ch.observed, Terminating: ch.terminating})
@@ -181,6 +182,8 @@ func (c *Cluster) planRollout(d *machinev1alpha1.MachineDeployment, children []c
 	p := deployment.Plan(c.Now, o)
 	c.callAgain = min(p.CallAgain, s.CallAgain)
 
+	// Composed resources are applied before the status is written.
+	c.applyRun(p.Analysis)
 	var desired []*machinev1alpha1.MachineSet
 	for _, s := range p.Sets {
 		desired = append(desired, s.MachineSet)
@@ -362,7 +365,7 @@ func (c *Cluster) Machines() []*machinev1alpha1.Machine { return c.machines.list
 
 // Writes is the number of writes so far.
 func (c *Cluster) Writes() int {
-	return len(c.deployments.log) + len(c.sets.log) + len(c.groups.log) + len(c.machines.log)
+	return len(c.deployments.log) + len(c.sets.log) + len(c.groups.log) + len(c.machines.log) + c.runWrites
 }
 
 // ReconcileDeployment with the present state of its views.

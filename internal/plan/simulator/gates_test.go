@@ -19,7 +19,7 @@ import (
 // user and the facts of the world. It does not know how planners decide.
 //
 //   - No Machine of a new template is created beyond the number of a step before all Machines of that step were
-//     available for its time, and the user approved it.
+//     available for its time, its analyses passed in that time, and the user approved it.
 //   - Outside of the windows no available Machine of an old template is deleted by a rollout, unless the rollout is the
 //     way back from a rejected template.
 //   - After a rejection has been carried out, no Machine of the rejected template is created.
@@ -100,7 +100,7 @@ func (g *gateWatch) tick(w *World) {
 				soak = s.Soak.Duration
 			}
 			// A status has whole seconds.
-			if g.full.IsZero() || w.Now.Sub(g.full) < soak-time.Second || s.Approval != "" && g.approved <= g.step {
+			if g.full.IsZero() || w.Now.Sub(g.full) < soak-time.Second || s.Approval != "" && g.approved <= g.step || !g.havePassed(w, s.Analyses) {
 				break
 			}
 			g.step, g.full = g.step+1, time.Time{}
@@ -121,6 +121,18 @@ func (g *gateWatch) tick(w *World) {
 	if g.rejected != nil && !g.acted {
 		g.acted = !w.mayStillCreate(*g.rejected)
 	}
+}
+
+// havePassed reports whether all analyses of the step have passed since its Machines were available.
+func (g *gateWatch) havePassed(w *World, analyses []string) bool {
+	for _, name := range analyses {
+		if !slices.ContainsFunc(w.passes, func(p passedAnalysis) bool {
+			return p.name == name && int(p.step) == g.step+1 && !p.at.Before(g.full)
+		}) {
+			return false
+		}
+	}
+	return true
 }
 
 // mayStillCreate reports whether a set of a kind may still act on a number from before a rejection.
@@ -184,7 +196,9 @@ func (w *World) previous(i int) *machinev1alpha1.Machine {
 func (g *gateWatch) checkHeld(w *World) {
 	d := w.deployment()
 	r := d.Status.Rollout
-	waits := r != nil && r.Held != nil && (r.Held.Reason == machinev1alpha1.ReasonSoaking || r.Held.Reason == machinev1alpha1.ReasonAwaitingApproval) && !d.Spec.Paused
+	waits := r != nil && r.Held != nil && slices.Contains([]string{
+		machinev1alpha1.ReasonSoaking, machinev1alpha1.ReasonAwaitingApproval, machinev1alpha1.ReasonAnalyzing, machinev1alpha1.ReasonAnalysisFailed, machinev1alpha1.ReasonAnalysisInconclusive,
+	}, r.Held.Reason) && !d.Spec.Paused
 	switch {
 	case !waits || g.replicas != d.Spec.Replicas:
 		if d.Spec.Replicas < g.replicas {
@@ -257,7 +271,7 @@ func gatesHold(t *rapid.T) {
 		if ms := w.Machines(); len(ms) > 0 {
 			machine = ms[rapid.IntRange(0, len(ms)-1).Draw(t, "machine")].Name
 		}
-		switch rapid.IntRange(0, 13).Draw(t, "event") {
+		switch rapid.IntRange(0, 14).Draw(t, "event") {
 		case 0, 1, 2:
 			versions++
 			w.Cloud.NoJoin = rapid.IntRange(0, 3).Draw(t, "never joins") == 0
@@ -288,15 +302,21 @@ func gatesHold(t *rapid.T) {
 				w.Gate = &plan.RolloutGate{Hold: true, Reason: "Maintenance"}
 			}
 			w.touch()
+		case 14:
+			w.Finds = rapid.SampledFrom([]machinev1alpha1.AnalysisVerdict{machinev1alpha1.AnalysisPass, machinev1alpha1.AnalysisFail, machinev1alpha1.AnalysisInconclusive}).Draw(t, "analyses find")
+			w.touch()
 		}
 		w.Run(time.Duration(rapid.SampledFrom([]int{1, 3, 10, 40, 100, 300}).Draw(t, "minutes")) * time.Minute)
 		fail(t, w, g)
 	}
-	w.Cloud.NoJoin, w.Gate = false, nil
+	w.Cloud.NoJoin, w.Gate, w.Finds = false, nil, machinev1alpha1.AnalysisPass
 	user("hold", "no")
 	// Failed Machines of a template that never joined are created again at increasing delays.
 	for range 100 {
 		approve()
+		if h := w.Deployment().Status.Rollout; h != nil && h.Held != nil && h.Held.Reason == machinev1alpha1.ReasonAnalysisFailed {
+			user("retry", "")
+		}
 		w.Run(30 * time.Minute)
 		fail(t, w, g)
 		if w.Whole() && !w.hasOld(w.wanted()) {
@@ -338,6 +358,9 @@ func stepsFor(t *rapid.T) []machinev1alpha1.RolloutStep {
 		if percent {
 			s.Updated = intstr.FromString(fmt.Sprintf("%d%%", 17*n))
 		}
+		if rapid.Bool().Draw(t, "analysis") {
+			s.Analyses = []string{"pods"}
+		}
 		if rapid.Bool().Draw(t, "approval") {
 			s.Approval = machinev1alpha1.ApprovalManual
 		} else {
@@ -361,6 +384,24 @@ func TestHeldRolloutsWriteNothing(t *testing.T) {
 				d.Spec.Strategy.RollingUpdate.Steps, _ = stepsOf("1+1000h")
 			})
 		},
+		"an analysis failed": func(w *World) {
+			w.Finds = machinev1alpha1.AnalysisFail
+			w.Update(func(d *machinev1alpha1.MachineDeployment) {
+				d.Spec.Strategy.RollingUpdate.Steps, _ = stepsOf("1+analysis:pods")
+			})
+		},
+		"an analysis finds nothing": func(w *World) {
+			w.Finds = machinev1alpha1.AnalysisInconclusive
+			w.Update(func(d *machinev1alpha1.MachineDeployment) {
+				d.Spec.Strategy.RollingUpdate.Steps, _ = stepsOf("1+analysis:pods")
+			})
+		},
+		"no controller analyses": func(w *World) {
+			w.Unanswered = true
+			w.Update(func(d *machinev1alpha1.MachineDeployment) {
+				d.Spec.Strategy.RollingUpdate.Steps, _ = stepsOf("1+analysis:pods")
+			})
+		},
 		"outside of the window": func(w *World) {
 			w.Update(func(d *machinev1alpha1.MachineDeployment) {
 				d.Spec.Rollout.Windows = []machinev1alpha1.TimeWindow{{Schedule: "0 0 29 2 *", Duration: metav1.Duration{Duration: time.Hour}}}
@@ -378,7 +419,7 @@ func TestHeldRolloutsWriteNothing(t *testing.T) {
 			}
 			hold(w)
 			w.Update(func(d *machinev1alpha1.MachineDeployment) { d.Spec.Template.Spec.Version = "v2" })
-			w.Run(30 * time.Minute)
+			w.Run(40 * time.Minute)
 			before := w.Writes()
 			w.Run(30 * time.Hour)
 			if n := w.Writes() - before; n > 0 || w.Whole() {

@@ -306,6 +306,17 @@ func (s *story) play(words []string, line string) error {
 	case "gate holds":
 		w.Gate = &plan.RolloutGate{Hold: true, Reason: "EtcdUpgrade", Message: "etcd is being upgraded"}
 		w.touch()
+	case "analyses find":
+		w.Finds = machinev1alpha1.AnalysisVerdict(arg(2))
+		w.touch()
+	case "analyses unanswered":
+		w.Unanswered = true
+	case "analyses answered":
+		w.Unanswered = false
+		w.touch()
+	case "analyses missing":
+		w.MissingAnalysis = arg(2)
+		w.touch()
 	case "gate opens":
 		w.Gate = nil
 		w.touch()
@@ -517,7 +528,7 @@ func setFields(spec *machinev1alpha1.MachineDeploymentSpec, pairs []string) erro
 	return nil
 }
 
-// stepsOf a text like 1+10m,50%+Manual,80%+1h+Manual.
+// stepsOf a text like 1+10m,50%+Manual,80%+1h+analysis:pods.
 func stepsOf(text string) ([]machinev1alpha1.RolloutStep, error) {
 	var out []machinev1alpha1.RolloutStep
 	for _, t := range strings.Split(text, ",") {
@@ -526,6 +537,10 @@ func stepsOf(text string) ([]machinev1alpha1.RolloutStep, error) {
 		for _, p := range parts[1:] {
 			if p == string(machinev1alpha1.ApprovalManual) {
 				s.Approval = machinev1alpha1.ApprovalManual
+				continue
+			}
+			if name, is := strings.CutPrefix(p, "analysis:"); is {
+				s.Analyses = append(s.Analyses, name)
 				continue
 			}
 			d, err := time.ParseDuration(p)
@@ -560,8 +575,8 @@ func request(d *machinev1alpha1.MachineDeployment, verb, arg string) {
 		d.Annotations[machinev1alpha1.AnnotationRolloutAbort] = id
 	case "retry":
 		delete(d.Annotations, machinev1alpha1.AnnotationRolloutAbort)
-		if r := deployment.Rejected(d); r != nil {
-			d.Annotations[machinev1alpha1.AnnotationRolloutRetry] = r.ID
+		if of := deployment.RetryOf(d); of != "" {
+			d.Annotations[machinev1alpha1.AnnotationRolloutRetry] = of
 		}
 	}
 }
@@ -586,6 +601,7 @@ func (s *story) wait(arg func(int) string) error {
 // touch requeues all objects, because some changes are not watched.
 func (w *World) touch() {
 	w.enqueueDeployment(reaction)
+	w.enqueueAnalysis(reaction)
 	for _, s := range w.Sets() {
 		w.enqueueSet(s.Name, reaction)
 	}

@@ -109,6 +109,8 @@ type World struct {
 	idle map[string]int
 	// seen are the lengths of the stores' logs whose changes were enqueued.
 	seenDeployments, seenSets, seenGroups, seenMachines int
+	// seenRun is the generation of the RolloutAnalysisRun that was enqueued.
+	seenRun int64
 }
 
 // NewWorld returns a world that did not begin yet.
@@ -170,6 +172,10 @@ func (w *World) enqueue(key string, d time.Duration, reconcile func()) {
 
 // wake enqueues the objects that watch new writes.
 func (w *World) wake() {
+	if w.run != nil && w.run.Generation != w.seenRun {
+		w.seenRun = w.run.Generation
+		w.enqueueAnalysis(reaction)
+	}
 	for ; w.seenDeployments < len(w.deployments.log); w.seenDeployments++ {
 		w.enqueueDeployment(reaction)
 	}
