@@ -100,12 +100,22 @@ func labelsOf(labels map[string]string) string {
 	return strings.Join(out, ",")
 }
 
+// isAhead reports whether a time has not come yet.
+func (f *fleet) isAhead(t *metav1.Time) bool { return t != nil && f.now.Before(t.Time) }
+
 func (f *fleet) isOneByOne() bool {
 	return f.Pool.Spec.Strategy.FailureDomains == machinev1alpha1.FailureDomainsOneByOne
 }
 
 // applyTurn keeps the template of a member whose turn it is not, and pauses one that is suspended.
 func (f *fleet) applyTurn(m *member, s *machinev1alpha1.MachineDeploymentSpec) {
+	if f.isOneByOne() && f.isAhead(s.Rollout.After) {
+		// All failure domains that have the time would roll when it comes.
+		s.Rollout.After = nil
+		if m.is != nil && !f.isAhead(m.is.Spec.Rollout.After) {
+			s.Rollout.After = m.is.Spec.Rollout.After
+		}
+	}
 	m.target = templateOf(*s)
 	if !f.isOneByOne() || m.is == nil {
 		return

@@ -157,7 +157,7 @@ func (m *member) isLowered(now time.Time) bool {
 // isRolledOut reports whether the rollout of the pool's template was complete in a member. It may scale, or replace Machines
 // that failed, since then.
 func (m *member) isRolledOut() bool {
-	return !m.isWaiting && templateOf(m.is.Spec) == m.target && deployment.IsRecorded(m.is.MachineDeployment) && !m.isRolling()
+	return !m.isWaiting && templateOf(m.is.Spec) == m.target && deployment.IsRolledOut(m.is.MachineDeployment)
 }
 
 // isRolling reports whether a member has a rollout that is not complete, of whatever template. The conditions are written after

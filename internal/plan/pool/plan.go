@@ -61,6 +61,9 @@ func (p *plan) callAgain(s machinev1alpha1.NodePoolStatus) time.Duration {
 	if !p.isComplete() || s.TerminatingReplicas > 0 {
 		again = shared.InFlight
 	}
+	if after := p.Pool.Spec.Rollout.After; p.isOneByOne() && p.isAhead(after) {
+		again = min(again, max(shared.Soonest, after.Sub(p.now)))
+	}
 	for _, m := range p.members {
 		// The room that the failure domain lost is then assigned to another one.
 		if t := m.decided.LoweredTime; t != nil && p.isAutoscaled() && !m.isLowered(p.now) {
