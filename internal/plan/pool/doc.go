@@ -7,7 +7,7 @@
 //   - member.go has one failure domain: its MachineDeployment, and the recorded decision about it.
 //   - fleet.go has the facts: a NodePool and its members. goal.go has the final number of Machines of each failure domain,
 //     compose.go the desired MachineDeployments, and classify.go computes all of that once. No stage changes it.
-//   - state.go has what the stages decided so far.
+//   - state.go has the decisions of the stages so far.
 //   - size.go and autoscaling.go have the stages about the next number of each failure domain, and turns.go the one that
 //     lets one failure domain roll after the other.
 //   - status.go, conditions.go and events.go report.
