@@ -198,6 +198,8 @@ func TestANodePool(t *testing.T) {
 			`{"size":9}`:                    `spec.size: "9" is not offered: must be at most 8`,
 			`{"version":"v1.2.3"}`:          `spec.version: "v1.2.3" is not offered: must be one of`,
 			`{"failureDomains":["zone-z"]}`: `spec.failureDomains[0]: "zone-z" is not offered: must be one of zone-a, zone-b, zone-c`,
+			`{"rollout":{"windows":[{"schedule":"0 2 30 2 *","duration":"1h"}]}}`: `spec.rollout.windows[0].schedule: invalid value "0 2 30 2 *": there is no such day`,
+			`{"rollout":{"maxAge":"10m"}}`:                                        `spec.rollout.maxAge: invalid value "10m0s": must be at least 1h0m0s`,
 		} {
 			patch(t, spec)
 			patience.Eventually(t, func(ctx context.Context) string {
@@ -211,7 +213,7 @@ func TestANodePool(t *testing.T) {
 				return ""
 			})
 			must(t, f.Client.Get(t.Context(), client.ObjectKeyFromObject(pool), pool))
-			patch(t, `{"class":"small","size":7,"version":null,"failureDomains":null}`)
+			patch(t, `{"class":"small","size":7,"version":null,"failureDomains":null,"rollout":null}`)
 			f.AwaitPool(t, pool, zones(map[string]int{"zone-a": 3, "zone-b": 2, "zone-c": 2}))
 		}
 	})
@@ -219,7 +221,7 @@ func TestANodePool(t *testing.T) {
 		kubectl(t, f, "scale", "nodepool", "web", "--replicas=3")
 		f.AwaitPool(t, pool, zones(map[string]int{"zone-a": 1, "zone-b": 1, "zone-c": 1}))
 	})
-	step(t, "AnotherClassReplacesTheMachines", func(t *testing.T) {
+	step(t, "AnotherClassReplacesTheMachinesZoneByZoneWithinTheWindow", func(t *testing.T) {
 		// The pool is scaled before the Machines that it no longer needs are gone.
 		patience.Eventually(t, func(ctx context.Context) string {
 			machines, err := f.Machines(ctx)
@@ -228,8 +230,19 @@ func TestANodePool(t *testing.T) {
 			}
 			return ""
 		})
-		bounds := f.Guard(t, kit.Bounds{MaxMachines: 3 + 3, MinAvailable: 3})
-		patch(t, `{"class":"large"}`)
+		bounds := f.Guard(t, kit.Bounds{MaxMachines: 3 + 1, MinAvailable: 3})
+		patch(t, `{"class":"large","strategy":{"failureDomains":"OneByOne"},"rollout":{"windows":[{"schedule":"0 0 29 2 *","duration":"1m"}]}}`)
+		patience.Eventually(t, func(ctx context.Context) string {
+			if err := f.Client.Get(ctx, client.ObjectKeyFromObject(pool), pool); err != nil {
+				return err.Error()
+			}
+			c := meta.FindStatusCondition(pool.Status.Conditions, machinev1alpha1.ConditionReconciling)
+			if c == nil || c.Status != "False" || c.Reason != machinev1alpha1.ReasonOutsideWindow || pool.Status.FailureDomains[1].WaitsFor != "zone-a" {
+				return fmt.Sprintf("Reconciling %+v, failure domains %+v", c, pool.Status.FailureDomains)
+			}
+			return ""
+		}, f.Describe)
+		patch(t, `{"rollout":null}`)
 		f.AwaitPool(t, pool, zones(map[string]int{"zone-a": 1, "zone-b": 1, "zone-c": 1}))
 		bounds.Done(t, 6)
 		machines, err := f.Machines(t.Context())

@@ -12,6 +12,7 @@ import (
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/plan"
+	"github.com/drover-dev/drover/internal/schedule"
 )
 
 const (
@@ -61,4 +62,54 @@ func Next(ms []*machinev1alpha1.Machine, maxAge time.Duration) *machinev1alpha1.
 		}
 	}
 	return next
+}
+
+// A Turn is the state in which a Machine of a deployment may be replaced because of its age.
+type Turn struct {
+	// Next is the Machine that is due first, nil if there is none.
+	Next *machinev1alpha1.AgingMachine
+	// Windows of rollouts, nil without any.
+	Windows *schedule.Windows
+	// Gate of a step of the user's own, nil without one.
+	Gate *plan.RolloutGate
+	// IsFree means that nothing but the time and the gate keeps the deployment from replacing a Machine.
+	IsFree bool
+}
+
+// Replace returns the Machine to replace now, "" if there is none.
+func (t Turn) Replace(now time.Time) string {
+	if t.Next == nil || !t.IsFree || t.isHeld() || now.Before(t.Next.DueTime.Time) || !t.Windows.IsOpen(now) {
+		return ""
+	}
+	return t.Next.Machine
+}
+
+func (t Turn) isHeld() bool { return t.Gate != nil && t.Gate.Hold }
+
+// Until returns the time until a Machine may be replaced, or until that must be taken back because a window closes. It is
+// false if another event decides that.
+func (t Turn) Until(now time.Time) (time.Duration, bool) {
+	if t.Next == nil {
+		return 0, false
+	}
+	due := t.Next.DueTime.Time
+	if due.Before(now) {
+		due = now
+	}
+	at := t.Windows.Opens(due)
+	isDue := !at.IsZero() && !at.After(now)
+	switch {
+	case t.Replace(now) != "":
+		at = t.Windows.Closes(now)
+	case isDue && t.isHeld() && t.Gate.Until != nil && now.Before(t.Gate.Until.Time):
+		at = t.Gate.Until.Time
+	case isDue && t.isHeld():
+		return plan.InFlight, true
+	case isDue:
+		return 0, false
+	}
+	if at.IsZero() {
+		return 0, false
+	}
+	return max(plan.Soonest, at.Sub(now)), true
 }

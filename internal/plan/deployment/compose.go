@@ -11,6 +11,7 @@ import (
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/names"
+	"github.com/drover-dev/drover/internal/plan/aging"
 )
 
 // newMachineSet returns the set of the template before it exists.
@@ -99,6 +100,32 @@ func (p *plan) creationOf(s *set) machinev1alpha1.CreationPolicy {
 		return machinev1alpha1.CreationDisabled
 	}
 	return machinev1alpha1.CreationEnabled
+}
+
+// agingOf returns the age at which a set replaces Machines, nil during a rollout: that replaces all of them.
+func (p *plan) agingOf(s *set) *machinev1alpha1.MachineSetAging {
+	maxAge := p.Deployment.Spec.Rollout.MaxAge
+	if maxAge == nil || s != p.current || !p.isDone() {
+		return nil
+	}
+	a := &machinev1alpha1.MachineSetAging{MaxAge: *maxAge, Order: machinev1alpha1.DeleteFirst, Replace: p.turnOfAge().Replace(p.now)}
+	if p.bounds.surge > 0 {
+		a.Order = machinev1alpha1.CreateFirst
+	}
+	return a
+}
+
+// turnOfAge is that of the Machine which is due next because of its age. No user, rejection or freeze may keep it, all Machines
+// must be available, and none is replaced where none can be created.
+func (p *plan) turnOfAge() aging.Turn {
+	t := aging.Turn{Windows: p.windows, Gate: p.Gate}
+	if c := p.current; p.Deployment.Spec.Rollout.MaxAge != nil && c != nil && p.isDone() {
+		_, held := p.Deployment.Annotations[machinev1alpha1.AnnotationRolloutHold]
+		t.Next = c.Status.Aging.DeepCopy()
+		t.IsFree = p.isComplete() && !held && !p.isHeld() && p.problem == nil && !p.isSpecRejected() &&
+			c.Status.TerminatingReplicas == 0 && len(p.exhausted()) == 0
+	}
+	return t
 }
 
 // deploymentReplicas returns the replicas that a set sees. Without a rollout, the set itself

@@ -9,7 +9,6 @@
 //   - fleet.go has the facts: a MachineDeployment and its MachineSets, computed once, which no
 //     stage changes. chosen.go has the template that is rolled out.
 //   - gates.go has what a rollout may not do now: its steps, windows and holds, and the rejection of its template.
-//   - aging.go has when a Machine may be replaced because of its age.
 //   - progress.go has the progress of a rollout.
 //   - revisions.go, scale.go (with one file per strategy: rolling.go, recreate.go, ondelete.go,
 //     inplace.go, spread.go) and remediation.go have the stages. A stage adds to a plan and calls

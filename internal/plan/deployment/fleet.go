@@ -12,6 +12,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/names"
 	shared "github.com/drover-dev/drover/internal/plan"
+	"github.com/drover-dev/drover/internal/plan/aging"
 	"github.com/drover-dev/drover/internal/plan/remediation"
 )
 
@@ -55,7 +56,9 @@ func fleetOf(now time.Time, o Observed) *fleet {
 	f.limits, f.limitsProblem = remediation.LimitsOf(o.Deployment.Spec.Remediation, o.Deployment.Spec.Replicas)
 	f.chooseTemplate()
 	f.checkWindows()
-	f.checkMaxAge()
+	if p := aging.Problem(o.Deployment.Spec.Rollout, o.Deployment.Spec.Template.Spec, o.Deployment.Spec.MinReadySeconds); p != nil && f.problem == nil {
+		f.problem = &shared.Problem{Reason: p.Reason, Message: p.Message + "; meanwhile no healthy Machine is replaced"}
+	}
 	f.checkAnalyses()
 	f.checkReferences()
 	f.sortSets()

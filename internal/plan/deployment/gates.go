@@ -92,6 +92,18 @@ func IsRecorded(d *machinev1alpha1.MachineDeployment) bool {
 	return n > 0 && content(d.Status.Revisions[n-1]).hash() == HashOfSpec(d)
 }
 
+// IsRolledOut reports whether the rollout of the template in the spec was complete. A set that is younger than
+// spec.rollout.after is not rolled out for that time, so that its revision has another one: then the spec must be observed.
+func IsRolledOut(d *machinev1alpha1.MachineDeployment) bool {
+	n := len(d.Status.Revisions)
+	if n == 0 || d.Status.Revisions[n-1].Outcome != machinev1alpha1.RevisionComplete {
+		return false
+	}
+	is, want := content(d.Status.Revisions[n-1]), rollingOf(d.Spec.Template)
+	want.After = d.Spec.Rollout.After
+	return equal(is, want) || is.same(want) && d.Status.ObservedGeneration == d.Generation
+}
+
 // CompleteRevision returns the revision of the template in the spec, as if it had been rolled out.
 func CompleteRevision(d *machinev1alpha1.MachineDeployment, number int64) machinev1alpha1.Revision {
 	t := rollingOf(d.Spec.Template)

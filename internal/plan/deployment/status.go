@@ -44,7 +44,7 @@ func (p *plan) status() machinev1alpha1.MachineDeploymentStatus {
 	s.FrozenSince = p.frozenSince()
 	s.Revisions = p.history(s)
 	s.Rollout = p.rolloutStatus()
-	s.Aging = p.aged()
+	s.Aging = p.turnOfAge().Next
 	s.Replacements = p.replacements(s.Revisions)
 	return s
 }
@@ -108,7 +108,7 @@ func (p *plan) callAgain(s machinev1alpha1.MachineDeploymentStatus) time.Duratio
 	if left, waits := p.untilGate(); waits && !p.isDone() {
 		again = min(again, left)
 	}
-	if left, waits := p.untilAged(); waits {
+	if left, waits := p.turnOfAge().Until(p.now); waits {
 		again = min(again, left)
 	}
 	// A deadline that has passed needs no call.

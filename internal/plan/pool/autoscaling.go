@@ -1,7 +1,11 @@
 package pool
 
 import (
+	"strconv"
+
 	"k8s.io/utils/ptr"
+
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
 // divideBounds decides the bounds of each failure domain of a pool with autoscaling. The
@@ -62,31 +66,35 @@ func (p *plan) leave(i int, m *member) {
 	}
 }
 
-// withdraw the maximum of a failure domain. The autoscaler may act on the old maximum for some
-// time.
-func (p *plan) withdraw(i int, m *member) {
-	p.next[i].PreviousMaxSize, p.next[i].LoweredTime = p.readMost(m), p.time()
-}
-
 // size that the autoscaler decided.
 func (m *member) size() int32 { return m.replicas() }
-
-// readMost returns the largest maximum that the autoscaler may have read and may still act on.
-func (p *plan) readMost(m *member) int32 {
-	most := ptr.Deref(m.decided.MaxSize, 0)
-	if !m.isLowered(p.now) {
-		most = max(most, m.offered(), m.decided.PreviousMaxSize)
-	}
-	return most
-}
 
 // offeredMost returns the number of Machines that a failure domain has, or may get by a maximum
 // that the autoscaler may have read.
 func (p *plan) offeredMost(m *member) int32 { return max(p.readMost(m), m.replicas()) }
 
-// isScaledByOthers reports whether another client, such as the autoscaler, decides the number of
-// Machines. If autoscaling is removed from a pool, that is so until the pool has recorded the
-// number.
-func (m *member) isScaledByOthers() bool {
-	return m.decided.MaxSize != nil && m.is != nil && m.is.ScaledByOthers
+// offerSizes offers the recorded sizes of a member to the cluster-autoscaler. A smaller size is
+// offered at once, before it is recorded: that creates no Machines, and a size that a user edited
+// in the status is not offered. The minimum is never above the maximum, because such a pair stops
+// the autoscaler for all its groups.
+func (p *plan) offerSizes(m *member, next machinev1alpha1.PoolDomain) {
+	if m.decided.MaxSize == nil || !m.wanted {
+		return
+	}
+	to := m.desired.Annotations
+	to[machinev1alpha1.AnnotationCapacityLabels] = labelsOf(m.desired.Spec.Template.Spec.Metadata.Labels)
+	// While the pool is invalid, the sizes do not change.
+	if p.problem != nil {
+		for _, key := range []string{machinev1alpha1.AnnotationNodeGroupMinSize, machinev1alpha1.AnnotationNodeGroupMaxSize} {
+			if size, has := m.is.Annotations[key]; has {
+				to[key] = size
+			}
+		}
+		return
+	}
+	// A pool without autoscaling has no next sizes. Until that is recorded, it offers the old ones.
+	most := max(0, min(*m.decided.MaxSize, ptr.Deref(next.MaxSize, m.offered())))
+	least := max(0, min(ptr.Deref(m.decided.MinSize, 0), ptr.Deref(next.MinSize, most), most))
+	to[machinev1alpha1.AnnotationNodeGroupMinSize] = strconv.Itoa(int(least))
+	to[machinev1alpha1.AnnotationNodeGroupMaxSize] = strconv.Itoa(int(most))
 }

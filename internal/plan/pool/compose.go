@@ -12,6 +12,7 @@ import (
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/names"
+	"github.com/drover-dev/drover/internal/plan/deployment"
 )
 
 // desired returns the desired MachineDeployment of a member, by the recorded decisions.
@@ -41,32 +42,6 @@ func (f *fleet) desired(m *member) *machinev1alpha1.MachineDeployment {
 	d.Spec.Replicas = m.decided.DesiredReplicas
 	d.Annotations[machinev1alpha1.AnnotationPoolDecision] = strconv.FormatInt(m.decided.Decision, 10)
 	return d
-}
-
-// offerSizes offers the recorded sizes of a member to the cluster-autoscaler. A smaller size is
-// offered at once, before it is recorded: that creates no Machines, and a size that a user edited
-// in the status is not offered. The minimum is never above the maximum, because such a pair stops
-// the autoscaler for all its groups.
-func (p *plan) offerSizes(m *member, next machinev1alpha1.PoolDomain) {
-	if m.decided.MaxSize == nil || !m.wanted {
-		return
-	}
-	to := m.desired.Annotations
-	to[machinev1alpha1.AnnotationCapacityLabels] = labelsOf(m.desired.Spec.Template.Spec.Metadata.Labels)
-	// While the pool is invalid, the sizes do not change.
-	if p.problem != nil {
-		for _, key := range []string{machinev1alpha1.AnnotationNodeGroupMinSize, machinev1alpha1.AnnotationNodeGroupMaxSize} {
-			if size, has := m.is.Annotations[key]; has {
-				to[key] = size
-			}
-		}
-		return
-	}
-	// A pool without autoscaling has no next sizes. Until that is recorded, it offers the old ones.
-	most := max(0, min(*m.decided.MaxSize, ptr.Deref(next.MaxSize, m.offered())))
-	least := max(0, min(ptr.Deref(m.decided.MinSize, 0), ptr.Deref(next.MinSize, most), most))
-	to[machinev1alpha1.AnnotationNodeGroupMinSize] = strconv.Itoa(int(least))
-	to[machinev1alpha1.AnnotationNodeGroupMaxSize] = strconv.Itoa(int(most))
 }
 
 func (f *fleet) spec(m *member) machinev1alpha1.MachineDeploymentSpec {
@@ -123,4 +98,33 @@ func labelsOf(labels map[string]string) string {
 		out = append(out, k+"="+labels[k])
 	}
 	return strings.Join(out, ",")
+}
+
+// isAhead reports whether a time has not come yet.
+func (f *fleet) isAhead(t *metav1.Time) bool { return t != nil && f.now.Before(t.Time) }
+
+func (f *fleet) isOneByOne() bool {
+	return f.Pool.Spec.Strategy.FailureDomains == machinev1alpha1.FailureDomainsOneByOne
+}
+
+// applyTurn keeps the template of a member whose turn it is not, and pauses one that is suspended.
+func (f *fleet) applyTurn(m *member, s *machinev1alpha1.MachineDeploymentSpec) {
+	if f.isOneByOne() && f.isAhead(s.Rollout.After) {
+		// All failure domains that have the time would roll when it comes.
+		s.Rollout.After = nil
+		if m.is != nil && !f.isAhead(m.is.Spec.Rollout.After) {
+			s.Rollout.After = m.is.Spec.Rollout.After
+		}
+	}
+	m.target = templateOf(*s)
+	if !f.isOneByOne() || m.is == nil {
+		return
+	}
+	if m.isWaiting = templateOf(m.is.Spec) != m.target && m.decided.Template != m.target; m.isWaiting {
+		s.Template = deployment.Keep(m.is.Spec.Template, s.Template)
+		s.Rollout.After = m.is.Spec.Rollout.After
+	}
+	if m.decided.Suspended {
+		s.Paused = true
+	}
 }

@@ -1,15 +1,15 @@
 // Package pool is the planner of the step pool, which composes the MachineDeployments of a
 // NodePool: one for each failure domain.
 //
-// The files, bottom to top:
+// The files, bottom to top. Each uses only those below it:
 //
-//   - offer.go has the platform's offer, and the part of it that a pool requests.
+//   - observed.go has the input and the output, and offer.go the part of the platform's offer that a pool requests.
 //   - member.go has one failure domain: its MachineDeployment, and the recorded decision about it.
-//   - fleet.go has the facts: a NodePool and its members, computed once, which no stage changes.
-//   - goal.go has the final number of Machines of each failure domain.
-//   - size.go and autoscaling.go have the stages: the next number of each failure domain.
-//   - turns.go has the stage that lets one failure domain roll after the other.
-//   - compose.go has the desired MachineDeployments.
+//   - fleet.go has the facts: a NodePool and its members. goal.go has the final number of Machines of each failure domain,
+//     compose.go the desired MachineDeployments, and classify.go computes all of that once. No stage changes it.
+//   - state.go has the decisions of the stages so far.
+//   - size.go and autoscaling.go have the stages about the next number of each failure domain, and turns.go the one that
+//     lets one failure domain roll after the other.
 //   - status.go, conditions.go and events.go report.
 //   - plan.go decides.
 //

@@ -9,6 +9,7 @@ import (
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	shared "github.com/drover-dev/drover/internal/plan"
+	"github.com/drover-dev/drover/internal/plan/deployment"
 )
 
 // A member of a pool is a failure domain with its MachineDeployment.
@@ -151,4 +152,66 @@ const autoscalerDelay = 30 * time.Second
 func (m *member) isLowered(now time.Time) bool {
 	isOffered := m.decided.MaxSize == nil || m.offered() == *m.decided.MaxSize
 	return m.isNotified() && isOffered && (m.decided.LoweredTime == nil || now.Sub(m.decided.LoweredTime.Time) >= autoscalerDelay)
+}
+
+// isRolledOut reports whether the rollout of the pool's template was complete in a member. It may scale, or replace Machines
+// that failed, since then.
+func (m *member) isRolledOut() bool {
+	return !m.isWaiting && templateOf(m.is.Spec) == m.target && deployment.IsRolledOut(m.is.MachineDeployment)
+}
+
+// isRolling reports whether a member has a rollout that is not complete, of whatever template. The conditions are written after
+// the rest of the status, and may be those of an earlier template.
+func (m *member) isRolling() bool {
+	n := len(m.status().Revisions)
+	return n == 0 || m.status().Revisions[n-1].Outcome != machinev1alpha1.RevisionComplete
+}
+
+// isOutOfCapacity reports whether the rollout of a member waits for the cloud, and misses no Machine meanwhile.
+func (m *member) isOutOfCapacity() bool {
+	return m.exhausted() != nil && m.status().AvailableReplicas >= m.decided.DesiredReplicas
+}
+
+// isScaledByOthers reports whether another client, such as the autoscaler, decides the number of
+// Machines. If autoscaling is removed from a pool, that is so until the pool has recorded the
+// number.
+func (m *member) isScaledByOthers() bool {
+	return m.decided.MaxSize != nil && m.is != nil && m.is.ScaledByOthers
+}
+
+// remembered returns the number of Machines that a failure domain may have by recorded decisions,
+// or by a decision that the autoscaler may still make.
+func remembered(d machinev1alpha1.PoolDomain) int32 {
+	return max(d.DesiredReplicas, d.Most, ptr.Deref(d.MaxSize, 0), d.PreviousMaxSize)
+}
+
+// templateOf identifies the part of a spec that starts a rollout.
+func templateOf(s machinev1alpha1.MachineDeploymentSpec) string {
+	return deployment.HashOfSpec(&machinev1alpha1.MachineDeployment{Spec: s})
+}
+
+// least is the number of Machines that the failure domain has at least.
+func (m *member) least() int32 {
+	if m.hasActed() {
+		return m.decided.DesiredReplicas
+	}
+	return min(m.decided.DesiredReplicas, ptr.Deref(m.decided.Least, m.decided.DesiredReplicas))
+}
+
+func (m *member) decidedReplicas() int32 { return m.decided.DesiredReplicas }
+
+// most is the number of Machines that may exist in the failure domain, including terminating ones.
+func (m *member) most() int32 {
+	s := m.status()
+	n := max(m.decided.DesiredReplicas, s.Replicas) + s.TerminatingReplicas
+	if !m.hasActed() {
+		n = max(n, m.decided.Most, m.replicas())
+	}
+	return n
+}
+
+// kept is the number of Machines that an exhausted failure domain keeps: those that have their VM.
+func (m *member) kept() int32 {
+	s := m.status()
+	return max(0, s.Replicas-s.UnhealthyReplicas, s.AvailableReplicas)
 }

@@ -1,6 +1,8 @@
 package pool
 
-import "k8s.io/utils/ptr"
+import (
+	"k8s.io/utils/ptr"
+)
 
 // resize decides the next number of Machines of each failure domain of a pool with a size. Step by step,
 // within maxSurge and maxUnavailable, the numbers approach the even division that goals returns.
@@ -77,28 +79,17 @@ func (p *plan) lower(i int, m *member, by int32) {
 	}
 }
 
-// least is the number of Machines that the failure domain has at least.
-func (m *member) least() int32 {
-	if m.hasActed() {
-		return m.decided.DesiredReplicas
-	}
-	return min(m.decided.DesiredReplicas, ptr.Deref(m.decided.Least, m.decided.DesiredReplicas))
+// withdraw the maximum of a failure domain. The autoscaler may act on the old maximum for some
+// time.
+func (p *plan) withdraw(i int, m *member) {
+	p.next[i].PreviousMaxSize, p.next[i].LoweredTime = p.readMost(m), p.time()
 }
 
-func (m *member) decidedReplicas() int32 { return m.decided.DesiredReplicas }
-
-// most is the number of Machines that may exist in the failure domain, including terminating ones.
-func (m *member) most() int32 {
-	s := m.status()
-	n := max(m.decided.DesiredReplicas, s.Replicas) + s.TerminatingReplicas
-	if !m.hasActed() {
-		n = max(n, m.decided.Most, m.replicas())
+// readMost returns the largest maximum that the autoscaler may have read and may still act on.
+func (p *plan) readMost(m *member) int32 {
+	most := ptr.Deref(m.decided.MaxSize, 0)
+	if !m.isLowered(p.now) {
+		most = max(most, m.offered(), m.decided.PreviousMaxSize)
 	}
-	return n
-}
-
-// kept is the number of Machines that an exhausted failure domain keeps: those that have their VM.
-func (m *member) kept() int32 {
-	s := m.status()
-	return max(0, s.Replicas-s.UnhealthyReplicas, s.AvailableReplicas)
+	return most
 }

@@ -3,8 +3,6 @@ package pool
 import (
 	"slices"
 
-	"k8s.io/utils/ptr"
-
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	shared "github.com/drover-dev/drover/internal/plan"
 	"github.com/drover-dev/drover/internal/plan/history"
@@ -71,12 +69,4 @@ func (p *plan) isMoving() bool {
 	up := slices.ContainsFunc(p.members, func(m *member) bool { return p.goal[m] > p.recorded(m) })
 	down := slices.ContainsFunc(p.members, func(m *member) bool { return p.goal[m] < p.recorded(m) })
 	return up && down || slices.ContainsFunc(p.members, func(m *member) bool { return !m.wanted })
-}
-
-// recorded returns the recorded number of a member that its goal is compared with.
-func (p *plan) recorded(m *member) int32 {
-	if p.isAutoscaled() {
-		return ptr.Deref(m.decided.MaxSize, 0)
-	}
-	return m.decided.DesiredReplicas
 }

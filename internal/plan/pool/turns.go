@@ -4,9 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
-	"github.com/drover-dev/drover/internal/plan/deployment"
 )
 
 // With failureDomains OneByOne, the template reaches one failure domain after the other. Whose turn it is, is recorded in the
@@ -16,48 +13,6 @@ import (
 // passed over as long as it misses no Machine: its rollout is paused meanwhile, and it gets a turn again when it has capacity.
 // Without that, a rollout would wait for a cloud. With it, two failure domains would roll at the same time when the capacity is
 // back.
-
-func (f *fleet) isOneByOne() bool {
-	return f.Pool.Spec.Strategy.FailureDomains == machinev1alpha1.FailureDomainsOneByOne
-}
-
-// applyTurn keeps the template of a member whose turn it is not, and pauses one that is suspended.
-func (f *fleet) applyTurn(m *member, s *machinev1alpha1.MachineDeploymentSpec) {
-	m.target = templateOf(*s)
-	if !f.isOneByOne() || m.is == nil {
-		return
-	}
-	if m.isWaiting = templateOf(m.is.Spec) != m.target && m.decided.Template != m.target; m.isWaiting {
-		s.Template = deployment.Keep(m.is.Spec.Template, s.Template)
-		s.Rollout.After = m.is.Spec.Rollout.After
-	}
-	if m.decided.Suspended {
-		s.Paused = true
-	}
-}
-
-// templateOf identifies the part of a spec that starts a rollout.
-func templateOf(s machinev1alpha1.MachineDeploymentSpec) string {
-	return deployment.HashOfSpec(&machinev1alpha1.MachineDeployment{Spec: s})
-}
-
-// isRolledOut reports whether the rollout of the pool's template was complete in a member. It may scale, or replace Machines
-// that failed, since then.
-func (m *member) isRolledOut() bool {
-	return !m.isWaiting && templateOf(m.is.Spec) == m.target && deployment.IsRecorded(m.is.MachineDeployment) && !m.isRolling()
-}
-
-// isRolling reports whether a member has a rollout that is not complete, of whatever template. The conditions are written after
-// the rest of the status, and may be those of an earlier template.
-func (m *member) isRolling() bool {
-	n := len(m.status().Revisions)
-	return n == 0 || m.status().Revisions[n-1].Outcome != machinev1alpha1.RevisionComplete
-}
-
-// isOutOfCapacity reports whether the rollout of a member waits for the cloud, and misses no Machine meanwhile.
-func (m *member) isOutOfCapacity() bool {
-	return m.exhausted() != nil && m.status().AvailableReplicas >= m.decided.DesiredReplicas
-}
 
 // assignTurns decides which member may roll.
 func (p *plan) assignTurns() {
@@ -114,12 +69,6 @@ func (p *plan) nextTurn(waiting []int) int {
 		}
 	}
 	return -1
-}
-
-// turns reports whether the next decision about a member changes its turn.
-func (p *plan) turns(i int, m *member) bool {
-	n, was := p.next[i], m.decided
-	return n.Template != was.Template || n.Suspended != was.Suspended || n.WaitsFor != was.WaitsFor
 }
 
 // turnsText names the members that wait for another one, "" if none does.

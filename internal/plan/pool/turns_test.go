@@ -3,12 +3,73 @@ package pool
 import (
 	"strings"
 	"testing"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/plan/deployment"
 )
+
+// TestATimeToRollReachesFailureDomainsOneByOne has spec.rollout.after in ten minutes: no failure domain gets it before, because
+// each of them would roll at that time.
+func TestATimeToRollReachesFailureDomainsOneByOne(t *testing.T) {
+	w := newWorld(t, pool(func(p *machinev1alpha1.NodePool) {
+		p.Spec.Strategy.FailureDomains = machinev1alpha1.FailureDomainsOneByOne
+	}))
+	w.settle()
+	at := metav1.NewTime(now.Add(10 * time.Minute))
+	complete := func() {
+		for i := range w.Deployments {
+			w.Deployments[i].Status.Revisions = []machinev1alpha1.Revision{deployment.CompleteRevision(w.Deployments[i].MachineDeployment, 1)}
+		}
+	}
+	// A MachineDeployment begins its rollout before it reports its spec as observed.
+	begin := func() {
+		for i, d := range w.Deployments {
+			if r := d.Status.Revisions; len(r) == 1 && !r[0].After.Equal(d.Spec.Rollout.After) {
+				r[0] = deployment.CompleteRevision(d.MachineDeployment, 2)
+				r[0].Outcome = machinev1alpha1.RevisionInProgress
+				w.Deployments[i].Status.Revisions = r
+			}
+		}
+	}
+	given := func() (n int) {
+		for _, d := range w.Deployments {
+			if d.Spec.Rollout.After != nil {
+				n++
+			}
+		}
+		return n
+	}
+	complete()
+	w.step()
+	w.Pool.Spec.Rollout.After = &at
+	w.Pool.Generation++
+	for range 5 {
+		w.step()
+		complete()
+	}
+	if n := given(); n != 0 || w.last.CallAgain > 10*time.Minute {
+		t.Errorf("%d failure domains have the time before it comes, and the pool is called again after %s", n, w.last.CallAgain)
+	}
+	defer func(was time.Time) { now = was }(now)
+	now = now.Add(11 * time.Minute)
+	for want := range 3 {
+		for range 4 {
+			w.step()
+			begin()
+			if n := given(); n > want+1 {
+				t.Fatalf("%d failure domains have the time, want %d at most", n, want+1)
+			}
+		}
+		complete()
+	}
+	if n := given(); n != 3 {
+		t.Errorf("%d failure domains have the time in the end", n)
+	}
+}
 
 // TestTheTurnsOfFailureDomains has three failure domains of v1.35.4, and the pool has v1.34.8 now.
 func TestTheTurnsOfFailureDomains(t *testing.T) {
@@ -40,6 +101,11 @@ func TestTheTurnsOfFailureDomains(t *testing.T) {
 		"the next one begins when it is complete": {func(a, b, c *machinev1alpha1.MachineDeployment) {
 			toNew(a)
 			rolledOut(a, machinev1alpha1.RevisionComplete)
+		}, "- turn b"},
+		"also if its set is younger than the time to roll": {func(a, b, c *machinev1alpha1.MachineDeployment) {
+			toNew(a)
+			rolledOut(a, machinev1alpha1.RevisionComplete)
+			a.Status.Revisions[0].After = ptr.To(metav1.NewTime(now.Add(-time.Hour)))
 		}, "- turn b"},
 		"although it misses a Machine since then": {func(a, b, c *machinev1alpha1.MachineDeployment) {
 			toNew(a)
@@ -95,7 +161,7 @@ func TestTheTurnsOfFailureDomains(t *testing.T) {
 				}
 				if text == "" {
 					text = "-"
-					if is := w.Deployments[i].MachineDeployment; is.Spec.Template.Spec.Version != "v1.34.8" || is.Status.Revisions[0].Outcome != machinev1alpha1.RevisionComplete || !deployment.IsRecorded(is) {
+					if is := w.Deployments[i].MachineDeployment; is.Spec.Template.Spec.Version != "v1.34.8" || is.Status.Revisions[0].Outcome != machinev1alpha1.RevisionComplete || !deployment.IsRolledOut(is) {
 						text = "turn"
 					}
 				}

@@ -108,10 +108,7 @@ func TestZoneByZoneWithOneZoneOutOfCapacity(t *testing.T) {
 			rapidless(t, p)
 			for _, zone := range zones {
 				versions, paused := p.versionsAt(string(zone))
-				var text []string
-				for _, v := range slices.Sorted(maps.Keys(versions)) {
-					text = append(text, v)
-				}
+				text := slices.Sorted(maps.Keys(versions))
 				if paused {
 					text = append(text, "(paused)")
 				}
