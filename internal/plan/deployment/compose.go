@@ -14,28 +14,6 @@ import (
 	"github.com/drover-dev/drover/internal/plan/aging"
 )
 
-// newMachineSet returns the set of the template before it exists.
-func (f *fleet) newMachineSet() *machinev1alpha1.MachineSet {
-	d, r := f.Deployment, f.target
-	name := names.MachineSet(d.Name, d.UID, r.hash())
-	for slices.ContainsFunc(f.Sets, func(s Set) bool { return s.Name == name }) {
-		r.Collision++
-		name = names.MachineSet(d.Name, d.UID, r.hash())
-	}
-
-	s := &machinev1alpha1.MachineSet{}
-	s.Name = name
-	s.Spec.Template = f.template
-	s.Spec.Template.Metadata.Labels = merged(f.template.Metadata.Labels, map[string]machinev1alpha1.LabelValue{
-		machinev1alpha1.LabelDeployment:   machinev1alpha1.LabelValue(d.Name),
-		machinev1alpha1.LabelTemplateHash: machinev1alpha1.LabelValue(r.hash()),
-	})
-	s.Spec.Selector.MatchLabels = merged(d.Spec.Selector.MatchLabels, map[string]machinev1alpha1.LabelValue{
-		machinev1alpha1.LabelTemplateHash: machinev1alpha1.LabelValue(r.hash()),
-	})
-	return s
-}
-
 // composed returns the desired set by the recorded decisions. The decisions of this plan are
 // carried out when they are read back.
 func (p *plan) composed(s *set) *machinev1alpha1.MachineSet {
@@ -173,11 +151,6 @@ func (p *plan) nodeMarks(s *set) machinev1alpha1.NodeMarks {
 		m.Annotations = map[string]string{machinev1alpha1.AnnotationScaleDownDisabled: "true"}
 	}
 	return m
-}
-
-// isRolling reports whether Machines of old sets are about to be deleted.
-func (f *fleet) isRolling() bool {
-	return f.Deployment.Spec.Strategy.Type != machinev1alpha1.OnDelete && !f.isAlone()
 }
 
 // mayPreserve returns the number of Failed Machines that a set may preserve by itself. Those that

@@ -35,35 +35,6 @@ func (p *plan) conditions(s machinev1alpha1.MachineDeploymentStatus) []shared.Co
 	return out
 }
 
-func classNotFound(d *machinev1alpha1.MachineDeployment, t machinev1alpha1.MachineTemplate) *shared.Problem {
-	field := "spec.template.spec.classRef.name"
-	if d.Spec.RollbackTo != nil {
-		field = fmt.Sprintf("spec.rollbackTo.revision: %d has a class that is gone", d.Spec.RollbackTo.Revision)
-	}
-	return &shared.Problem{
-		Reason: machinev1alpha1.ReasonClassNotFound,
-		Message: shared.NoClass(&machinev1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace}, Spec: t.Spec}, field).Message +
-			"; the Machines that exist stay as they are until there is",
-	}
-}
-
-// notOfClass are the problems that another class of the same provider has, too.
-var notOfClass = []string{machinev1alpha1.ReasonBindingInvalid, machinev1alpha1.ReasonCompositionNotFound, machinev1alpha1.ReasonProviderNotInstalled}
-
-// classUnusable is the problem of a class from which no VM can be created.
-func classUnusable(problem *shared.Problem) *shared.Problem {
-	until := "spec.template.spec.classRef.name names a class that can be used"
-	if slices.Contains(notOfClass, problem.Reason) {
-		until = "that is corrected"
-	}
-	return &shared.Problem{Reason: problem.Reason, Message: problem.Message + "; the Machines that exist stay as they are until " + until}
-}
-
-// clusterUnusable is the problem of a cluster that no Machine can join.
-func clusterUnusable(problem *shared.Problem) *shared.Problem {
-	return &shared.Problem{Reason: problem.Reason, Message: problem.Message + "; the Machines that exist stay as they are until that is mended"}
-}
-
 func (p *plan) valid() shared.Condition {
 	if p.problem != nil {
 		return shared.Condition{Type: machinev1alpha1.ConditionValid, Status: isFalse, Reason: p.problem.Reason, Message: p.problem.Message}
@@ -184,15 +155,6 @@ func (p *plan) replicaFailure() shared.Condition {
 		}
 	}
 	return shared.Condition{Type: machinev1alpha1.ConditionReplicaFailure, Status: isFalse, Reason: machinev1alpha1.ReasonNoFailure}
-}
-
-// failureOf a set to create Machines, nil if there is none.
-func (p *plan) failureOf(s *set) *metav1.Condition {
-	c := meta.FindStatusCondition(s.Status.Conditions, machinev1alpha1.ConditionReplicaFailure)
-	if c == nil || c.Status != metav1.ConditionTrue {
-		return nil
-	}
-	return c
 }
 
 // reconciling is True while the deployment differs from its spec and makes progress.

@@ -2,18 +2,19 @@
 // MachineDeployment: one per template. The newest set grows and the old sets shrink within the
 // bounds of the strategy.
 //
-// The files, bottom to top:
+// The files, bottom to top. Each uses only those below it:
 //
-//   - template.go has the part of a template that starts a rollout, bounds.go the bounds of one.
+//   - observed.go has the input and the output, template.go the part of a template that starts a rollout, rejected.go the
+//     templates that were complete or rejected, chosen.go the one that is rolled out, and bounds.go the bounds of a rollout.
 //   - sets.go has the status of one MachineSet, and the recorded decision about it.
-//   - fleet.go has the facts: a MachineDeployment and its MachineSets, computed once, which no
-//     stage changes. chosen.go has the template that is rolled out.
-//   - gates.go has what a rollout may not do now: its steps, windows and holds, and the rejection of its template.
-//   - progress.go has the progress of a rollout.
+//   - fleet.go has the facts: a MachineDeployment and its MachineSets. gates.go has what a rollout may not do now: its steps
+//     with their analyses, windows and holds, and the rejection of its template. fallback.go has which template cannot be reached
+//     in place, and classify.go computes all of that once. No stage changes it.
+//   - state.go has what the stages decided so far, progress.go the progress of the rollout, replicas.go the numbers of Machines.
 //   - revisions.go, scale.go (with one file per strategy: rolling.go, recreate.go, ondelete.go,
 //     inplace.go, spread.go) and remediation.go have the stages. A stage adds to a plan and calls
 //     no other stage.
-//   - compose.go has the desired MachineSets.
+//   - compose.go has the desired MachineSets, and what is to be analysed.
 //   - history.go, status.go, conditions.go and events.go report.
 //   - plan.go has the list of the stages, and decides.
 //

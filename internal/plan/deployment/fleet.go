@@ -1,19 +1,17 @@
 package deployment
 
 import (
-	"cmp"
+	"math"
 	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
-	"github.com/drover-dev/drover/internal/names"
 	shared "github.com/drover-dev/drover/internal/plan"
-	"github.com/drover-dev/drover/internal/plan/aging"
 	"github.com/drover-dev/drover/internal/plan/remediation"
+	"github.com/drover-dev/drover/internal/schedule"
 )
 
 // A fleet is the view of a MachineDeployment and its MachineSets. It follows only from the observed
@@ -48,126 +46,6 @@ type fleet struct {
 	oldSets []*set
 	// terminating sets are only counted.
 	terminating []*set
-}
-
-func fleetOf(now time.Time, o Observed) *fleet {
-	f := &fleet{Observed: o, now: now}
-	f.bounds, f.problem = boundsOf(o.Deployment)
-	f.limits, f.limitsProblem = remediation.LimitsOf(o.Deployment.Spec.Remediation, o.Deployment.Spec.Replicas)
-	f.chooseTemplate()
-	f.checkWindows()
-	if p := aging.Problem(o.Deployment.Spec.Rollout, o.Deployment.Spec.Template.Spec, o.Deployment.Spec.MinReadySeconds); p != nil && f.problem == nil {
-		f.problem = &shared.Problem{Reason: p.Reason, Message: p.Message + "; meanwhile no healthy Machine is replaced"}
-	}
-	f.checkAnalyses()
-	f.checkReferences()
-	f.sortSets()
-	f.checkFallback()
-	f.closeGates()
-	f.chooseNewSet()
-	f.target.After = f.rolloutTime()
-	f.identify()
-	f.reject()
-	f.enterStep()
-	return f
-}
-
-// chooseTemplate to roll out.
-func (f *fleet) chooseTemplate() {
-	template, rollback, problem := chosen(f.Deployment)
-	if f.problem == nil {
-		f.problem = problem
-	}
-	f.template, f.rollsBackTo = template, rollback
-	f.target = rollingOf(template)
-	f.target.After = after(f.now, f.Deployment)
-	f.limit = unlimited
-	f.rejected = Rejected(f.Deployment)
-	if good := insteadOfRejected(f.Deployment); good != nil {
-		f.goesBack, f.target.After = true, good.After
-	}
-}
-
-// checkReferences of new Machines: their class and their cluster.
-func (f *fleet) checkReferences() {
-	switch {
-	case f.problem != nil:
-	case !f.ClassFound:
-		f.problem, f.noneCanStart = classNotFound(f.Deployment, f.template), true
-	case f.Safety.Problem != nil:
-		f.problem, f.noneCanStart = clusterUnusable(f.Safety.Problem), true
-	case f.ClassProblem != nil:
-		f.problem, f.noneCanStart = classUnusable(f.ClassProblem), true
-	}
-}
-
-// sortSets by their recorded decisions, oldest first. A restored MachineDeployment has lost its
-// revisions. If it created a set before the backup's set was restored, both sets have the same
-// revision. The Machines in use belong to the restored set, so that counts as the newer one.
-func (f *fleet) sortSets() {
-	for _, observed := range f.Sets {
-		s := &set{Set: observed, revision: revisionOf(observed.MachineSet), desired: observed.Spec.Replicas}
-		s.budget = s.observedBudget()
-		for _, r := range f.Deployment.Status.MachineSets {
-			if r.Name == s.Name {
-				s.desired, s.upperBound, s.isRecorded = r.Replicas, r.Most, true
-				s.budget = ptr.Deref(r.MaxInFlight, s.budget)
-			}
-		}
-		if s.Terminating {
-			f.terminating = append(f.terminating, s)
-		} else {
-			f.oldSets = append(f.oldSets, s)
-		}
-	}
-	slices.SortFunc(f.oldSets, func(a, b *set) int {
-		return cmp.Or(cmp.Compare(a.revision, b.revision), falseFirst(f.isAdopted(a), f.isAdopted(b)), cmp.Compare(a.Name, b.Name))
-	})
-}
-
-// isAdopted reports whether a set was created for another MachineDeployment, such as the one that
-// had this name before a restore.
-func (f *fleet) isAdopted(s *set) bool {
-	return s.Name != names.MachineSet(f.Deployment.Name, f.Deployment.UID, s.Labels[machinev1alpha1.LabelTemplateHash])
-}
-
-func falseFirst(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
-	}
-	return 1
-}
-
-func (f *fleet) chooseNewSet() {
-	for _, s := range slices.Backward(f.oldSets) {
-		if f.isCurrent(s) && !f.isRejected(s) {
-			f.current = s
-			break
-		}
-	}
-	// A rejected template creates no Machine even while the rollout is held: the last good one needs a set.
-	mayCreate := !f.isHeld() || f.goesBack && !f.Safety.Frozen && !f.updatesInPlace()
-	if f.current == nil && f.problem == nil && mayCreate {
-		f.current = &set{Set: Set{MachineSet: f.newMachineSet()}, isMissing: true}
-	}
-	f.newSet = f.current
-	if n := len(f.oldSets); f.newSet == nil && n > 0 {
-		f.newSet = f.oldSets[n-1]
-	}
-	f.oldSets = slices.DeleteFunc(f.oldSets, func(s *set) bool { return s == f.newSet })
-}
-
-// isCurrent reports whether a set is that of the template. A set that updates in place becomes the
-// current one.
-func (f *fleet) isCurrent(s *set) bool {
-	has := rollingOf(s.Spec.Template)
-	if f.updatesInPlace() {
-		return has.same(f.target) || !f.isHeld() && f.problem == nil && has.stays(f.target)
-	}
-	return has.same(f.target) && !s.isMixed() && f.isYoungEnough(s)
 }
 
 // isYoungEnough reports whether a set was created after spec.rollout.after. Clocks may differ, so
@@ -255,4 +133,65 @@ func (f *fleet) upTo(s *set, n, most int32) int32 { return min(n, s.desired+f.ro
 // condition that was observed, nil if there was none.
 func (f *fleet) condition(typ string) *metav1.Condition {
 	return meta.FindStatusCondition(f.Deployment.Status.Conditions, typ)
+}
+
+// gates of a rollout: what it may not do now. They concern Machines of other templates only, so a deployment
+// without any is not held: its first Machines, its scaling and its remediation wait for nothing.
+//
+// A rollout that is held behaves as a paused one: each set replaces the Machines that it loses.
+type gates struct {
+	// outdated means that there are Machines of other templates.
+	outdated bool
+	// goesBack means that the template of the spec was rejected. The way back waits for no window and no step.
+	goesBack bool
+	windows  *schedule.Windows
+	// rejected template of the spec, nil if there is none. isNew means that this plan rejects it.
+	rejected *machinev1alpha1.RejectedTemplate
+	isNew    bool
+	// id of the rollout, "" until the status has its revision.
+	id string
+	// step of the rollout from 1, 0 without steps. limit is the number of Machines of the new template in it.
+	step    int32
+	limit   int32
+	reached *metav1.Time
+	// isFull means that the new set has all Machines of the step, and that the next step may not begin yet.
+	isFull bool
+	// hold is the cause for which the rollout does not continue, nil if there is none. A step whose Machines are
+	// not all available is none: the rollout still has to make progress.
+	hold *machinev1alpha1.RolloutHold
+	// passed are the analyses that let a step pass in this plan, with their numbers.
+	passed []string
+	// next is the time at which a gate opens or closes, zero if there is none.
+	next time.Time
+}
+
+// unlimited is the limit of a rollout without steps.
+const unlimited = math.MaxInt32
+
+// lastRevision of the status, nil if there is none.
+func (f *fleet) lastRevision() *machinev1alpha1.Revision {
+	revisions := f.Deployment.Status.Revisions
+	if len(revisions) == 0 {
+		return nil
+	}
+	return &revisions[len(revisions)-1]
+}
+
+// isRolling reports whether Machines of old sets are about to be deleted.
+func (f *fleet) isRolling() bool {
+	return f.Deployment.Spec.Strategy.Type != machinev1alpha1.OnDelete && !f.isAlone()
+}
+
+// isProven reports whether a change of replicas may affect the new set alone. The rollout must not
+// be held, because a user who pauses it wants the proportion kept, and each desired Machine of the
+// new set must be available. A rollout starts Machines all the time. So Machines that start or are
+// not Ready for minReadySeconds do not count while another Machine of the set is available and none
+// is unhealthy.
+func (f *fleet) isProven() bool {
+	if f.newSet != f.current || f.problem != nil || f.isHeld() {
+		return false
+	}
+	s := f.newSet.Status
+	onlyStart := s.AvailableReplicas > 0 && s.UnhealthyReplicas == 0 && f.newSet.desired-s.ReadyReplicas <= s.StartingReplicas
+	return f.newSet.unavailable() == 0 || onlyStart
 }

@@ -3,7 +3,6 @@ package deployment
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,154 +16,6 @@ import (
 	shared "github.com/drover-dev/drover/internal/plan"
 	"github.com/drover-dev/drover/internal/schedule"
 )
-
-// gates of a rollout: what it may not do now. They concern Machines of other templates only, so a deployment
-// without any is not held: its first Machines, its scaling and its remediation wait for nothing.
-//
-// A rollout that is held behaves as a paused one: each set replaces the Machines that it loses.
-type gates struct {
-	// outdated means that there are Machines of other templates.
-	outdated bool
-	// goesBack means that the template of the spec was rejected. The way back waits for no window and no step.
-	goesBack bool
-	windows  *schedule.Windows
-	// rejected template of the spec, nil if there is none. isNew means that this plan rejects it.
-	rejected *machinev1alpha1.RejectedTemplate
-	isNew    bool
-	// id of the rollout, "" until the status has its revision.
-	id string
-	// step of the rollout from 1, 0 without steps. limit is the number of Machines of the new template in it.
-	step    int32
-	limit   int32
-	reached *metav1.Time
-	// isFull means that the new set has all Machines of the step, and that the next step may not begin yet.
-	isFull bool
-	// hold is the cause for which the rollout does not continue, nil if there is none. A step whose Machines are
-	// not all available is none: the rollout still has to make progress.
-	hold *machinev1alpha1.RolloutHold
-	// passed are the analyses that let a step pass in this plan, with their numbers.
-	passed []string
-	// next is the time at which a gate opens or closes, zero if there is none.
-	next time.Time
-}
-
-// unlimited is the limit of a rollout without steps.
-const unlimited = math.MaxInt32
-
-// IsGate reports whether a reason of Progressing means that the rollout waits for a user, a window or a gate, or was rejected.
-// Soaking and Analyzing are none of them: the rollout goes on by itself.
-func IsGate(reason string) bool {
-	switch reason {
-	case machinev1alpha1.ReasonAwaitingApproval, machinev1alpha1.ReasonOutsideWindow, machinev1alpha1.ReasonRolloutHeld,
-		machinev1alpha1.ReasonGateHolds, machinev1alpha1.ReasonRolloutRejected,
-		machinev1alpha1.ReasonAnalysisFailed, machinev1alpha1.ReasonAnalysisInconclusive:
-		return true
-	}
-	return false
-}
-
-// needsUser reports whether the reason of a hold means that the rollout is stalled.
-func needsUser(reason string) bool {
-	return reason == machinev1alpha1.ReasonAnalysisFailed || reason == machinev1alpha1.ReasonAnalysisInconclusive
-}
-
-// goesOn reports whether a rollout with the reason of a hold goes on by itself.
-func goesOn(reason string) bool {
-	return reason == machinev1alpha1.ReasonSoaking || reason == machinev1alpha1.ReasonAnalyzing
-}
-
-// IDOf returns the ID of the rollout of a revision, by which approvals and requests name it.
-func IDOf(r machinev1alpha1.Revision) string {
-	return strconv.FormatInt(r.Revision, 10) + "-" + content(r).hash()
-}
-
-// HashOfSpec identifies the template in the spec, by which a rejection names it, with the time for which it is rolled out.
-func HashOfSpec(d *machinev1alpha1.MachineDeployment) string {
-	r := rollingOf(d.Spec.Template)
-	r.After = d.Spec.Rollout.After
-	return r.hash()
-}
-
-// IsRecorded reports whether the latest revision is that of the template in the spec. The generation does not tell: Crossplane
-// raises it, too, when it records the MachineSets that it composed.
-func IsRecorded(d *machinev1alpha1.MachineDeployment) bool {
-	n := len(d.Status.Revisions)
-	return n > 0 && content(d.Status.Revisions[n-1]).hash() == HashOfSpec(d)
-}
-
-// IsRolledOut reports whether the rollout of the template in the spec was complete. A set that is younger than
-// spec.rollout.after is not rolled out for that time, so that its revision has another one: then the spec must be observed.
-func IsRolledOut(d *machinev1alpha1.MachineDeployment) bool {
-	n := len(d.Status.Revisions)
-	if n == 0 || d.Status.Revisions[n-1].Outcome != machinev1alpha1.RevisionComplete {
-		return false
-	}
-	is, want := content(d.Status.Revisions[n-1]), rollingOf(d.Spec.Template)
-	want.After = d.Spec.Rollout.After
-	return equal(is, want) || is.same(want) && d.Status.ObservedGeneration == d.Generation
-}
-
-// CompleteRevision returns the revision of the template in the spec, as if it had been rolled out.
-func CompleteRevision(d *machinev1alpha1.MachineDeployment, number int64) machinev1alpha1.Revision {
-	t := rollingOf(d.Spec.Template)
-	return machinev1alpha1.Revision{
-		Revision: number, ClassRef: t.ClassRef, Version: t.Version, ClusterRef: t.ClusterRef, FailureDomain: t.FailureDomain,
-		Labels: t.Labels, Annotations: t.Annotations, After: d.Spec.Rollout.After, Outcome: machinev1alpha1.RevisionComplete,
-	}
-}
-
-// Rejected returns the rejection of the template in the spec that is in force, nil if there is none: another template, or
-// a request to retry, withdraws one.
-func Rejected(d *machinev1alpha1.MachineDeployment) *machinev1alpha1.RejectedTemplate {
-	if d.Status.Rollout == nil || d.Status.Rollout.Rejected == nil {
-		return nil
-	}
-	r := d.Status.Rollout.Rejected
-	if r.Hash != HashOfSpec(d) || d.Annotations[machinev1alpha1.AnnotationRolloutRetry] == r.ID {
-		return nil
-	}
-	return r
-}
-
-// lastGood returns the revision to go back to from a rejected one, nil if there is none: the one that is rolled
-// out instead already, or the latest one that was complete.
-func lastGood(revisions []machinev1alpha1.Revision, rejected int64) *machinev1alpha1.Revision {
-	if n := len(revisions); n > 0 && revisions[n-1].Revision > rejected {
-		return &revisions[n-1]
-	}
-	for i := range slices.Backward(revisions) {
-		if r := &revisions[i]; r.Revision < rejected && r.Outcome == machinev1alpha1.RevisionComplete {
-			return r
-		}
-	}
-	return nil
-}
-
-// LastGood returns the revision to go back to if the rollout in progress fails, nil if there is none.
-func LastGood(d *machinev1alpha1.MachineDeployment) *machinev1alpha1.Revision {
-	n := len(d.Status.Revisions)
-	if n == 0 {
-		return nil
-	}
-	return lastGood(d.Status.Revisions, d.Status.Revisions[n-1].Revision)
-}
-
-// RetryOf returns the value of the annotation rollout-retry by which a user retries a rejected template, or a step
-// whose analysis failed or has no verdict. It is empty if there is nothing to retry.
-func RetryOf(d *machinev1alpha1.MachineDeployment) string {
-	if r := Rejected(d); r != nil {
-		return r.ID
-	}
-	r := d.Status.Rollout
-	if r == nil || r.Held == nil || r.ReachedTime == nil || r.ID == "" {
-		return ""
-	}
-	switch r.Held.Reason {
-	case machinev1alpha1.ReasonAnalysisFailed, machinev1alpha1.ReasonAnalysisInconclusive:
-		return RetryID(r.ID, *r.ReachedTime)
-	}
-	return ""
-}
 
 // hasGates reports whether the last revision that was complete must be kept to go back to.
 func (f *fleet) hasGates() bool {
@@ -515,56 +366,10 @@ func (f *fleet) isRejected(s *set) bool {
 	return f.goesBack && !f.updatesInPlace() && s.revision == f.rejected.Revision
 }
 
-// rolloutStatus is nil for a rollout without gates.
-func (p *plan) rolloutStatus() *machinev1alpha1.RolloutStatus {
-	s := machinev1alpha1.RolloutStatus{Step: p.step, ReachedTime: p.reached, Held: p.hold, Rejected: p.rejected}
-	if s == (machinev1alpha1.RolloutStatus{}) {
-		return nil
-	}
-	if n := len(p.revisions); n > 0 && p.current != nil && p.outdated {
-		s.ID = IDOf(p.revisions[n-1])
-	}
-	return &s
-}
-
 // untilGate is the time until a gate opens or closes, false if there is none.
 func (f *fleet) untilGate() (time.Duration, bool) {
 	if f.next.IsZero() {
 		return 0, false
 	}
 	return max(shared.Soonest, f.next.Sub(f.now)), true
-}
-
-// growInStep scales up during a step: the new set grows as far as the step allows, if it has proven itself, and the
-// old sets by the rest.
-func (p *plan) growInStep() {
-	if p.newSet.available() == 0 || p.isHeld() {
-		p.fillOld()
-		return
-	}
-	p.rollingUpdate()
-	if sum(p.sets, p.nextReplicas) < p.bounds.replicas {
-		p.waitToScale()
-	}
-}
-
-// fillOld lets the largest old set have the Machines that are missing, because a step allows no more of the new
-// template.
-func (p *plan) fillOld() {
-	missing := min(p.bounds.replicas-sum(p.sets, p.nextReplicas), p.room(p.bounds.most()))
-	if len(p.oldSets) == 0 || missing <= 0 {
-		return
-	}
-	s := slices.MaxFunc(p.oldSets, func(a, b *set) int { return cmp.Compare(p.nextDesired[a], p.nextDesired[b]) })
-	p.setDesired(s, p.nextDesired[s]+missing)
-}
-
-// replacedFirst are the old sets in the order in which a rollout replaces their Machines: oldest first. During a step, the
-// newest goes first, because it may be that of a canary that was given up.
-func (p *plan) replacedFirst() []*set {
-	sets := slices.Clone(p.oldSets)
-	if p.isLimited() {
-		slices.Reverse(sets)
-	}
-	return sets
 }

@@ -9,18 +9,6 @@ import (
 	shared "github.com/drover-dev/drover/internal/plan"
 )
 
-// updated Machines of the set: all, unless the set updates them one after another.
-func (s *set) updated(target rolling) int32 {
-	switch u := s.Spec.InPlaceUpdate; {
-	case u == nil:
-		return s.Status.Replicas
-	case u.ID != target.hash() && !u.Paused || !s.isSettled() || !rollingOf(s.Spec.Template).same(target):
-		// The counts of a paused update are about the template of the set.
-		return 0
-	}
-	return s.Status.UpdatedReplicas
-}
-
 // isComplete reports whether all Machines have the current template and are available, and no
 // Machine of another template is left.
 func (p *plan) isComplete() bool {

@@ -42,15 +42,6 @@ func (p *plan) updateRevisions() {
 	}
 }
 
-// lastRevision of the status, nil if there is none.
-func (f *fleet) lastRevision() *machinev1alpha1.Revision {
-	revisions := f.Deployment.Status.Revisions
-	if len(revisions) == 0 {
-		return nil
-	}
-	return &revisions[len(revisions)-1]
-}
-
 // nextRevision of the template: its own, if that is the highest.
 func (f *fleet) nextRevision() machinev1alpha1.Revision {
 	highest := f.current.revision

@@ -103,3 +103,30 @@ func revisionOf(s *machinev1alpha1.MachineSet) int64 {
 	n, _ := strconv.ParseInt(s.Annotations[machinev1alpha1.AnnotationRevision], 10, 64)
 	return n
 }
+
+// isMixed reports whether the set updates in place and has Machines of earlier templates.
+func (s *set) isMixed() bool {
+	return s.Spec.InPlaceUpdate != nil && s.Status.UpdatedReplicas < s.Status.Replicas
+}
+
+// pausedUpdate returns the set's update in place, paused so that no further Machine is updated.
+func (s *set) pausedUpdate() *machinev1alpha1.MachineSetInPlaceUpdate {
+	if s.Spec.InPlaceUpdate == nil {
+		return nil
+	}
+	u := *s.Spec.InPlaceUpdate
+	u.Paused = true
+	return &u
+}
+
+// updated Machines of the set: all, unless the set updates them one after another.
+func (s *set) updated(target rolling) int32 {
+	switch u := s.Spec.InPlaceUpdate; {
+	case u == nil:
+		return s.Status.Replicas
+	case u.ID != target.hash() && !u.Paused || !s.isSettled() || !rollingOf(s.Spec.Template).same(target):
+		// The counts of a paused update are about the template of the set.
+		return 0
+	}
+	return s.Status.UpdatedReplicas
+}

@@ -3,27 +3,12 @@ package deployment
 import (
 	"slices"
 	"time"
-
-	"k8s.io/utils/ptr"
 )
 
 // isRescaled reports whether a user changed replicas during a rollout.
 func (p *plan) isRescaled() bool {
 	before := p.Deployment.Status.DesiredReplicas
 	return before != nil && *before != p.bounds.replicas && !p.isAlone()
-}
-
-// awaitsMarks reports whether replicas was lowered in a rollout, and a set has not counted its
-// marked Machines since. The cluster-autoscaler marks a Machine and lowers replicas within
-// milliseconds: the sets would report the mark only after another Machine was chosen.
-func (p *plan) awaitsMarks() bool {
-	return p.lowered() > 0 && !p.isAlone() &&
-		slices.ContainsFunc(p.sets, func(s *set) bool { return !s.hasCountedFor(p.bounds.replicas) })
-}
-
-// lowered is the number of Machines by which replicas was lowered since the sets were scaled.
-func (f *fleet) lowered() int32 {
-	return max(0, ptr.Deref(f.Deployment.Status.DesiredReplicas, 0)-f.bounds.replicas)
 }
 
 // rescale decides, after all sets have acted on their last numbers, which sets a change of replicas
@@ -99,129 +84,21 @@ func (p *plan) newBeforeGrowth() int32 {
 	return max(1, before.most()-sum(p.oldSets, (*set).desiredReplicas))
 }
 
-// isProven reports whether a change of replicas may affect the new set alone. The rollout must not
-// be held, because a user who pauses it wants the proportion kept, and each desired Machine of the
-// new set must be available. A rollout starts Machines all the time. So Machines that start or are
-// not Ready for minReadySeconds do not count while another Machine of the set is available and none
-// is unhealthy.
-func (f *fleet) isProven() bool {
-	if f.newSet != f.current || f.problem != nil || f.isHeld() {
-		return false
-	}
-	s := f.newSet.Status
-	onlyStart := s.AvailableReplicas > 0 && s.UnhealthyReplicas == 0 && f.newSet.desired-s.ReadyReplicas <= s.StartingReplicas
-	return f.newSet.unavailable() == 0 || onlyStart
-}
-
 func (p *plan) scaleUpProportionally(n int32) {
 	for i, share := range p.shares(n) {
 		p.setDesired(p.sets[i], p.sets[i].desired+share)
 	}
 }
 
-// scaleDownAll deletes n Machines, marked ones first, and at least the given number of marked ones.
-// It deletes unmarked available Machines only down to the least, and unavailable ones instead.
-func (p *plan) scaleDownAll(n, marked int32) {
-	marked = max(n, marked)
-	for _, s := range p.sets {
-		m := min(p.marked(s), marked)
-		if m == 0 {
-			continue
-		}
-		// A set cancels missing Machines before it deletes marked ones. So the missing ones are
-		// canceled as well, unless that leaves fewer than replicas.
-		// Counts that contradict each other, like more marked Machines than Machines, cancel none.
-		missing := max(0, min(s.desired-s.Status.Replicas, p.nextDesired[s]-m))
-		missing = min(missing, max(0, sum(p.sets, p.nextReplicas)-marked-p.bounds.replicas))
-		marked -= m
-		m += missing
-		p.reduceDesired(s, m)
-		n = max(0, n-m)
+// growInStep scales up during a step: the new set grows as far as the step allows, if it has proven itself, and the
+// old sets by the rest.
+func (p *plan) growInStep() {
+	if p.newSet.available() == 0 || p.isHeld() {
+		p.fillOld()
+		return
 	}
-	less := p.shares(n)
-	if p.isProven() {
-		less = p.oldestFirst(n)
+	p.rollingUpdate()
+	if sum(p.sets, p.nextReplicas) < p.bounds.replicas {
+		p.waitToScale()
 	}
-	spare := max(0, sum(p.sets, (*set).available)-p.bounds.least())
-	for i, s := range p.sets {
-		spare -= p.lost(s, less[i])
-	}
-	excess := int32(0)
-	for i, s := range slices.Backward(p.sets) {
-		lost := p.lost(s, less[i])
-		keep := min(lost, less[i], max(0, -spare))
-		if keep == 0 {
-			continue
-		}
-		n := max(0, min(less[i], p.unmissed(s)-(s.desired-p.nextDesired[s])+lost-keep))
-		spare += keep
-		excess += less[i] - n
-		less[i] = n
-	}
-	for i, s := range p.sets {
-		m := min(max(0, p.unmissed(s)-(s.desired-p.nextDesired[s])-less[i]), excess)
-		less[i] += m
-		excess -= m
-		p.reduceDesired(s, less[i])
-	}
-}
-
-// lost is the number of available Machines that a set loses if n more of its Machines are deleted
-// than decided so far. The set deletes its unavailable Machines first.
-func (p *plan) lost(s *set, n int32) int32 {
-	return max(0, min(s.available(), s.desired-p.nextDesired[s]+n-p.unmissed(s)))
-}
-
-// unmissed Machines are those that a set deletes before available ones. They include preserved
-// Failed Machines only in a rollout that replaces the set. Otherwise the set deletes preserved ones
-// last.
-func (f *fleet) unmissed(s *set) int32 {
-	if f.isRolling() && s != f.newSet {
-		return s.unavailable()
-	}
-	return max(0, s.unavailable()-s.Status.PreservedFailedReplicas)
-}
-
-// oldestFirst takes n from the sets, from each as many as it has.
-func (p *plan) oldestFirst(n int32) []int32 {
-	out := make([]int32, len(p.sets))
-	for i, s := range p.sets {
-		out[i] = min(n, p.nextDesired[s])
-		n -= out[i]
-	}
-	return out
-}
-
-// shares of n by the sizes of the sets: whole numbers that add up to n. The largest remainders are
-// rounded up, and among equal ones that of the newest set. The newest set gets all if no set has
-// any.
-func (p *plan) shares(n int32) []int32 {
-	size := func(i int) int64 { return int64(p.nextDesired[p.sets[i]]) }
-	out := make([]int32, len(p.sets))
-	all := int64(0)
-	for i := range p.sets {
-		all += size(i)
-	}
-	if all == 0 {
-		out[len(out)-1] = n
-		return out
-	}
-	left := n
-	byRemainder := make([]int, len(p.sets))
-	for i := range p.sets {
-		out[i] = int32(int64(n) * size(i) / all)
-		left -= out[i]
-		byRemainder[i] = i
-	}
-	remainder := func(i int) int64 { return int64(n) * size(i) % all }
-	slices.SortFunc(byRemainder, func(a, b int) int {
-		if d := remainder(b) - remainder(a); d != 0 {
-			return int(max(-1, min(1, d)))
-		}
-		return b - a
-	})
-	for _, i := range byRemainder[:left] {
-		out[i]++
-	}
-	return out
 }

@@ -1,8 +1,6 @@
 package deployment
 
 import (
-	"cmp"
-	"math"
 	"slices"
 	"time"
 
@@ -47,27 +45,6 @@ func (p *plan) status() machinev1alpha1.MachineDeploymentStatus {
 	s.Aging = p.turnOfAge().Next
 	s.Replacements = p.replacements(s.Revisions)
 	return s
-}
-
-// exhausted failure domains, by name. If several sets report the same one, a set that still waits
-// for a VM there has the best information, and otherwise the set that waited last.
-func (p *plan) exhausted() []machinev1alpha1.Exhaustion {
-	var all []machinev1alpha1.Exhaustion
-	for _, set := range p.sets {
-		if e := set.Status.Exhausted; e != nil {
-			all = append(all, *e)
-		}
-	}
-	slices.SortStableFunc(all, func(a, b machinev1alpha1.Exhaustion) int {
-		until := func(e machinev1alpha1.Exhaustion) int64 {
-			if e.Until == nil {
-				return math.MaxInt64
-			}
-			return e.Until.Unix()
-		}
-		return cmp.Or(cmp.Compare(a.FailureDomain, b.FailureDomain), cmp.Compare(until(b), until(a)), a.Since.Compare(b.Since.Time))
-	})
-	return slices.CompactFunc(all, func(a, b machinev1alpha1.Exhaustion) bool { return a.FailureDomain == b.FailureDomain })
 }
 
 // recorded returns the decisions about the set for the status.
@@ -119,4 +96,16 @@ func (p *plan) callAgain(s machinev1alpha1.MachineDeploymentStatus) time.Duratio
 		again = min(again, shared.InFlight)
 	}
 	return again
+}
+
+// rolloutStatus is nil for a rollout without gates.
+func (p *plan) rolloutStatus() *machinev1alpha1.RolloutStatus {
+	s := machinev1alpha1.RolloutStatus{Step: p.step, ReachedTime: p.reached, Held: p.hold, Rejected: p.rejected}
+	if s == (machinev1alpha1.RolloutStatus{}) {
+		return nil
+	}
+	if n := len(p.revisions); n > 0 && p.current != nil && p.outdated {
+		s.ID = IDOf(p.revisions[n-1])
+	}
+	return &s
 }

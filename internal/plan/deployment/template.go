@@ -83,3 +83,19 @@ func inPlace(from, now machinev1alpha1.MachineTemplate) machinev1alpha1.MachineT
 }
 
 func equal(a, b rolling) bool { return equality.Semantic.DeepEqual(a, b) }
+
+func content(r machinev1alpha1.Revision) rolling {
+	return rolling{
+		ClassRef: r.ClassRef.Rolling(), Version: r.Version, ClusterRef: r.ClusterRef, FailureDomain: r.FailureDomain,
+		Labels: r.Labels, Annotations: r.Annotations, After: r.After,
+	}
+}
+
+// from returns the template of a revision. Fields that start no rollout are taken from now.
+func from(r machinev1alpha1.Revision, now machinev1alpha1.MachineTemplate) machinev1alpha1.MachineTemplate {
+	t := machinev1alpha1.MachineTemplate{}
+	t.Metadata = machinev1alpha1.TemplateMetadata{Labels: r.Labels, Annotations: r.Annotations}
+	t.Spec.ClassRef, t.Spec.Version = r.ClassRef, r.Version
+	t.Spec.ClusterRef, t.Spec.FailureDomain = r.ClusterRef, r.FailureDomain
+	return inPlace(t, now)
+}
