@@ -93,6 +93,15 @@ real-vms: images $(BIN)/kubelet $(BIN)/plugins ##+ Build the images of the local
 	$(BIN)/vm-image mirror --dir $(REAL_VMS)/mirror --plugins $(NETWORK_PLUGINS_VERSION) $(BIN)/plugins/*
 	$(BIN)/vm-image mirror --dir $(REAL_VMS)/mirror $(PAUSE_IMAGES:%=--image %) $(BIN)/pause
 
+# node-problem-detector with its kernel monitor alone, and the configuration of that. Its reader of the journal needs cgo.
+detector := k8s.io/node-problem-detector
+$(REAL_VMS)/node-problem-detector: tools/node-problem-detector/go.mod
+	@mkdir -p $@
+	cd tools/node-problem-detector && go build -ldflags "-s -w" -tags disable_stackdriver_exporter,disable_system_stats_monitor -o $@/ $(detector)/cmd/nodeproblemdetector
+	@mv $@/nodeproblemdetector $@/node-problem-detector
+	@install -m 0644 "$$(cd tools/node-problem-detector && go list -m -f '{{.Dir}}' $(detector))/config/kernel-monitor.json" $@/
+	@touch $@
+
 .PHONY: images
 images: $(if $(BUILT),,vm-tools)
 	$(BIN)/vm-image build --dir $(REAL_VMS)/images $(REAL_IMAGES:%=--image %)
@@ -118,6 +127,12 @@ $(BIN)/plugins: cluster/cloud/go.mod
 	cd cluster/cloud && go build -ldflags "-s -w" -o $@/ $(network_plugins:%=github.com/containernetworking/plugins/plugins/%)
 	@touch $@
 
+# Nothing else needs it, and Karpenter takes some minutes to build, the first time.
+.PHONY: drover-karpenter
+drover-karpenter:
+	@mkdir -p $(BIN)
+	@cd karpenter && $(STEP) "Karpenter" 150 go build -v -ldflags "-s -w" -o $(BIN)/ ./cmd/...
+
 $(BIN)/crossplane-cli: test/gitops/clients/go.mod
 	@mkdir -p $(BIN)
 	cd test/gitops/clients && go build -ldflags "-s -w" -o $@ github.com/crossplane/cli/v2/cmd/crossplane
@@ -130,6 +145,8 @@ packages: binaries ## Build the Configuration, Function and Provider packages in
 generate: ## Generate deepcopy, CRDs, XRDs, docs/conditions.md, docs/reference, dashboards and the lifted provider. Leaves no diff when nothing changed.
 	go generate ./...
 	cd tools/dashboards && go run . $(CURDIR)/examples/monitoring/dashboards
+	@tools=$$(mktemp -d) && trap "rm -rf $$tools" EXIT && go build -o $$tools/ sigs.k8s.io/controller-tools/cmd/controller-gen && \
+		cd karpenter && PATH=$$tools:$$PATH go generate ./...
 
 # Generators read and write the tree, which other tests read meanwhile, so this is done in a copy.
 GENERATED := $(CURDIR)/$(WORK)/generated
@@ -142,7 +159,7 @@ generated: ##+ Check that "make generate" leaves no diff.
 	@diff -r $(GENERATED)/before $(GENERATED)/after || { echo "generated files are out of date: run make generate, and commit what it generates" >&2; exit 1; }
 	@rm -rf $(GENERATED)
 
-MODULES := . cluster cluster/cloud cluster/kubernetes compat/crossplane-common test/gitops/clients test/monitoring tools/dashboards tools/prose
+MODULES := . cluster cluster/cloud cluster/kubernetes compat/crossplane-common karpenter test/gitops/clients test/monitoring tools/dashboards tools/prose
 
 # The Go vulnerability database: a URL, or file:// and a folder that mirrors it. Where it
 # cannot be reached, the faults in test/dependencies/testdata are all that is looked for.
@@ -201,7 +218,7 @@ test: $(SUITE) ## Run all tests, as CI does, and compare what they cost with the
 lane-e2e:
 	$(call parts,e2e recovery)
 lane-clouds:
-	$(call parts,conformance-short docs render integration real-images realvm)
+	$(call parts,conformance-short docs render integration karpenter real-images realvm)
 lane-compute:
 	$(call parts,generated lint unit,nice -n 5)
 
@@ -211,7 +228,7 @@ built: build packages $(BIN)/crossplane-cli
 
 .PHONY: test-long
 test-long: ## Run the long form of the tests, with each cloud, operating system and setting (hours).
-	@$(SUBMAKE) --no-print-directory --keep-going e2e docs render realvm recovery conformance versions gitops LONG=1
+	@$(SUBMAKE) --no-print-directory --keep-going e2e docs render realvm recovery conformance versions gitops karpenter LONG=1
 
 SINCE ?= main
 .PHONY: test-changed
@@ -222,7 +239,7 @@ test-changed: $(SUITE) ## Run the tests that the changes since SINCE=main can af
 # are linked in half the time. The limit is for a test that hangs: it must end, and show where, before CI ends all.
 TESTED := go test -vet=off -ldflags "-s -w" -timeout 50m $(if $(DROVER_SPENT),-exec "$(SUITE) test")
 # Packages that need a control plane, or have a target of their own.
-ON_A_PLANE := bench conformance docs docs/site e2e gitops load realvm recovery render soak versions
+ON_A_PLANE := bench conformance docs docs/site e2e gitops karpenter load realvm recovery render soak versions
 UNIT_PACKAGES = $$(go list ./... | grep -vE '/test/($(subst $() ,|,$(ON_A_PLANE)))$$|/internal/plan/simulator$$')
 PLANE_ENV = DROVER_SHORT=$(if $(LONG),,1) DROVER_BIN=$(BIN) DROVER_PACKAGES=$(PACKAGES)
 
@@ -243,7 +260,7 @@ unit: $(if $(BUILT),,binaries) ## Run the tests that need no control plane.
 	$(TESTED) ./internal/plan/simulator -rapid.seed=$$seed -rapid.checks=60
 	$(TESTED) -p 4 $(UNIT_PACKAGES)
 	$(TESTED) $$(go list -deps ./cmd/... ./config/... | grep ^github.com/crossplane/upjet/v2/pkg/ | grep -v /controller$$)
-	@for m in cluster cluster/cloud cluster/kubernetes test/monitoring tools/prose; do (cd $$m && DROVER_BIN=$(BIN) $(TESTED) ./...) || exit 1; done
+	@for m in cluster cluster/cloud cluster/kubernetes karpenter test/monitoring tools/prose; do (cd $$m && DROVER_BIN=$(BIN) $(TESTED) ./...) || exit 1; done
 
 .PHONY: integration
 integration: $(if $(BUILT),,build) ##+ Run the tests that need an API server: of provider-drover, the clouds' VMs, the local cloud.
@@ -278,8 +295,12 @@ conformance-short: $(if $(BUILT),,build packages)
 	$(PLANE_ENV) $(TESTED) -count=1 ./test/conformance
 
 .PHONY: realvm
-realvm: $(if $(BUILT),,build packages real-vms-if-possible) ##+ Let real machines boot, join, and be drained: the short form, or with LONG=1 each operating system.
+realvm: $(if $(BUILT),,build packages real-vms-if-possible) $(if $(LONG),$(REAL_VMS)/node-problem-detector) ##+ Let real machines boot, join, and be drained: the short form, or with LONG=1 each operating system.
 	$(PLANE_ENV) DROVER_REAL_VMS=$$(ls -d $(REAL_VMS) 2>/dev/null) $(TESTED) -count=1 -parallel 4 ./test/realvm
+
+.PHONY: karpenter
+karpenter: $(if $(BUILT),,build packages) drover-karpenter ## Let the unmodified core of Karpenter make, replace and consolidate Machines.
+	$(PLANE_ENV) $(TESTED) -count=1 ./test/karpenter
 
 RECOVERY ?=
 .PHONY: recovery

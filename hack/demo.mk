@@ -39,3 +39,7 @@ demo-break: ##+ Break the cloud of the demo, FAULT=quota; without FAULT a menu o
 demo-real: REAL_IMAGES := debian-12-real
 demo-real: preflight demo-binaries demo-packages real-vms ##+ Start a local control plane and let three real Debian machines join, run a pod each, roll and go.
 	@$(BIN)/demo --launcher $(BIN)/drover-cluster --dir $(CLUSTER) --packages $(PACKAGES) --real-vms $(REAL_VMS) --timeout 30m
+
+.PHONY: demo-karpenter
+demo-karpenter: drover-karpenter ##+ Run Karpenter in the demo, until Ctrl-C: pods that do not fit get Machines.
+	@hack/demo-karpenter $(BIN) $(CLUSTER)

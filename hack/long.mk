@@ -31,7 +31,7 @@ vulncheck: $(BIN)/govulncheck ##+ Tell which functions with known faults Drover'
 CHECKS ?= 10000
 .PHONY: property
 property: ##+ Run the property tests of the planners for hours, one after another: CHECKS=10000 random histories each.
-	@for p in $$(awk -F'[ (]' '/^func Test/ {n = $$2} /rapid\.Check\(/ {print n}' internal/plan/simulator/*_test.go); do \
+	@for p in $$(awk -F'[ (]' '/^func / {n = ""} /^func Test/ {n = $$2} n && /(rapid\.Check|checkSome)\(/ {print n; n = ""}' internal/plan/simulator/*_test.go); do \
 		echo "$$p"; go test ./internal/plan/simulator -run "^$$p$$" -rapid.checks=$(CHECKS) -timeout 6h || exit 1; \
 	done
 

@@ -87,3 +87,10 @@ tools: ##+ Build kubectl drover and the Terraform provider for PLATFORMS, with t
 	cd cluster && go build -ldflags "-s -w" -o $(BIN)/ ./cmd/release
 	$(build_tools)
 	$(BIN)/release tools --root $(CURDIR) --version $(VERSION) --registry $(REGISTRY) --out $(CURDIR)/$(WORK)/tools --downloads $(DOWNLOADS) $(tool_folders) --allow-modified
+
+IMAGE ?=
+.PHONY: karpenter-image
+karpenter-image: drover-karpenter ##+ Push an image of drover-karpenter: IMAGE=registry.example.org/drover/drover-karpenter:v0.1.0.
+	@test -n "$(IMAGE)" || { echo "IMAGE: must be a repository with a tag: make karpenter-image IMAGE=registry.example.org/drover/drover-karpenter:v0.1.0" >&2; exit 1; }
+	@cd cluster && go build -ldflags "-s -w" -o $(BIN)/ ./cmd/xpkg
+	@$(BIN)/xpkg image --binary $(BIN)/drover-karpenter $(IMAGE)

@@ -52,7 +52,7 @@ func (e *external) reboot(ctx context.Context, mg resource.ModernManaged, state 
 	if _, ok := reboot.Requested(mg); !ok || e.behaviour.Reboot == nil || meta.GetExternalName(mg) == "" || !e.repeats.mayRepeat(mg.GetUID(), time.Now()) {
 		return false, nil
 	}
-	err := reboot.CarryOut(ctx, mg, e.creations, func(ctx context.Context, mode machinev1alpha1.RebootMode) error {
+	err := reboot.CarryOut(ctx, mg, e.kube, func(ctx context.Context, mode machinev1alpha1.RebootMode) error {
 		return e.behaviour.Reboot(ctx, mg, meta.GetExternalName(mg), mode)
 	}, isUnsent)
 	if err != nil && isUnsent(err) {

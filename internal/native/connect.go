@@ -18,7 +18,7 @@ import (
 // shared is the state that all external clients share.
 type shared[T Resource, C any] struct {
 	provider Provider[T, C]
-	kube     client.Reader
+	kube     client.Client
 	pool     *idle.Pool[*account[T]]
 	memory   *attempt.Memory[note]
 	records  *creation.Records

@@ -23,7 +23,7 @@ func (x *external[T, C]) reboot(ctx context.Context, vm T, seen VM) (bool, error
 		x.again.After(vm, wait)
 		return false, nil
 	}
-	err := reboot.CarryOut(ctx, vm, x.records, func(ctx context.Context, mode machinev1alpha1.RebootMode) error {
+	err := reboot.CarryOut(ctx, vm, x.kube, func(ctx context.Context, mode machinev1alpha1.RebootMode) error {
 		err := x.do("cannot reboot the VM", func() error { return x.account.Reboot(ctx, vm, mode) })
 		if err == nil {
 			x.record.Event(vm, event.Normal(machinev1alpha1.EventRebootRequested, "Requested a reboot of the VM: "+string(mode)))

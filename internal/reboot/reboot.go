@@ -5,6 +5,9 @@
 // the annotation machine.drover.dev/rebooted before it calls the cloud. If it is killed between the two, the VM may not
 // be rebooted: the Node proves no reboot then, and the Machine requests another mode. The opposite order could reboot
 // a VM twice, the second time with pods on its Node.
+//
+// The API server accepts the record only for the VM resource as the provider read it. A cache may be older than the record of
+// a process that was killed, and a process that lost its lease may still run.
 package reboot
 
 import (
@@ -14,11 +17,12 @@ import (
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
-	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
@@ -53,11 +57,11 @@ func (e *busyError) Unwrap() error { return e.error }
 
 // CarryOut records the request of a VM resource and calls the cloud. The result of the call is the condition Rebooted of
 // the VM resource. An error means that nothing was requested, so that the request is to be repeated: it could not be
-// recorded, or isUnsent reports that the call had no effect and may have one later, as when the cloud throttles. The
-// condition is Unknown in the second case.
+// recorded, as when the VM resource has changed since it was read, or isUnsent reports that the call had no effect and may
+// have one later, as when the cloud throttles. The condition is Unknown in the second case.
 //
 // The record replaces the object by that of the API server, with its status.
-func CarryOut(ctx context.Context, vm resource.Managed, records managed.CriticalAnnotationUpdater, call Call, isUnsent func(error) bool) error {
+func CarryOut(ctx context.Context, vm resource.Managed, kube client.Client, call Call, isUnsent func(error) bool) error {
 	mode, ok := Requested(vm)
 	if !ok {
 		return nil
@@ -66,21 +70,36 @@ func CarryOut(ctx context.Context, vm resource.Managed, records managed.Critical
 	defer cancel()
 	request, before := vm.GetAnnotations()[machinev1alpha1.AnnotationReboot], vm.GetAnnotations()[machinev1alpha1.AnnotationRebooted]
 	meta.AddAnnotations(vm, map[string]string{machinev1alpha1.AnnotationRebooted: request})
-	if err := records.UpdateCriticalAnnotations(ctx, vm); err != nil {
+	if err := kube.Update(ctx, vm); err != nil {
 		return fmt.Errorf("cannot record the reboot %s before it is requested: %w", request, err)
 	}
 	err := call(ctx, mode)
-	if err != nil && isUnsent(err) {
-		meta.AddAnnotations(vm, map[string]string{machinev1alpha1.AnnotationRebooted: before})
-		if undo := records.UpdateCriticalAnnotations(ctx, vm); undo == nil {
-			c := condition(request, err)
-			c.Status, c.Reason = corev1.ConditionUnknown, machinev1alpha1.ReasonRebootDelayed
-			vm.SetConditions(c)
-			return fmt.Errorf("cannot reboot the VM: %w", err)
-		}
+	if err != nil && isUnsent(err) && undo(ctx, vm, kube, request, before) == nil {
+		c := condition(request, err)
+		c.Status, c.Reason = corev1.ConditionUnknown, machinev1alpha1.ReasonRebootDelayed
+		vm.SetConditions(c)
+		return fmt.Errorf("cannot reboot the VM: %w", err)
 	}
 	vm.SetConditions(condition(request, err))
 	return nil
+}
+
+// undo the record of a request that had no effect, also if the VM resource has changed meanwhile.
+func undo(ctx context.Context, vm resource.Managed, kube client.Client, request, before string) error {
+	isRead := true
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		if !isRead {
+			if err := kube.Get(ctx, client.ObjectKeyFromObject(vm), vm); err != nil {
+				return err
+			}
+		}
+		isRead = false
+		if vm.GetAnnotations()[machinev1alpha1.AnnotationRebooted] != request {
+			return nil
+		}
+		meta.AddAnnotations(vm, map[string]string{machinev1alpha1.AnnotationRebooted: before})
+		return kube.Update(ctx, vm)
+	})
 }
 
 // AcceptedAt returns when the cloud accepted the last request. It is zero if there was none, or if the cloud refused it.

@@ -7,9 +7,13 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	corev1 "k8s.io/api/core/v1"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/drover-dev/drover/apis/local/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
@@ -17,6 +21,7 @@ import (
 
 // A world is an API server and a cloud that fail when they are told to.
 type world struct {
+	client.Client
 	annotations map[string]string
 	refuses     error // of the API server
 	cloud       error
@@ -26,7 +31,7 @@ type world struct {
 
 var errThrottled = errors.New("slow down")
 
-func (w *world) UpdateCriticalAnnotations(_ context.Context, o client.Object) error {
+func (w *world) Update(_ context.Context, o client.Object, _ ...client.UpdateOption) error {
 	if w.refuses != nil {
 		return w.refuses
 	}
@@ -148,5 +153,76 @@ func TestARefusalThatPassesIsADelay(t *testing.T) {
 	}
 	if _, ok := Requested(vm); !ok {
 		t.Error("the request is not repeated")
+	}
+}
+
+// TestAStaleProviderRebootsNothing has a provider whose cache is older than the record of the process before it, as after a
+// SIGKILL between the record and the result, or than a later request of the Machine.
+func TestAStaleProviderRebootsNothing(t *testing.T) {
+	for name, later := range map[string]map[string]string{
+		"ThanItsOwnRecord":    {machinev1alpha1.AnnotationRebooted: "Soft/one"},
+		"ThanTheNextRequest":  {machinev1alpha1.AnnotationReboot: "Hard/one", machinev1alpha1.AnnotationRebooted: "Hard/one"},
+		"ThanSomethingElse":   {"example.org/other": "value"},
+		"ThanTheEndOfRequest": {machinev1alpha1.AnnotationReboot: ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kube := newKube(t, "Soft/one")
+			stale := kube.read(t)
+			kube.annotate(t, later)
+			want := kube.read(t).GetAnnotations()
+			calls := 0
+			err := CarryOut(t.Context(), stale, kube, func(context.Context, machinev1alpha1.RebootMode) error {
+				calls++
+				return nil
+			}, IsBusy)
+			if calls > 0 || !kerrors.IsConflict(err) || !maps.Equal(kube.read(t).GetAnnotations(), want) {
+				t.Errorf("the cloud was called %d times, with the error %v and the annotations %v, want %v", calls, err, kube.read(t).GetAnnotations(), want)
+			}
+		})
+	}
+}
+
+// TestARecordIsUndoneAlthoughTheVMResourceHasChanged has a write of another client during the call of the cloud.
+func TestARecordIsUndoneAlthoughTheVMResourceHasChanged(t *testing.T) {
+	kube := newKube(t, "Soft/two")
+	kube.annotate(t, map[string]string{machinev1alpha1.AnnotationRebooted: "Hard/one"})
+	err := CarryOut(t.Context(), kube.read(t), kube, func(context.Context, machinev1alpha1.RebootMode) error {
+		kube.annotate(t, map[string]string{machinev1alpha1.AnnotationReboot: "Hard/two"})
+		return errThrottled
+	}, func(err error) bool { return errors.Is(err, errThrottled) })
+	got := kube.read(t).GetAnnotations()
+	if !errors.Is(err, errThrottled) || got[machinev1alpha1.AnnotationRebooted] != "Hard/one" || got[machinev1alpha1.AnnotationReboot] != "Hard/two" {
+		t.Errorf("%v, %v", err, got)
+	}
+}
+
+// A kube is an API server with one VM resource.
+type kube struct{ client.Client }
+
+func newKube(t *testing.T, request string) kube {
+	t.Helper()
+	s := runtime.NewScheme()
+	if err := v1alpha1.SchemeBuilder.AddToScheme(s); err != nil {
+		t.Fatal(err)
+	}
+	vm := &v1alpha1.VirtualMachine{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "vm", Annotations: map[string]string{machinev1alpha1.AnnotationReboot: request}}}
+	return kube{fake.NewClientBuilder().WithScheme(s).WithObjects(vm).Build()}
+}
+
+func (k kube) read(t *testing.T) *v1alpha1.VirtualMachine {
+	t.Helper()
+	vm := &v1alpha1.VirtualMachine{}
+	if err := k.Get(t.Context(), client.ObjectKey{Namespace: "team", Name: "vm"}, vm); err != nil {
+		t.Fatal(err)
+	}
+	return vm
+}
+
+func (k kube) annotate(t *testing.T, annotations map[string]string) {
+	t.Helper()
+	vm := k.read(t)
+	meta.AddAnnotations(vm, annotations)
+	if err := k.Update(t.Context(), vm); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -77,6 +77,9 @@ func (f Fleet) RealClass(name, image, profile string, parameters map[string]stri
 	return class
 }
 
+// RealDetector returns the folder with node-problem-detector and the configuration of its kernel monitor.
+func RealDetector() string { return filepath.Join(os.Getenv(envRealVMs), "node-problem-detector") }
+
 // RealContainerd returns the archive of a containerd 2 release, with the programs of a real VM
 // image.
 func RealContainerd(ctx context.Context) ([]byte, error) {

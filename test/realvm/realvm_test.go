@@ -259,6 +259,16 @@ func realMachine(t *testing.T, f kit.Fleet) machinev1alpha1.Machine {
 func startReal(t *testing.T, f kit.Fleet, class *machinev1alpha1.MachineClass) {
 	t.Helper()
 	f.Create(t, class)
+	f.Create(t, realDeployment(f, class))
+	t.Cleanup(func() {
+		if t.Failed() {
+			logConsoles(t, f)
+		}
+	})
+}
+
+// realDeployment returns a deployment of one real machine.
+func realDeployment(f kit.Fleet, class *machinev1alpha1.MachineClass) *machinev1alpha1.MachineDeployment {
 	md := f.Deployment("real", 1, 1, 0)
 	md.Spec.Template.Spec.ClassRef.Name = class.Name
 	md.Spec.Template.Spec.Version = kit.NewVersion
@@ -266,12 +276,7 @@ func startReal(t *testing.T, f kit.Fleet, class *machinev1alpha1.MachineClass) {
 	md.Spec.Template.Spec.CreationTimeout = metav1.Duration{Duration: creationTimeout}
 	// The pods of other tests have images that do not exist, so keep them away by a taint.
 	md.Spec.Template.Spec.Taints = append(md.Spec.Template.Spec.Taints, dedicated(f))
-	f.Create(t, md)
-	t.Cleanup(func() {
-		if t.Failed() {
-			logConsoles(t, f)
-		}
-	})
+	return md
 }
 
 // awaitRealNode waits until the machine runs, and returns its Node.

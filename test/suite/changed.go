@@ -21,6 +21,7 @@ var parts = map[string]string{
 	"test/conformance": "conformance-short",
 	"test/docs":        "docs",
 	"test/e2e":         "e2e",
+	"test/karpenter":   "karpenter",
 	"test/realvm":      "realvm",
 	"test/recovery":    "recovery",
 	"test/render":      "render",
@@ -31,7 +32,7 @@ var parts = map[string]string{
 }
 
 // tested are the modules whose tests "make test" runs.
-var tested = []string{".", "cluster", "cluster/cloud", "cluster/kubernetes", "test/monitoring", "tools/prose"}
+var tested = []string{".", "cluster", "cluster/cloud", "cluster/kubernetes", "karpenter", "test/monitoring", "tools/prose"}
 
 // runChanged runs the tests that the changes since a commit can affect, or lists them.
 func runChanged(since string, listOnly bool) error {

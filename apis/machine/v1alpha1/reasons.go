@@ -459,6 +459,12 @@ const (
 	//   - Of: HealthValid=False
 	//   - Do: To end the report, set the action Replace for the conditions that the message names.
 	ReasonRebootNotSupported = "RebootNotSupported"
+	// ReasonRebootTimeoutShort means that spec.health.reboot.timeout is shorter than a Machine took from its running VM to its
+	// Ready Node. Its reboots have as long as that, one hour at most.
+	//   - Kinds: MachineSet, MachineDeployment, NodePool
+	//   - Of: HealthValid=False
+	//   - Do: To end the report, set spec.health.reboot.timeout to more than the time that the message names.
+	ReasonRebootTimeoutShort = "RebootTimeoutShort"
 )
 
 // Reasons of ReplicaFailure, CapacityExhausted and SelectorExclusive. The codes of the provider's

@@ -9,8 +9,8 @@ import (
 // MaxAnalyses is how many analyses the steps of a MachineDeployment may name, which are ten steps with five of them.
 const MaxAnalyses = 50
 
-// An AnalysedStep is the step of a rollout that analyses judge. Verdicts of another one never count.
-type AnalysedStep struct {
+// An AnalyzedStep is the step of a rollout that analyses judge. Verdicts of another one never count.
+type AnalyzedStep struct {
 	// Rollout is its ID, as status.rollout.id of the MachineDeployment has it.
 	// +kubebuilder:validation:MaxLength=253
 	Rollout string `json:"rollout"`
@@ -23,9 +23,9 @@ type AnalysedStep struct {
 	Since metav1.Time `json:"since"`
 }
 
-// RolloutAnalysisRunSpec is what is to be analysed.
+// RolloutAnalysisRunSpec is what is to be analyzed.
 type RolloutAnalysisRunSpec struct {
-	// MachineDeployment whose rollout is analysed.
+	// MachineDeployment whose rollout is analyzed.
 	// +kubebuilder:validation:MaxLength=253
 	MachineDeployment string `json:"machineDeployment"`
 
@@ -36,9 +36,9 @@ type RolloutAnalysisRunSpec struct {
 	// +kubebuilder:validation:items:MaxLength=63
 	Analyses []string `json:"analyses,omitempty"`
 
-	// Step that is analysed, absent if none is.
+	// Step that is analyzed, absent if none is.
 	// +optional
-	Step *AnalysedStep `json:"step,omitempty"`
+	Step *AnalyzedStep `json:"step,omitempty"`
 
 	// Run are the analyses of the step.
 	// +optional
@@ -156,7 +156,7 @@ type RolloutAnalysisRunStatus struct {
 
 	// Step that the results are about.
 	// +optional
-	Step *AnalysedStep `json:"step,omitempty"`
+	Step *AnalyzedStep `json:"step,omitempty"`
 
 	// Results of the analyses of the step.
 	// +optional

@@ -2,6 +2,7 @@
 //
 //	xpkg build --root . --bin .work/bin --out .work/packages --version v0.1.0 [NAME...]
 //	xpkg push --registry 127.0.0.1:5000 FILE...
+//	xpkg image --binary .work/bin/drover-karpenter registry.example.org/drover/drover-karpenter:v0.1.0
 //	xpkg install configuration REGISTRY/drover:v0.1.0 --kubeconfig FILE
 package main
 
@@ -28,6 +29,7 @@ import (
 type cli struct {
 	Build   buildCommand   `cmd:"" help:"Build the packages of the repository into NAME-VERSION.xpkg files."`
 	Push    pushCommand    `cmd:"" help:"Push package files to a registry."`
+	Image   imageCommand   `cmd:"" help:"Push an image of a static Go program to a registry, with the credentials of docker login."`
 	Install installCommand `cmd:"" help:"Install a package and wait until it and what it depends on is healthy."`
 }
 
@@ -80,6 +82,20 @@ func (c *pushCommand) Run(ctx context.Context) error {
 		}
 		fmt.Println(pushed)
 	}
+	return nil
+}
+
+type imageCommand struct {
+	Binary    string `required:"" help:"The program." placeholder:"FILE"`
+	Reference string `arg:"" help:"Repository and tag."`
+}
+
+func (c *imageCommand) Run(ctx context.Context) error {
+	pushed, err := xpkg.PushImage(ctx, c.Binary, c.Reference)
+	if err != nil {
+		return fmt.Errorf("push %s: %w", c.Reference, err)
+	}
+	fmt.Println(pushed)
 	return nil
 }
 

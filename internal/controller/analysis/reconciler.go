@@ -64,7 +64,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	if run.Spec.Step == nil {
 		r.forget(run.UID)
-	} else if next, err := r.analyse(ctx, run, found, &status); err != nil {
+	} else if next, err := r.analyze(ctx, run, found, &status); err != nil {
 		return reconcile.Result{}, err
 	} else if next > 0 && (again == 0 || next < again) {
 		again = next
@@ -152,7 +152,7 @@ func (r *reconciler) check(ctx context.Context, a *machinev1alpha1.RolloutAnalys
 		return "", nil
 	default:
 		if _, err := condition(p); err != nil {
-			return err.Error(), nil
+			return err.Error(), nil //nolint:nilerr // It is the mistake of a user.
 		}
 		_, problem, err := r.credentials(ctx, a)
 		return problem, err
@@ -180,8 +180,8 @@ func (r *reconciler) machinesOf(ctx context.Context, namespace string, sets ...s
 	return out, nil
 }
 
-// analyse measures what is due, and returns when the next measurement is. It is 0 if none is.
-func (r *reconciler) analyse(ctx context.Context, run *machinev1alpha1.RolloutAnalysisRun, found map[string]*machinev1alpha1.RolloutAnalysis, status *machinev1alpha1.RolloutAnalysisRunStatus) (time.Duration, error) {
+// analyze measures what is due, and returns when the next measurement is. It is 0 if none is.
+func (r *reconciler) analyze(ctx context.Context, run *machinev1alpha1.RolloutAnalysisRun, found map[string]*machinev1alpha1.RolloutAnalysis, status *machinev1alpha1.RolloutAnalysisRunStatus) (time.Duration, error) {
 	status.Step = run.Spec.Step
 	before := map[string]machinev1alpha1.AnalysisResult{}
 	if s := run.Status.Step; s != nil && s.Rollout == status.Step.Rollout && s.Step == status.Step.Step && s.Since.Equal(&status.Step.Since) {

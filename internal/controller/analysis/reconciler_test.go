@@ -112,7 +112,7 @@ func run(names ...string) *machinev1alpha1.RolloutAnalysisRun {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "workers-x", Generation: 3, UID: "run"},
 		Spec: machinev1alpha1.RolloutAnalysisRunSpec{
 			MachineDeployment: "workers", Analyses: names, Run: names, NewMachineSet: "new", OldMachineSets: []string{"old"},
-			Step: &machinev1alpha1.AnalysedStep{Rollout: "2-abc", Step: 1, Since: metav1.NewTime(start)},
+			Step: &machinev1alpha1.AnalyzedStep{Rollout: "2-abc", Step: 1, Since: metav1.NewTime(start)},
 		},
 	}
 }

@@ -30,10 +30,9 @@ const (
 
 // shared has the dependencies of all clients.
 type shared struct {
-	secrets client.Reader
-	records managed.CriticalAnnotationUpdater
-	record  event.Recorder
-	again   interface {
+	kube   client.Client
+	record event.Recorder
+	again  interface {
 		After(client.Object, time.Duration)
 	}
 	memory *attempt.Memory[note]

@@ -81,7 +81,7 @@ func (x *external) readUserData(ctx context.Context, vm *v1alpha1.VirtualMachine
 	case g.UserDataSecretRef == nil:
 		return "", nil
 	}
-	data, err := mr.SecretValue(ctx, x.secrets, vm.GetNamespace(), g.UserDataSecretRef.Name, g.UserDataSecretRef.Key)
+	data, err := mr.SecretValue(ctx, x.kube, vm.GetNamespace(), g.UserDataSecretRef.Name, g.UserDataSecretRef.Key)
 	if err != nil {
 		return "", fmt.Errorf("forProvider.guestInfo.userDataSecretRef: %w", err)
 	}

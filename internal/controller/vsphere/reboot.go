@@ -27,7 +27,7 @@ func (x *external) reboot(ctx context.Context, vm *v1alpha1.VirtualMachine, s si
 		x.again.After(vm, wait)
 		return false, nil
 	}
-	err := reboot.CarryOut(ctx, vm, x.records, func(ctx context.Context, mode machinev1alpha1.RebootMode) error {
+	err := reboot.CarryOut(ctx, vm, x.kube, func(ctx context.Context, mode machinev1alpha1.RebootMode) error {
 		err := x.do(ctx, "cannot reboot the VM", func(c *vim25.Client) error { return x.restart(ctx, c, s, mode) })
 		if err == nil {
 			x.record.Event(vm, event.Normal(machinev1alpha1.EventRebootRequested, "Requested a reboot of the VM: "+string(mode)))

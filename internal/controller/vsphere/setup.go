@@ -40,7 +40,7 @@ func setupVirtualMachines(mgr ctrl.Manager, o controller.Options, sessions *pool
 		Object: &v1alpha1.VirtualMachine{},
 		List:   &v1alpha1.VirtualMachineList{},
 		Connector: &connector{kube: mgr.GetClient(), pool: sessions, shared: &shared{
-			secrets: mgr.GetClient(), records: managed.NewRetryingCriticalAnnotationUpdater(mgr.GetClient()),
+			kube:   mgr.GetClient(),
 			record: recorder, again: again, memory: &attempt.Memory[note]{}, now: time.Now,
 		}},
 		Again:    again,

@@ -190,7 +190,7 @@ func (w *world) start(record event.Recorder, again interface {
 }) *process {
 	c := &process{pool: newPool(w.clock.now), memory: &attempt.Memory[note]{}}
 	connect := &connector{kube: w.kube, pool: c.pool, shared: &shared{
-		secrets: w.kube, records: managed.NewRetryingCriticalAnnotationUpdater(w.kube),
+		kube:   w.kube,
 		record: record, again: again, memory: c.memory, now: w.clock.now,
 	}}
 	opts := append([]managed.ReconcilerOption{

@@ -67,8 +67,8 @@ func TestEachStateOfARolloutIsShown(t *testing.T) {
 		})
 		w.Run(10 * time.Minute)
 	}
-	// analysed rolls with a step of one Machine, whose analysis must pass.
-	analysed := func(w *simulator.World) {
+	// analyzed rolls with a step of one Machine, whose analysis must pass.
+	analyzed := func(w *simulator.World) {
 		w.Update(func(d *machinev1alpha1.MachineDeployment) {
 			d.Spec.Strategy.RollingUpdate.Steps = []machinev1alpha1.RolloutStep{{Updated: intstr.FromInt32(1), Analyses: []string{"pods"}}}
 			roll(d)
@@ -109,17 +109,17 @@ func TestEachStateOfARolloutIsShown(t *testing.T) {
 			w.Update(annotate(machinev1alpha1.AnnotationRolloutApprove, "1-other/1"))
 			w.Run(time.Minute)
 		}, diagnosis.NeedsUser},
-		"Analyzing": {"a step is analysed", func(_ *testing.T, w *simulator.World) {
+		"Analyzing": {"a step is analyzed", func(_ *testing.T, w *simulator.World) {
 			w.Finds = machinev1alpha1.AnalysisInconclusive
-			analysed(w)
+			analyzed(w)
 		}, diagnosis.InProgress},
 		"AnalysisFailed": {"an analysis failed", func(_ *testing.T, w *simulator.World) {
 			w.Finds = machinev1alpha1.AnalysisFail
-			analysed(w)
+			analyzed(w)
 		}, diagnosis.NeedsUser},
 		"AnalysisInconclusive": {"an analysis has no verdict after its timeout", func(_ *testing.T, w *simulator.World) {
 			w.Finds = machinev1alpha1.AnalysisInconclusive
-			analysed(w)
+			analyzed(w)
 			w.Run(time.Hour)
 		}, diagnosis.NeedsUser},
 		"Held": {"a user holds the rollout", func(_ *testing.T, w *simulator.World) {

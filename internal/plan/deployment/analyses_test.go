@@ -21,8 +21,8 @@ func atCompleteStep(d *machinev1alpha1.MachineDeployment) {
 	d.Status.Rollout.ReachedTime = &complete
 }
 
-// analysed has one step, of which analyses must pass.
-func analysed(names ...string) deploymentOption {
+// analyzed has one step, of which analyses must pass.
+func analyzed(names ...string) deploymentOption {
 	return func(d *machinev1alpha1.MachineDeployment) {
 		d.Spec.Strategy.RollingUpdate.Steps = []machinev1alpha1.RolloutStep{{Updated: intstr.FromInt32(1), Analyses: names}}
 	}
@@ -44,7 +44,7 @@ func verdict(name string, v machinev1alpha1.AnalysisVerdict, timeout time.Durati
 }
 
 // about another step than the present one.
-func about(change func(*machinev1alpha1.AnalysedStep)) runOption {
+func about(change func(*machinev1alpha1.AnalyzedStep)) runOption {
 	return func(r *machinev1alpha1.RolloutAnalysisRun) { change(r.Status.Step) }
 }
 
@@ -78,15 +78,15 @@ func TestAnalysesOfAStep(t *testing.T) {
 		"one that nothing answers is reported in the end": {options: []deploymentOption{func(d *machinev1alpha1.MachineDeployment) {
 			d.Status.Rollout.ReachedTime = &metav1.Time{Time: now.Add(-11 * time.Minute)}
 		}}, old: 4, progressing: overdue, message: "provider-drover did not measure anything"},
-		"two must pass":                                      {options: []deploymentOption{analysed("pods", "errors")}, run: []runOption{verdict("pods", pass, time.Hour)}, old: 4, progressing: waits, message: "without a verdict yet: errors"},
-		"two that passed":                                    {options: []deploymentOption{analysed("pods", "errors")}, run: []runOption{verdict("pods", pass, time.Hour), verdict("errors", pass, time.Hour)}, old: 3, progressing: goes},
-		"one of two that failed":                             {options: []deploymentOption{analysed("pods", "errors")}, run: []runOption{verdict("pods", pass, time.Hour), verdict("errors", fail, time.Hour)}, old: 4, progressing: failed, message: "the analysis errors failed"},
-		"one that failed is not waited for":                  {options: []deploymentOption{analysed("pods", "errors")}, run: []runOption{verdict("errors", fail, time.Hour)}, old: 4, progressing: failed},
+		"two must pass":                                      {options: []deploymentOption{analyzed("pods", "errors")}, run: []runOption{verdict("pods", pass, time.Hour)}, old: 4, progressing: waits, message: "without a verdict yet: errors"},
+		"two that passed":                                    {options: []deploymentOption{analyzed("pods", "errors")}, run: []runOption{verdict("pods", pass, time.Hour), verdict("errors", pass, time.Hour)}, old: 3, progressing: goes},
+		"one of two that failed":                             {options: []deploymentOption{analyzed("pods", "errors")}, run: []runOption{verdict("pods", pass, time.Hour), verdict("errors", fail, time.Hour)}, old: 4, progressing: failed, message: "the analysis errors failed"},
+		"one that failed is not waited for":                  {options: []deploymentOption{analyzed("pods", "errors")}, run: []runOption{verdict("errors", fail, time.Hour)}, old: 4, progressing: failed},
 		"one that the step does not name does not count":     {run: []runOption{verdict("others", fail, time.Hour), verdict("pods", pass, time.Hour)}, old: 3, progressing: goes},
-		"a verdict about another rollout does not count":     {run: []runOption{verdict("pods", pass, time.Hour), about(func(s *machinev1alpha1.AnalysedStep) { s.Rollout = "1-x" })}, old: 4, progressing: waits},
-		"a verdict about another step does not count":        {run: []runOption{verdict("pods", pass, time.Hour), about(func(s *machinev1alpha1.AnalysedStep) { s.Step = 2 })}, old: 4, progressing: waits},
-		"a verdict from before an outage does not count":     {run: []runOption{verdict("pods", pass, time.Hour), about(func(s *machinev1alpha1.AnalysedStep) { s.Since = metav1.NewTime(complete.Add(-time.Minute)) })}, old: 4, progressing: waits},
-		"a failure of another rollout rejects nothing":       {options: []deploymentOption{onFailure(machinev1alpha1.FailureRollback)}, run: []runOption{verdict("pods", fail, time.Hour), about(func(s *machinev1alpha1.AnalysedStep) { s.Rollout = "1-x" })}, old: 4, progressing: waits},
+		"a verdict about another rollout does not count":     {run: []runOption{verdict("pods", pass, time.Hour), about(func(s *machinev1alpha1.AnalyzedStep) { s.Rollout = "1-x" })}, old: 4, progressing: waits},
+		"a verdict about another step does not count":        {run: []runOption{verdict("pods", pass, time.Hour), about(func(s *machinev1alpha1.AnalyzedStep) { s.Step = 2 })}, old: 4, progressing: waits},
+		"a verdict from before an outage does not count":     {run: []runOption{verdict("pods", pass, time.Hour), about(func(s *machinev1alpha1.AnalyzedStep) { s.Since = metav1.NewTime(complete.Add(-time.Minute)) })}, old: 4, progressing: waits},
+		"a failure of another rollout rejects nothing":       {options: []deploymentOption{onFailure(machinev1alpha1.FailureRollback)}, run: []runOption{verdict("pods", fail, time.Hour), about(func(s *machinev1alpha1.AnalyzedStep) { s.Rollout = "1-x" })}, old: 4, progressing: waits},
 		"a retry begins the step again":                      {options: []deploymentOption{retry}, run: []runOption{verdict("pods", fail, time.Hour)}, old: 4, progressing: waits},
 		"a retry begins the step again in place of a reject": {options: []deploymentOption{retry, onFailure(machinev1alpha1.FailureRollback)}, run: []runOption{verdict("pods", fail, time.Hour)}, old: 4, progressing: waits},
 		"an approval does not replace a verdict": {options: []deploymentOption{func(d *machinev1alpha1.MachineDeployment) {
@@ -103,10 +103,10 @@ func TestAnalysesOfAStep(t *testing.T) {
 		}}, run: []runOption{verdict("pods", fail, time.Hour)}, old: 4, progressing: failed},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := deployment(4, append([]deploymentOption{inRollout(2), analysed("pods"), atCompleteStep}, tc.options...)...)
+			d := deployment(4, append([]deploymentOption{inRollout(2), analyzed("pods"), atCompleteStep}, tc.options...)...)
 			o := Observed{Deployment: d, Sets: []Set{machineSet("v1", 1, 4), machineSet("v2", 2, 1)}, ClassFound: true, Analysis: &machinev1alpha1.RolloutAnalysisRun{}}
 			o.Analysis.Status = machinev1alpha1.RolloutAnalysisRunStatus{
-				Found: []string{"errors", "pods"}, Step: &machinev1alpha1.AnalysedStep{Rollout: IDOf(d.Status.Revisions[1]), Step: 1, Since: complete},
+				Found: []string{"errors", "pods"}, Step: &machinev1alpha1.AnalyzedStep{Rollout: IDOf(d.Status.Revisions[1]), Step: 1, Since: complete},
 			}
 			for _, option := range tc.run {
 				option(o.Analysis)
@@ -149,7 +149,7 @@ func TestAnalysesAreLookedForFirst(t *testing.T) {
 		"a problem of one that no step names": {run: &machinev1alpha1.RolloutAnalysisRunStatus{Found: []string{"pods"}, Problems: []machinev1alpha1.AnalysisProblem{{Name: "others", Reason: machinev1alpha1.ReasonAnalysisNotFound}}}, progressing: "True MachineSetCreated"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := deployment(4, inRollout(2), analysed("pods"))
+			d := deployment(4, inRollout(2), analyzed("pods"))
 			d.Status.Revisions, d.Status.MachineSets, d.Status.Revision = d.Status.Revisions[:1], d.Status.MachineSets[:1], 1
 			if tc.held > 0 {
 				d.Status.FrozenSince = &metav1.Time{Time: now.Add(-tc.held)}
@@ -175,8 +175,8 @@ func TestAnalysesAreLookedForFirst(t *testing.T) {
 	}
 }
 
-// TestWhatIsAnalysed has the run that provider-drover gets.
-func TestWhatIsAnalysed(t *testing.T) {
+// TestWhatIsAnalyzed has the run that provider-drover gets.
+func TestWhatIsAnalyzed(t *testing.T) {
 	plan := func(options ...deploymentOption) *machinev1alpha1.RolloutAnalysisRun {
 		d := deployment(4, append([]deploymentOption{inRollout(2)}, options...)...)
 		return Plan(now, Observed{Deployment: d, Sets: []Set{machineSet("v1", 1, 4), machineSet("v2", 2, 1)}, ClassFound: true, Analysis: &machinev1alpha1.RolloutAnalysisRun{
@@ -189,10 +189,10 @@ func TestWhatIsAnalysed(t *testing.T) {
 	if r := plan(steps(time.Hour, ""), atStep(1)); r != nil {
 		t.Errorf("with steps without analyses there is a run: %+v", r)
 	}
-	if r := plan(analysed("pods")); r == nil || r.Spec.Step != nil || len(r.Spec.Run) > 0 {
+	if r := plan(analyzed("pods")); r == nil || r.Spec.Step != nil || len(r.Spec.Run) > 0 {
 		t.Errorf("before the time of the step is recorded, the run is %+v", r)
 	}
-	r := plan(analysed("pods"), atCompleteStep)
+	r := plan(analyzed("pods"), atCompleteStep)
 	if r == nil || r.Spec.Step == nil || r.Spec.Step.Step != 1 || !r.Spec.Step.Since.Equal(&complete) || !strings.HasPrefix(r.Spec.Step.Rollout, "2-") {
 		t.Fatalf("the run is %+v", r)
 	}

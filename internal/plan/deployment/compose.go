@@ -196,3 +196,44 @@ func merged[V any](a, b map[string]V) map[string]V {
 	maps.Copy(out, b)
 	return out
 }
+
+// analyzedStep is the recorded step whose Machines are all available, nil if there is none with analyses.
+func (p *plan) analyzedStep() *machinev1alpha1.AnalyzedStep {
+	before := p.Deployment.Status.Rollout
+	if p.id == "" || p.step < 1 || int(p.step) > len(p.steps()) || p.reached == nil || before == nil || before.ID != p.id || before.Step != p.step || !p.reached.Equal(before.ReachedTime) {
+		return nil
+	}
+	if len(p.steps()[p.step-1].Analyses) == 0 {
+		return nil
+	}
+	return &machinev1alpha1.AnalyzedStep{Rollout: p.id, Step: p.step, Since: *p.reached}
+}
+
+// awaitsAnalysis reports whether a step with analyses became complete in this plan. They begin when that is recorded.
+func (p *plan) awaitsAnalysis() bool {
+	return p.reached != nil && p.step >= 1 && int(p.step) <= len(p.steps()) && len(p.steps()[p.step-1].Analyses) > 0 && p.analyzedStep() == nil && p.id != ""
+}
+
+// analysisRun has the analyses that provider-drover carries out, nil if the steps name no analyses.
+func (p *plan) analysisRun() *machinev1alpha1.RolloutAnalysisRun {
+	d, needed := p.Deployment, p.analyses().names()
+	if len(needed) == 0 {
+		return nil
+	}
+	r := &machinev1alpha1.RolloutAnalysisRun{
+		TypeMeta:   metav1.TypeMeta{APIVersion: machinev1alpha1.SchemeGroupVersion.String(), Kind: machinev1alpha1.RolloutAnalysisRunGroupVersionKind.Kind},
+		ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: names.AnalysisRun(d.Name, d.UID), Labels: map[string]string{machinev1alpha1.LabelDeployment: d.Name}},
+		Spec:       machinev1alpha1.RolloutAnalysisRunSpec{MachineDeployment: d.Name, Analyses: needed, Step: p.analyzedStep()},
+	}
+	if r.Spec.Step == nil {
+		return r
+	}
+	r.Spec.Run = slices.Clone(p.steps()[p.step-1].Analyses)
+	r.Spec.NewMachineSet = p.newSet.Name
+	for _, s := range p.oldSets {
+		if s.total() > 0 {
+			r.Spec.OldMachineSets = append(r.Spec.OldMachineSets, s.Name)
+		}
+	}
+	return r
+}

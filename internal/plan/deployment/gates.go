@@ -42,7 +42,7 @@ type gates struct {
 	// hold is the cause for which the rollout does not continue, nil if there is none. A step whose Machines are
 	// not all available is none: the rollout still has to make progress.
 	hold *machinev1alpha1.RolloutHold
-	// passed are the analyses that let a step pass in this plan, with what they measured.
+	// passed are the analyses that let a step pass in this plan, with their numbers.
 	passed []string
 	// next is the time at which a gate opens or closes, zero if there is none.
 	next time.Time
@@ -149,6 +149,23 @@ func LastGood(d *machinev1alpha1.MachineDeployment) *machinev1alpha1.Revision {
 	return lastGood(d.Status.Revisions, d.Status.Revisions[n-1].Revision)
 }
 
+// RetryOf returns the value of the annotation rollout-retry by which a user retries a rejected template, or a step
+// whose analysis failed or has no verdict. It is empty if there is nothing to retry.
+func RetryOf(d *machinev1alpha1.MachineDeployment) string {
+	if r := Rejected(d); r != nil {
+		return r.ID
+	}
+	r := d.Status.Rollout
+	if r == nil || r.Held == nil || r.ReachedTime == nil || r.ID == "" {
+		return ""
+	}
+	switch r.Held.Reason {
+	case machinev1alpha1.ReasonAnalysisFailed, machinev1alpha1.ReasonAnalysisInconclusive:
+		return RetryID(r.ID, *r.ReachedTime)
+	}
+	return ""
+}
+
 // hasGates reports whether the last revision that was complete must be kept to go back to.
 func (f *fleet) hasGates() bool {
 	return f.Deployment.Spec.Rollout.OnFailure == machinev1alpha1.FailureRollback || len(f.steps()) > 0
@@ -167,6 +184,37 @@ func (f *fleet) checkWindows() {
 	var err error
 	if f.windows, err = schedule.Parse(f.now, f.Deployment.Spec.Rollout); err != nil && f.problem == nil {
 		f.problem = &shared.Problem{Reason: machinev1alpha1.ReasonInvalidWindow, Message: err.Error() + "; meanwhile no healthy Machine is replaced"}
+	}
+}
+
+// analyses of the steps.
+func (f *fleet) analyses() analyses {
+	return analyses{now: f.now, steps: f.steps(), run: f.Analysis}
+}
+
+// checkAnalyses that the steps name. The way back from a rejected template has no steps, so it does not need them.
+func (f *fleet) checkAnalyses() {
+	if f.problem == nil && !f.goesBack {
+		f.problem = f.analyses().problem()
+	}
+}
+
+// awaitAnalyses holds a rollout before its first step until provider-drover has looked for its analyses.
+func (f *fleet) awaitAnalyses() {
+	unknown := f.analyses().unknown()
+	if len(unknown) == 0 || f.isLastGood() {
+		return
+	}
+	f.hold = &machinev1alpha1.RolloutHold{Reason: machinev1alpha1.ReasonAnalyzing, Message: "the rollout waits for provider-drover to look for the RolloutAnalyses " + strings.Join(unknown, ", ")}
+	since := f.Deployment.Status.FrozenSince
+	if since == nil {
+		return
+	}
+	if until := since.Add(untilAnswered); f.now.Before(until) {
+		f.hold.Until = new(metav1.NewTime(until))
+	} else {
+		f.hold.Reason = machinev1alpha1.ReasonAnalysisInconclusive
+		f.hold.Message += fmt.Sprintf(" since %s; look at its Deployment and its log", since.UTC().Format(time.RFC3339))
 	}
 }
 
@@ -205,16 +253,6 @@ func cause(text string) string {
 		return ""
 	}
 	return " (" + shortened(text) + ")"
-}
-
-// shortened limits the text of a user in a message.
-func shortened(text string) string {
-	const most = 256
-	text = strings.ToValidUTF8(text, "?")
-	if r := []rune(text); len(r) > most {
-		return string(r[:most]) + "..."
-	}
-	return text
 }
 
 // heldByGate is the hold of a step of the user's own. A time that has passed holds on, because that step still does.
@@ -281,6 +319,20 @@ func (f *fleet) reject() {
 	f.rejected, f.isNew = r, true
 }
 
+// failedAnalysis is the failure of an analysis of the recorded step, "" if none failed.
+func (f *fleet) failedAnalysis() string {
+	before := f.Deployment.Status.Rollout
+	if before == nil || before.ID != f.id || before.ReachedTime == nil || before.Step < 1 || int(before.Step) > len(f.steps()) || f.isRetried(*before.ReachedTime) {
+		return ""
+	}
+	return f.analyses().judge(machinev1alpha1.AnalyzedStep{Rollout: f.id, Step: before.Step, Since: *before.ReachedTime}).failed
+}
+
+// isRetried reports whether a user lets the step begin again that has been complete since a time.
+func (f *fleet) isRetried(reached metav1.Time) bool {
+	return f.Deployment.Annotations[machinev1alpha1.AnnotationRolloutRetry] == RetryID(f.id, reached)
+}
+
 // identify the rollout, if the status has its revision.
 func (f *fleet) identify() {
 	if last := f.lastRevision(); f.outdated && last != nil && equal(content(*last), f.target) {
@@ -338,6 +390,12 @@ func StepsOf(d *machinev1alpha1.MachineDeployment) []Step {
 	return out
 }
 
+// AnalysesFound is the RolloutAnalysisRun of a deployment all of whose analyses exist, without verdicts, for a forecast.
+func AnalysesFound(d *machinev1alpha1.MachineDeployment) *machinev1alpha1.RolloutAnalysisRun {
+	f := &fleet{Observed: Observed{Deployment: d}}
+	return &machinev1alpha1.RolloutAnalysisRun{Status: machinev1alpha1.RolloutAnalysisRunStatus{Found: f.analyses().names()}}
+}
+
 func resolveStep(updated intstr.IntOrString, replicas int32) int32 {
 	n, invalid := shared.Scaled(&updated, replicas, true)
 	if invalid != "" {
@@ -367,7 +425,7 @@ func (f *fleet) passes(s machinev1alpha1.RolloutStep) bool {
 	approved := s.Approval == "" || f.approved() >= f.step
 	what := fmt.Sprintf("step %d of %d: all %d updated Machines are available since %s", f.step, len(f.steps()), f.limit, f.reached.UTC().Format(time.RFC3339))
 	var h *machinev1alpha1.RolloutHold
-	j := f.judge(f.step, *f.reached)
+	j := f.analyses().judge(machinev1alpha1.AnalyzedStep{Rollout: f.id, Step: f.step, Since: *f.reached})
 	switch {
 	case j.failed != "":
 		h = &machinev1alpha1.RolloutHold{Reason: machinev1alpha1.ReasonAnalysisFailed, Message: fmt.Sprintf(
@@ -378,7 +436,7 @@ func (f *fleet) passes(s machinev1alpha1.RolloutStep) bool {
 	case f.now.Before(until):
 		h = &machinev1alpha1.RolloutHold{Reason: machinev1alpha1.ReasonSoaking, Until: ptr.To(metav1.NewTime(until)), Message: fmt.Sprintf("%s, and must be until %s", what, until.UTC().Format(time.RFC3339))}
 		if len(j.pending) > 0 {
-			h.Message += "; meanwhile it is analysed by " + strings.Join(j.pending, ", ")
+			h.Message += "; meanwhile it is analyzed by " + strings.Join(j.pending, ", ")
 		}
 		if !approved {
 			h.Message += "; the next step needs an approval as well"

@@ -20,8 +20,6 @@ const (
 	// the first boot of the Machine did not take longer.
 	// An operating system that hangs ignores the request: after this time the VM is reset.
 	softRebootFor = 5 * time.Minute
-	// longestBoot bounds the time that a slow first boot adds: a Node may have waited a night for its network.
-	longestBoot = time.Hour
 	// rememberedReboots is the number of IDs of earlier reboots that the status keeps.
 	rememberedReboots = 10
 	// maxRebootMessage is the length to which the message is shortened: a provider's error may be part of it.
@@ -203,12 +201,9 @@ func rebootRequest(s *machinev1alpha1.RebootStatus) string {
 func rebootTimeouts(f facts) (soft, reboot time.Duration) {
 	reboot = plan.Timeout(healthReboot(f.Machine).Timeout, machinev1alpha1.DefaultRebootTimeout)
 	soft = softRebootFor
-	ran, ready := f.before.Join.At(machinev1alpha1.JoinVMRunning), f.before.Join.At(machinev1alpha1.JoinNodeReady)
-	if ran != nil && ready != nil {
-		first := min(ready.Sub(ran.Time), longestBoot)
-		// A hard reboot in the middle of the boot after a soft one would begin it again.
-		soft, reboot = max(soft, first), max(reboot, first)
-	}
+	first := plan.FirstBoot(f.before.Join)
+	// A hard reboot in the middle of the boot after a soft one would begin it again.
+	soft, reboot = max(soft, first), max(reboot, first)
 	return min(soft, reboot), reboot
 }
 

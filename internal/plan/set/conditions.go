@@ -202,7 +202,7 @@ func (f *fleet) annotationsValid() *shared.Condition {
 }
 
 func (f *fleet) healthValid() *shared.Condition {
-	return shared.HealthValid(f.HealthProblems, f.Set.Status.Conditions)
+	return shared.HealthValid(slices.Concat(f.HealthProblems, f.rebootTimeoutProblems()), f.Set.Status.Conditions)
 }
 
 // lacksProfile reports whether spec.health names a profile that does not exist. The other problems are of the class and its

@@ -2,6 +2,7 @@ package set
 
 import (
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -48,6 +49,29 @@ func (p *plan) reboot() {
 // allowsReboots reports whether this plan allows a reboot: its permission follows once the status lists it.
 func (p *plan) allowsReboots() bool {
 	return len(p.rebooting.Difference(p.recorded.rebooting)) > 0
+}
+
+// rebootTimeoutProblems reports a timeout of reboots that is shorter than a Machine of the set took to boot: its reboots have
+// more time. Without spec.health.reboot, the timeout is no wish of the user.
+func (f *fleet) rebootTimeoutProblems() []shared.Problem {
+	reboot := f.Set.Spec.Template.Spec.Health.Reboot
+	if reboot == nil {
+		return nil
+	}
+	slowest, boot := "", shared.Timeout(reboot.Timeout, machinev1alpha1.DefaultRebootTimeout)
+	for _, m := range f.active {
+		if first := shared.FirstBoot(m.Status.Join); first > boot {
+			slowest, boot = m.Name, first
+		}
+	}
+	if slowest == "" {
+		return nil
+	}
+	return []shared.Problem{{
+		Reason: machinev1alpha1.ReasonRebootTimeoutShort,
+		Message: fmt.Sprintf("spec.template.spec.health.reboot.timeout: %s is shorter than the %s that Machine %s took from its running VM to its Ready Node; each reboot has at least the time of the first boot of its Machine, %s at most",
+			shared.Timeout(reboot.Timeout, machinev1alpha1.DefaultRebootTimeout), boot.Round(time.Second), slowest, time.Hour),
+	}}
 }
 
 // namesOfReboots are sorted, as the status lists them.

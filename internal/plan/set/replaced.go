@@ -77,7 +77,8 @@ func (p *plan) replacements() []machinev1alpha1.ReplacedMachine {
 			found = append(found, history.OfReleased(r))
 		}
 	}
-	for _, m := range p.all() {
+	// Also those that are deleted: a Machine is dropped in the plan that first sees that its last reboot did not help.
+	for _, m := range p.Machines {
 		if e, ok := history.OfReboot(m.Machine); ok {
 			found = append(found, e)
 		}

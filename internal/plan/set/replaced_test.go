@@ -30,6 +30,13 @@ func TestReplacedMachinesAreListed(t *testing.T) {
 		e.DrainDuration = &metav1.Duration{Duration: d}
 		return e
 	}
+	rebooted := func(m *Machine) {
+		m.Status.Reboot = &machinev1alpha1.RebootStatus{State: machinev1alpha1.RebootFailed, StartTime: metav1.NewTime(now.Add(-5 * time.Minute)), ByHealth: "KernelDeadlock is True", Message: "no proof"}
+	}
+	withCause := func(e machinev1alpha1.ReplacedMachine) machinev1alpha1.ReplacedMachine {
+		e.FailureReason, e.Message = machinev1alpha1.FailureNodeUnhealthy, "KernelDeadlock is True: no proof"
+		return e
+	}
 	a := machine("a", running, worked)
 	released := machinev1alpha1.ReleasedMachine{Name: "b", Node: "b", DeletionTime: metav1.NewTime(now.Add(-time.Minute)), DrainDuration: &metav1.Duration{Duration: 9 * time.Second}}
 	for name, tc := range map[string]struct {
@@ -42,6 +49,14 @@ func TestReplacedMachinesAreListed(t *testing.T) {
 		"AMachineThatFailed": {
 			set: set(2, budget("1", "100%")), o: Observed{Machines: []Machine{a, machine("b", failed, worked)}},
 			want: []machinev1alpha1.ReplacedMachine{withFailure(of("b", machinev1alpha1.ReplacedFailed, 0))},
+		},
+		"AMachineThatFailedWithItsLastReboot": {
+			set: set(2, budget("1", "100%")), o: Observed{Machines: []Machine{a, machine("b", failed, worked, rebooted)}},
+			want: []machinev1alpha1.ReplacedMachine{withCause(of("b", machinev1alpha1.ReplacedRebootFailed, 5*time.Minute)), withFailure(of("b", machinev1alpha1.ReplacedFailed, 0))},
+		},
+		"AScaleDownOfAMachineThatWasRebootedIsAReboot": {
+			set: set(1, dropping("b")), o: Observed{Machines: []Machine{a, machine("b", running, worked, rebooted, deletedAgo(0))}},
+			want: []machinev1alpha1.ReplacedMachine{withCause(of("b", machinev1alpha1.ReplacedRebootFailed, 5*time.Minute))},
 		},
 		"AMachineThatNeverHadANodeIsNone": {
 			set: set(2), o: Observed{Machines: []Machine{a, machine("b", failed)}},

@@ -5,7 +5,9 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
@@ -15,12 +17,12 @@ const (
 	analysisTakes, analysisTimeout = 5 * time.Minute, 30 * time.Minute
 )
 
-// analyses are the RolloutAnalysisRun of the MachineDeployment, and what its analyses find.
+// analyses are the RolloutAnalysisRun of the MachineDeployment, and the verdict of its analyses.
 type analyses struct {
 	run *machinev1alpha1.RolloutAnalysisRun
 	// runWrites counts the writes of the run.
 	runWrites int
-	// Finds is what all analyses find. The default is that they pass.
+	// Finds is the verdict of all analyses. The default is Pass.
 	Finds machinev1alpha1.AnalysisVerdict
 	// passes are the analyses that passed.
 	passes []passedAnalysis
@@ -37,8 +39,8 @@ type passedAnalysis struct {
 	at   time.Time
 }
 
-// applyRun as Crossplane does.
-func (c *Cluster) applyRun(desired *machinev1alpha1.RolloutAnalysisRun) {
+// apply the run as Crossplane does.
+func (c *analyses) apply(desired *machinev1alpha1.RolloutAnalysisRun, uid func() types.UID) {
 	switch {
 	case desired == nil && c.run == nil:
 	case desired == nil:
@@ -46,17 +48,17 @@ func (c *Cluster) applyRun(desired *machinev1alpha1.RolloutAnalysisRun) {
 		c.runWrites++
 	case c.run == nil:
 		c.run = desired.DeepCopy()
-		c.run.UID, c.run.Generation = c.uid(), 1
+		c.run.UID, c.run.Generation = uid(), 1
 		c.runWrites++
-	case !equal(c.run.Spec, desired.Spec):
+	case !equality.Semantic.DeepEqual(c.run.Spec, desired.Spec):
 		c.run.Spec = *desired.Spec.DeepCopy()
 		c.run.Generation++
 		c.runWrites++
 	}
 }
 
-// analyse as provider-drover does. It returns when to look again, 0 for not before the spec changes.
-func (c *Cluster) analyse() time.Duration {
+// analyze as provider-drover does. It returns when to look again, 0 for not before the spec changes.
+func (c *analyses) analyze(now time.Time) time.Duration {
 	if c.run == nil || c.Unanswered {
 		return 0
 	}
@@ -73,19 +75,19 @@ func (c *Cluster) analyse() time.Duration {
 		if !slices.Contains(s.Found, name) {
 			continue
 		}
-		start := metav1.NewTime(c.Now.UTC().Truncate(time.Second))
+		start := metav1.NewTime(now.UTC().Truncate(time.Second))
 		r := machinev1alpha1.AnalysisResult{Name: name, Verdict: machinev1alpha1.AnalysisRunning, StartTime: start, Deadline: metav1.NewTime(start.Add(analysisTimeout))}
-		if before := c.run.Status; before.Step != nil && equal(before.Step, s.Step) {
+		if before := c.run.Status; before.Step != nil && equality.Semantic.DeepEqual(before.Step, s.Step) {
 			if i := slices.IndexFunc(before.Results, func(r machinev1alpha1.AnalysisResult) bool { return r.Name == name }); i >= 0 {
 				r = before.Results[i]
 			}
 		}
 		if r.Verdict != machinev1alpha1.AnalysisPass && r.Verdict != machinev1alpha1.AnalysisFail {
-			if left := r.StartTime.Add(analysisTakes).Sub(c.Now); left > 0 {
+			if left := r.StartTime.Add(analysisTakes).Sub(now); left > 0 {
 				next = left
 			} else {
 				if r.Verdict = cmp.Or(c.Finds, machinev1alpha1.AnalysisPass); r.Verdict == machinev1alpha1.AnalysisPass {
-					c.passes = append(c.passes, passedAnalysis{name, s.Step.Step, c.Now})
+					c.passes = append(c.passes, passedAnalysis{name, s.Step.Step, now})
 				}
 				r.Message = map[machinev1alpha1.AnalysisVerdict]string{
 					machinev1alpha1.AnalysisPass:         "all limits hold for 5 pods on 1 of 1 new Nodes, compared with 15 pods on 3 of 3 old ones",
@@ -96,22 +98,9 @@ func (c *Cluster) analyse() time.Duration {
 		}
 		s.Results = append(s.Results, r)
 	}
-	if !equal(c.run.Status, s) {
+	if !equality.Semantic.DeepEqual(c.run.Status, s) {
 		c.run.Status = s
 		c.runWrites++
 	}
 	return next
-}
-
-// enqueueAnalysis enqueues the controller of the run.
-func (w *World) enqueueAnalysis(d time.Duration) {
-	w.enqueue("analysis", d, func() {
-		before := w.runWrites
-		if next := w.analyse(); next > 0 {
-			w.enqueueAnalysis(next)
-		}
-		if w.runWrites > before {
-			w.enqueueDeployment(reaction)
-		}
-	})
 }

@@ -183,7 +183,7 @@ func (c *Cluster) planRollout(d *machinev1alpha1.MachineDeployment, children []c
 	c.callAgain = min(p.CallAgain, s.CallAgain)
 
 	// Composed resources are applied before the status is written.
-	c.applyRun(p.Analysis)
+	c.apply(p.Analysis, c.uid)
 	var desired []*machinev1alpha1.MachineSet
 	for _, s := range p.Sets {
 		desired = append(desired, s.MachineSet)

@@ -19,6 +19,7 @@ var regressions = map[string]struct {
 	"taken back":   {takesBack, []int{1, 1522350146}},
 	"replacements": {func(t *rapid.T) { replacesMachines(t) }, []int{1, 7, 61450, 145003, 382257, 2028686, 1696164585}},
 	"restores":     {restores, []int{1}},
+	"reboots":      {func(t *rapid.T) { rebootsMachines(t) }, []int{788407450}},
 }
 
 // TestRegressions replays histories that are the same in each run.

@@ -30,13 +30,15 @@ type departures struct {
 	observed map[string]bool
 	// forgotten are Machines that were gone when the controller of MachineGroups crashed.
 	forgotten map[string]bool
+	// rebooted are the reboots that had ended when a set decided about their Machine.
+	rebooted map[string]bool
 	// old are Machines that were gone when their set read a report of its MachineGroup from before they were
 	// created: it cannot be told from one that does not have them any more.
 	old map[string]bool
 }
 
 func newDepartures() departures {
-	return departures{all: map[string]departure{}, setOf: map[string]string{}, observed: map[string]bool{}, forgotten: map[string]bool{}, old: map[string]bool{}}
+	return departures{all: map[string]departure{}, setOf: map[string]string{}, observed: map[string]bool{}, rebooted: map[string]bool{}, forgotten: map[string]bool{}, old: map[string]bool{}}
 }
 
 // onDecided records the departures of a set's decision. A Machine that its own set deletes is no longer a
@@ -44,6 +46,9 @@ func newDepartures() departures {
 func (d *departures) onDecided(c *Cluster, made decision) {
 	for _, ch := range made.seen {
 		d.observed[ch.object.Name] = d.observed[ch.object.Name] || ch.terminating
+		if r := ch.object.Status.Reboot; r.IsDone() {
+			d.rebooted[keyOfReboot(ch.object.Name, r.StartTime.Time)] = true
+		}
 	}
 	for name, set := range d.setOf {
 		if set == made.set && made.machine(name) == nil && !made.isBehind && !made.reports(name) {
@@ -145,13 +150,13 @@ func (c *Cluster) forgetReleased() {
 // checkReplacements checks that a deployment at rest lists exactly the last departures, in their order, each
 // with a reason that is true. A Machine that another client deleted may be missing if no set observed its
 // deletion, and the controller of MachineGroups crashed when it was gone or its report was that old. The last reboot of a
-// Machine that is there is listed, too, and an earlier one may be.
+// Machine that is there is listed, too, and each that a set has observed. Others may be.
 func (c *Cluster) checkReplacements() {
 	ds, listed := c.departures, c.deployment().Status.Replacements
 	var want []string
 	for name, d := range ds.all {
 		isExcused := d.isUnclear || (ds.forgotten[name] || ds.old[name]) && !ds.observed[name]
-		if !isExcused || slices.ContainsFunc(listed, func(e machinev1alpha1.ReplacedMachine) bool { return e.Machine == name }) {
+		if !isExcused || slices.ContainsFunc(listed, func(e machinev1alpha1.ReplacedMachine) bool { return keyOf(e) == name }) {
 			want = append(want, name)
 		}
 	}
@@ -162,7 +167,7 @@ func (c *Cluster) checkReplacements() {
 		return c.ended[key].at
 	}
 	for key, r := range c.ended {
-		if c.isLastReboot(r) || slices.ContainsFunc(listed, func(e machinev1alpha1.ReplacedMachine) bool { return keyOf(e) == key }) {
+		if ds.rebooted[key] || c.isLastReboot(r) || slices.ContainsFunc(listed, func(e machinev1alpha1.ReplacedMachine) bool { return keyOf(e) == key }) {
 			want = append(want, key)
 		}
 	}

@@ -80,12 +80,15 @@ type vm struct {
 	leaving    bool
 	// annotations of the Node.
 	annotations map[string]string
-	// rebooted is the last request of a reboot that the provider carried out, and boots counts them.
-	rebooted string
-	boots    int
-	// lacksGPU means that the Node offers one GPU less than its class names, until as many reboots as curedBy.
-	lacksGPU bool
-	curedBy  int
+	// asked is the request for a reboot that the VM resource has, and report the results of requests.
+	asked  string
+	report plan.RebootReport
+	// boots counts the reboots of the VM, and bootID is the one that the kubelet reported last.
+	boots, bootID int
+	// lacksGPU means that the Node offers one GPU less than its class names, and isDead that its kubelet does not run, until
+	// as many reboots as curedBy.
+	lacksGPU, isDead bool
+	curedBy          int
 }
 
 // A World is a cluster with a clock: its reconciles, its cloud and its Machines take time. The
@@ -97,6 +100,11 @@ type World struct {
 	OnTick func()
 	// OnReboot is called when a provider gets a request to reboot the VM of a Machine.
 	OnReboot func(machine, request string)
+	// Provide, if it is set, is the provider of VMs: it is called after a change of a request, and calls Reported and
+	// RebootVM. Otherwise each request is carried out once.
+	Provide func(machine string)
+	// Kill, if it is set, reports whether the controller of Machines is killed before its next write.
+	Kill func() bool
 
 	vms   map[string]*vm
 	count int
@@ -236,6 +244,19 @@ func (w *World) enqueueGroup(name string, d time.Duration) {
 	})
 }
 
+// enqueueAnalysis enqueues the controller of the run.
+func (w *World) enqueueAnalysis(d time.Duration) {
+	w.enqueue("analysis", d, func() {
+		before := w.runWrites
+		if next := w.analyze(w.Now); next > 0 {
+			w.enqueueAnalysis(next)
+		}
+		if w.runWrites > before {
+			w.enqueueDeployment(reaction)
+		}
+	})
+}
+
 // again enqueues a reconcile after the delay that the plan requested, or at once after an error. A
 // plan that requests to be called at once, and then writes nothing, would be called forever.
 func (w *World) again(who string, enqueue func(time.Duration), err error, wrote bool) {
@@ -348,6 +369,13 @@ func (w *World) reconcileMachine(name string) {
 		w.request(m, v)
 	}
 	d := machine.Plan(w.Now, w.observe(m, v))
+	if w.isKilled() {
+		w.enqueueMachine(name, restartOfController)
+		return
+	}
+	if w.Available(m) && d.Status.Phase != machinev1alpha1.MachineRunning {
+		w.onLoss(w.Cluster, m, false)
+	}
 	w.changeMachine(name, func(m *machinev1alpha1.Machine) {
 		conditions := setConditions(m.Generation, append(d.Conditions, ready(d.Ready)))
 		m.Status = d.Status
@@ -362,10 +390,23 @@ func (w *World) reconcileMachine(name string) {
 			w.OnEvent(name, e)
 		}
 	}
+	if w.isKilled() {
+		w.enqueueMachine(name, restartOfController)
+		return
+	}
 	w.act(m.Name, v, d.WorkerNode)
-	w.reboot(m.Name, v, d.Requests.Reboot)
+	if w.isKilled() {
+		w.enqueueMachine(name, restartOfController)
+		return
+	}
+	w.ask(m.Name, v, d.Requests.Reboot)
 	w.enqueueMachine(name, d.CallAgain)
 }
+
+// restartOfController is the time until the controller of Machines runs again after it was killed.
+const restartOfController = 2 * time.Second
+
+func (w *World) isKilled() bool { return w.Kill != nil && w.Kill() }
 
 func (w *World) observe(m *machinev1alpha1.Machine, v *vm) machine.Observed {
 	o := machine.Observed{Machine: m, VM: plan.VM{State: plan.VMCreating, Name: m.Name}}
@@ -384,7 +425,7 @@ func (w *World) observe(m *machinev1alpha1.Machine, v *vm) machine.Observed {
 		o.VM.State, o.VM.Problem = plan.VMAbsent, class.Problem
 	}
 	if w.Cloud.Reboot > 0 {
-		o.VM.Reboot = &plan.RebootReport{Begun: v.rebooted}
+		o.VM.Reboot = ptr.To(v.report)
 	}
 	for _, profile := range m.Spec.Health.Profiles {
 		o.HealthProfiles.Found = append(o.HealthProfiles.Found, healthprofile.BuiltIn(profile))
@@ -405,7 +446,7 @@ func (w *World) observe(m *machinev1alpha1.Machine, v *vm) machine.Observed {
 	if seen.Present {
 		seen.Conditions = []workernode.Condition{{Type: "Ready", Status: v.node, Reason: "Kubelet", Since: ptr.To(metav1.NewTime(v.nodeSince))}}
 	}
-	if seen.BootID = fmt.Sprintf("boot-%d", v.boots); w.Cloud.GPUs > 0 {
+	if seen.BootID = fmt.Sprintf("boot-%d", v.bootID); w.Cloud.GPUs > 0 {
 		seen.Devices = machinev1alpha1.Devices{gpu: w.Cloud.GPUs}
 		if v.lacksGPU {
 			seen.Devices[gpu]--
@@ -490,19 +531,48 @@ func (w *World) act(name string, v *vm, p *workernode.Parameters) {
 // gpu is the device of Nodes.
 const gpu = "nvidia.com/gpu"
 
-// reboot a VM as its provider does: once for each request.
-func (w *World) reboot(name string, v *vm, request string) {
-	if request == "" || request == v.rebooted || v.leaving {
+// ask the provider of a VM for a reboot.
+func (w *World) ask(name string, v *vm, request string) {
+	if v.asked = request; v.leaving || request == "" || request == v.report.Begun {
 		return
 	}
-	if v.rebooted = request; w.OnReboot != nil {
+	if w.Provide != nil {
+		w.In(reaction, func() { w.Provide(name) })
+		return
+	}
+	if v.report.Begun = request; w.OnReboot != nil {
 		w.OnReboot(name, request)
+	}
+	w.RebootVM(name)
+}
+
+// Asked returns the request for a reboot that the VM resource of a Machine has. It is false if there is no such VM.
+func (w *World) Asked(name string) (string, bool) {
+	v := w.vms[name]
+	if v == nil || v.leaving {
+		return "", false
+	}
+	return v.asked, true
+}
+
+// Reported records the report of the provider of a Machine's VM about its requests.
+func (w *World) Reported(name string, report plan.RebootReport) {
+	w.change(name, func(v *vm) { v.report = report })
+}
+
+// RebootVM of a Machine in the cloud.
+func (w *World) RebootVM(name string) {
+	v := w.vms[name]
+	if v == nil || v.leaving || v.lost {
+		return
 	}
 	v.node, v.nodeSince = "Unknown", w.Now
 	w.In(w.Cloud.Reboot, func() {
 		v.boots++
-		v.lacksGPU = v.lacksGPU && v.boots < v.curedBy
-		v.node, v.nodeSince = "True", w.Now
+		v.lacksGPU, v.isDead = v.lacksGPU && v.boots < v.curedBy, v.isDead && v.boots < v.curedBy
+		if !v.isDead {
+			v.node, v.nodeSince, v.bootID = "True", w.Now, v.boots
+		}
 		w.enqueueMachine(name, reaction)
 	})
 }
@@ -510,6 +580,14 @@ func (w *World) reboot(name string, v *vm, request string) {
 // LoseGPU takes a GPU from a Machine's Node, until it was rebooted as often as given.
 func (w *World) LoseGPU(name string, reboots int) {
 	w.change(name, func(v *vm) { v.lacksGPU, v.curedBy = true, v.boots+reboots })
+}
+
+// BreakKubelet stops the kubelet of a Machine's Node, until it was rebooted as often as given.
+func (w *World) BreakKubelet(name string, reboots int) {
+	w.change(name, func(v *vm) {
+		v.isDead, v.curedBy = true, v.boots+reboots
+		v.node, v.nodeSince = "Unknown", w.Now
+	})
 }
 
 // leave as a deleted Machine does: its Node is drained, and then its VM is deleted.
@@ -547,7 +625,7 @@ func (w *World) KillNode(name string) {
 
 // ReviveNode starts the kubelet of a Machine's Node again.
 func (w *World) ReviveNode(name string) {
-	w.change(name, func(v *vm) { v.node, v.nodeSince = "True", w.Now })
+	w.change(name, func(v *vm) { v.node, v.nodeSince, v.isDead, v.bootID = "True", w.Now, false, v.boots })
 }
 
 // DeleteNode deletes a Machine's Node from the target cluster. Its kubelet does not register it again.
