@@ -71,6 +71,10 @@ const (
 	// that its replicas and sizes follow. Drover sets it.
 	AnnotationPoolDecision = Group + "/pool-decision"
 
+	// AnnotationPoolTemplate on a MachineDeployment identifies the template that its NodePool composed, if
+	// strategy.failureDomains of the pool is OneByOne. Drover sets it.
+	AnnotationPoolTemplate = Group + "/pool-template"
+
 	// AnnotationFreezeReason on a MachineSet has the reason why the MachineDeployment that put
 	// LabelFreeze there is frozen.
 	AnnotationFreezeReason = Group + "/freeze-reason"

@@ -34,9 +34,15 @@ func (f *fleet) desired(m *member) *machinev1alpha1.MachineDeployment {
 	case f.problem == nil && (m.wanted || m.is == nil):
 		d.Spec = f.spec(m)
 		f.applyTurn(m, &d.Spec)
+		if template := f.templateOf(m); template != "" {
+			d.Annotations[machinev1alpha1.AnnotationPoolTemplate] = template
+		}
 		d.Annotations[machinev1alpha1.AnnotationAppliedHash] = hashOf(d.Spec)
 	case m.is != nil:
 		d.Spec = *m.is.Spec.DeepCopy()
+		if template := m.template(); template != "" {
+			d.Annotations[machinev1alpha1.AnnotationPoolTemplate] = template
+		}
 		d.Annotations[machinev1alpha1.AnnotationAppliedHash] = m.is.Annotations[machinev1alpha1.AnnotationAppliedHash]
 	}
 	d.Spec.Replicas = m.decided.DesiredReplicas
@@ -120,11 +126,22 @@ func (f *fleet) applyTurn(m *member, s *machinev1alpha1.MachineDeploymentSpec) {
 	if !f.isOneByOne() || m.is == nil {
 		return
 	}
-	if m.isWaiting = templateOf(m.is.Spec) != m.target && m.decided.Template != m.target; m.isWaiting {
+	if m.isWaiting = m.template() != m.target && m.decided.Template != m.target; m.isWaiting {
 		s.Template = deployment.Keep(m.is.Spec.Template, s.Template)
 		s.Rollout.After = m.is.Spec.Rollout.After
 	}
 	if m.decided.Suspended {
 		s.Paused = true
 	}
+}
+
+// templateOf a member as it is composed, "" if the order of the failure domains does not matter.
+func (f *fleet) templateOf(m *member) string {
+	switch {
+	case !f.isOneByOne():
+		return ""
+	case m.isWaiting:
+		return m.template()
+	}
+	return m.target
 }

@@ -154,10 +154,18 @@ func (m *member) isLowered(now time.Time) bool {
 	return m.isNotified() && isOffered && (m.decided.LoweredTime == nil || now.Sub(m.decided.LoweredTime.Time) >= autoscalerDelay)
 }
 
+// template identifies the template that the pool composed last. The spec has defaults of the API server, so it does not tell.
+func (m *member) template() string {
+	if m.is == nil {
+		return ""
+	}
+	return m.is.Annotations[machinev1alpha1.AnnotationPoolTemplate]
+}
+
 // isRolledOut reports whether the rollout of the pool's template was complete in a member. It may scale, or replace Machines
 // that failed, since then.
 func (m *member) isRolledOut() bool {
-	return !m.isWaiting && templateOf(m.is.Spec) == m.target && deployment.IsRolledOut(m.is.MachineDeployment)
+	return !m.isWaiting && m.template() == m.target && deployment.IsRolledOut(m.is.MachineDeployment)
 }
 
 // isRolling reports whether a member has a rollout that is not complete, of whatever template. The conditions are written after

@@ -78,7 +78,10 @@ func TestTheTurnsOfFailureDomains(t *testing.T) {
 		r.Outcome = outcome
 		d.Status.Revisions = []machinev1alpha1.Revision{r}
 	}
-	toNew := func(d *machinev1alpha1.MachineDeployment) { d.Spec.Template.Spec.Version = "v1.34.8" }
+	targets := map[string]string{}
+	toNew := func(d *machinev1alpha1.MachineDeployment) {
+		d.Spec.Template.Spec.Version, d.Annotations[machinev1alpha1.AnnotationPoolTemplate] = "v1.34.8", targets[d.Name]
+	}
 	full := func(d *machinev1alpha1.MachineDeployment) {
 		d.Status.Exhausted = []machinev1alpha1.Exhaustion{{FailureDomain: domainName(d), Code: "CapacityExhausted"}}
 	}
@@ -126,7 +129,7 @@ func TestTheTurnsOfFailureDomains(t *testing.T) {
 		"one without capacity does not begin":       {func(a, b, c *machinev1alpha1.MachineDeployment) { full(a) }, "b turn b"},
 		"if none has capacity, the first one tries": {func(a, b, c *machinev1alpha1.MachineDeployment) { full(a); full(b); full(c) }, "turn a a"},
 		"one in the middle of another rollout gets the template first": {func(a, b, c *machinev1alpha1.MachineDeployment) {
-			c.Spec.Template.Spec.Version = "v1.33.0"
+			c.Spec.Template.Spec.Version, c.Annotations[machinev1alpha1.AnnotationPoolTemplate] = "v1.33.0", "another"
 			rolledOut(c, machinev1alpha1.RevisionInProgress)
 		}, "c c turn"},
 		"and it is paused while another one rolls": {func(a, b, c *machinev1alpha1.MachineDeployment) {
@@ -140,13 +143,19 @@ func TestTheTurnsOfFailureDomains(t *testing.T) {
 				p.Spec.Size, p.Spec.Version = ptr.To(int32(6)), "v1.35.4"
 				p.Spec.Strategy.FailureDomains = machinev1alpha1.FailureDomainsOneByOne
 			}))
+			// The API server has a default for the cluster, which is in the specs that the pool observes.
+			w.Offer.ClusterRef = machinev1alpha1.ClusterReference{}
 			w.settle()
 			for i := range w.Deployments {
+				w.Deployments[i].Spec.Template.Spec.ClusterRef = machinev1alpha1.ClusterReference{Kind: "ClusterProviderConfig", Name: "default"}
 				rolledOut(w.Deployments[i].MachineDeployment, machinev1alpha1.RevisionComplete)
 			}
-			w.step()
+			w.Pool.Status = Plan(now, w.Observed).Status
 			w.Pool.Spec.Version = "v1.34.8"
 			w.Pool.Generation++
+			for _, m := range fleetOf(now, w.Observed).members {
+				targets[m.name] = m.target
+			}
 			tc.change(w.Deployments[0].MachineDeployment, w.Deployments[1].MachineDeployment, w.Deployments[2].MachineDeployment)
 			before := []string{}
 			for _, d := range w.Deployments {

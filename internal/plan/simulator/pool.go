@@ -100,8 +100,11 @@ func NewPool(spec machinev1alpha1.NodePoolSpec, offer fn.Pool) *PoolCluster {
 	c.composer = composer[*machinev1alpha1.NodePool, *machinev1alpha1.MachineDeployment]{
 		composites: c.pools, children: c.deployments, compositeView: c.poolView, childView: c.childView,
 		plan: c.plan, apply: c.apply,
-		adopts:  func(*machinev1alpha1.NodePool, *machinev1alpha1.MachineDeployment) bool { return true },
-		created: func(d *machinev1alpha1.MachineDeployment) { d.UID = c.uid() },
+		adopts: func(*machinev1alpha1.NodePool, *machinev1alpha1.MachineDeployment) bool { return true },
+		created: func(d *machinev1alpha1.MachineDeployment) {
+			d.UID = c.uid()
+			setDefaults(d)
+		},
 		deleted: func(d *machinev1alpha1.MachineDeployment) {
 			if n := len(c.machines[d.Name]); n > 0 {
 				c.breaks("MachineDeployment %s is deleted with %d Machines", d.Name, n)
@@ -154,6 +157,13 @@ func (c *PoolCluster) plan(p *machinev1alpha1.NodePool, children []child[*machin
 	}
 }
 
+// setDefaults of the schema that the API server writes into a template.
+func setDefaults(d *machinev1alpha1.MachineDeployment) {
+	t := &d.Spec.Template.Spec
+	t.ClassRef.Kind = cmp.Or(t.ClassRef.Kind, machinev1alpha1.MachineClassGroupVersionKind.Kind)
+	t.ClusterRef.Kind, t.ClusterRef.Name = cmp.Or(t.ClusterRef.Kind, "ClusterProviderConfig"), cmp.Or(t.ClusterRef.Name, "default")
+}
+
 // omitted replicas do not change.
 const omitted = -1
 
@@ -173,6 +183,7 @@ func (c *PoolCluster) apply(existing, desired *machinev1alpha1.MachineDeployment
 	}
 	was := existing.Spec.DeepCopy()
 	desired.Spec.DeepCopyInto(&existing.Spec)
+	setDefaults(existing)
 	existing.Spec.Replicas = replicas
 	return !equal(*was, existing.Spec)
 }
