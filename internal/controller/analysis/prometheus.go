@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/common/model"
 	corev1 "k8s.io/api/core/v1"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
@@ -168,13 +169,15 @@ func causeOf(err error) string {
 	return target.Cause(err)
 }
 
-// withNames returns a query with the names in place of its placeholders. The names have only lower-case letters, digits, - and
-// ., and the dot would stand for any character.
+// withNames returns a query with the names in place of its placeholders. A dot in a name would stand for any character. The name
+// of a Node comes from its cluster, and one that no API server accepts could end the string that it is in: it is left out.
 func withNames(query, namespace string, run *machinev1alpha1.RolloutAnalysisRun, f fleet) string {
 	expression := func(machines []*machinev1alpha1.Machine) string {
 		var out []string
 		for _, m := range machines[:min(len(machines), nodesOfQuery)] {
-			out = append(out, strings.ReplaceAll(m.Status.NodeRef.Name, ".", "[.]"))
+			if name := m.Status.NodeRef.Name; len(validation.IsDNS1123Subdomain(name)) == 0 {
+				out = append(out, strings.ReplaceAll(name, ".", "[.]"))
+			}
 		}
 		// No Node has the name.
 		return cmp.Or(strings.Join(out, "|"), "-")

@@ -116,14 +116,16 @@ func TestPlaceholdersOfAQuery(t *testing.T) {
 		p.Query = `${newNodes} / ${oldNodes} / ${newMachineSet} / ${machineDeployment} / ${namespace}`
 	}))
 	w.networks = loopback()
-	w.join(t, "new", 2, 0)
-	m := &machinev1alpha1.Machine{}
-	if err := w.client.Get(t.Context(), client.ObjectKey{Namespace: "team", Name: "new-1"}, m); err != nil {
-		t.Fatal(err)
-	}
-	m.Status.NodeRef.Name = "ip-10.eu"
-	if err := w.client.Update(t.Context(), m); err != nil {
-		t.Fatal(err)
+	w.join(t, "new", 3, 0)
+	for machine, node := range map[string]string{"new-1": "ip-10.eu", "new-2": `x"} or vector(0) #`} { // The last one by a cluster that lies.
+		m := &machinev1alpha1.Machine{}
+		if err := w.client.Get(t.Context(), client.ObjectKey{Namespace: "team", Name: machine}, m); err != nil {
+			t.Fatal(err)
+		}
+		m.Status.NodeRef.Name = node
+		if err := w.client.Update(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
 	}
 	w.reconcile(t)
 	if want := "new-0|ip-10[.]eu / - / new / workers / team"; asked != want {

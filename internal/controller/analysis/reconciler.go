@@ -38,19 +38,23 @@ type reconciler struct {
 	now      func() time.Time
 
 	mu sync.Mutex
-	// tried is when an analysis was last measured, by the UID of its run and its name. Measurements that are inconclusive
+	// tried is when an analysis was last measured, by its run and its name. Measurements that are inconclusive
 	// are in no status.
-	tried map[types.UID]map[string]time.Time
+	tried map[types.NamespacedName]map[string]time.Time
 }
 
 // Reconcile looks for the analyses of a RolloutAnalysisRun, and measures those of its step.
 func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	run := &machinev1alpha1.RolloutAnalysisRun{}
 	if err := r.client.Get(ctx, req.NamespacedName, run); err != nil {
-		return reconcile.Result{}, client.IgnoreNotFound(err)
+		if kerrors.IsNotFound(err) {
+			r.forget(req.NamespacedName)
+			return reconcile.Result{}, nil
+		}
+		return reconcile.Result{}, err
 	}
 	if run.GetDeletionTimestamp() != nil || stored.Faults(run) != "" { // Its verdict would be about something else.
-		r.forget(run.UID)
+		r.forget(client.ObjectKeyFromObject(run))
 		return reconcile.Result{}, nil
 	}
 	status := machinev1alpha1.RolloutAnalysisRunStatus{ObservedGeneration: run.Generation}
@@ -63,7 +67,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		again = lookAgain
 	}
 	if run.Spec.Step == nil {
-		r.forget(run.UID)
+		r.forget(client.ObjectKeyFromObject(run))
 	} else if next, err := r.analyze(ctx, run, found, &status); err != nil {
 		return reconcile.Result{}, err
 	} else if next > 0 && (again == 0 || next < again) {
@@ -189,7 +193,7 @@ func (r *reconciler) analyze(ctx context.Context, run *machinev1alpha1.RolloutAn
 			before[result.Name] = result
 		}
 	} else {
-		r.forget(run.UID)
+		r.forget(client.ObjectKeyFromObject(run))
 	}
 	var f fleet
 	var err error
@@ -210,9 +214,9 @@ func (r *reconciler) analyze(ctx context.Context, run *machinev1alpha1.RolloutAn
 			result = begin(r.now(), a)
 		}
 		if !isFinal(result.Verdict) {
-			left := max(wait(r.now(), a, result), r.sinceTried(run.UID, a))
+			left := max(wait(r.now(), a, result), r.sinceTried(client.ObjectKeyFromObject(run), a))
 			if left <= 0 {
-				r.setTried(run.UID, name)
+				r.setTried(client.ObjectKeyFromObject(run), name)
 				result = add(r.now(), a, result, r.measure(ctx, a, run, f, result.StartTime.Time))
 				left = interval(a)
 			}
@@ -233,7 +237,7 @@ func (r *reconciler) measure(ctx context.Context, a *machinev1alpha1.RolloutAnal
 }
 
 // sinceTried returns how long the next measurement must wait, by the last one that was tried.
-func (r *reconciler) sinceTried(run types.UID, a *machinev1alpha1.RolloutAnalysis) time.Duration {
+func (r *reconciler) sinceTried(run types.NamespacedName, a *machinev1alpha1.RolloutAnalysis) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	at, ok := r.tried[run][a.Name]
@@ -243,7 +247,7 @@ func (r *reconciler) sinceTried(run types.UID, a *machinev1alpha1.RolloutAnalysi
 	return at.Add(interval(a)).Sub(r.now())
 }
 
-func (r *reconciler) setTried(run types.UID, analysis string) {
+func (r *reconciler) setTried(run types.NamespacedName, analysis string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.tried[run] == nil {
@@ -252,7 +256,7 @@ func (r *reconciler) setTried(run types.UID, analysis string) {
 	r.tried[run][analysis] = r.now()
 }
 
-func (r *reconciler) forget(run types.UID) {
+func (r *reconciler) forget(run types.NamespacedName) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.tried, run)

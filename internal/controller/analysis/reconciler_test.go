@@ -50,7 +50,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 			w.writes++
 			return c.SubResource(sub).Update(ctx, o, opts...)
 		}}).Build()
-	w.reconciler = &reconciler{client: c, live: c, now: func() time.Time { return w.at }, tried: map[types.UID]map[string]time.Time{}}
+	w.reconciler = &reconciler{client: c, live: c, now: func() time.Time { return w.at }, tried: map[types.NamespacedName]map[string]time.Time{}}
 	w.connect = func(context.Context, *machinev1alpha1.Machine) (cluster, error) {
 		if w.broken != nil {
 			return cluster{}, w.broken

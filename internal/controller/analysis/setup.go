@@ -22,7 +22,7 @@ import (
 func Setup(mgr ctrl.Manager, o controller.Options, pool *target.Pool, networks target.Networks) error {
 	r := &reconciler{
 		client: mgr.GetClient(), live: mgr.GetAPIReader(), connect: connectThrough(pool), networks: networks,
-		now: time.Now, tried: map[types.UID]map[string]time.Time{},
+		now: time.Now, tried: map[types.NamespacedName]map[string]time.Time{},
 	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("rolloutanalysis").
