@@ -320,8 +320,8 @@ func TestChangesOfANodeWakeItsMachineAtABoundedRate(t *testing.T) {
 		l.Delay(nodekeeper.NodeID{Name: fmt.Sprint(i)})
 		now = now.Add(time.Second)
 	}
-	if len(l.Limits) > 2*nodekeeper.Remembered {
-		t.Errorf("%d Nodes are remembered", len(l.Limits))
+	if len(l.ByNode) > 2*nodekeeper.Remembered {
+		t.Errorf("%d Nodes are remembered", len(l.ByNode))
 	}
 }
 

@@ -14,7 +14,7 @@
 //   - revisions.go, scale.go (with one file per strategy: rolling.go, recreate.go, ondelete.go,
 //     inplace.go, spread.go) and remediation.go have the stages. A stage adds to a plan and calls
 //     no other stage.
-//   - compose.go has the desired MachineSets, and what is to be analysed.
+//   - compose.go has the desired MachineSets, and what is to be analyzed.
 //   - history.go, status.go, conditions.go and events.go report.
 //   - plan.go has the list of the stages, and decides.
 //

@@ -15,7 +15,7 @@ const (
 	// forcedGrace is the longest grace period of a pod when the drain is forced.
 	forcedGrace = 30 * time.Second
 
-	// A forced drain kills a pod KillDelay after its grace period. After twice KillDelay, a forced drain, or one
+	// KillDelay after its grace period, a forced drain kills a pod. After twice KillDelay, a forced drain, or one
 	// of a dead Node, no longer waits for the pod: finalizers hold it, and they do not need the VM.
 	KillDelay = 30 * time.Second
 

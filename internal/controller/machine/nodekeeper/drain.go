@@ -17,15 +17,13 @@ import (
 
 // drain does one pass over the Node of a Machine, records the observations in s, and returns the pods that are left.
 func (x *Keeper) drain(ctx context.Context, wn *Node, node *corev1.Node, s *machinev1alpha1.DrainStatus) (drain.Remaining, error) {
-	memory, _ := x.Drains.LoadOrStore(wn.GetUID(), drain.NewMemory(x.Now()))
 	wn.seeConditions(node, x.Now())
 	ready := nodeReady(node)
 	d := drain.Drainer{
 		Kube: x.Kube, Cluster: target.RefOf(wn.Machine), Attachments: &x.attachments,
-		Memory:   memory.(*drain.Memory), //nolint:forcetypeassert // Nothing else is stored.
-		Settings: wn.Parameters.Drain.Drain,
-		Record:   func(e event.Event) { x.Record.Event(wn.Machine, e) },
-		Now:      x.Now,
+		Memory: x.memoryOf(wn), Settings: wn.Parameters.Drain.Drain,
+		Record: func(e event.Event) { x.Record.Event(wn.Machine, e) },
+		Now:    x.Now,
 	}
 	return d.Pass(ctx, drain.Node{
 		Node:          node,
@@ -33,6 +31,12 @@ func (x *Keeper) drain(ctx context.Context, wn *Node, node *corev1.Node, s *mach
 		Silent:        ready.Status != corev1.ConditionTrue && ready.Status != corev1.ConditionFalse,
 		NotReadySince: wn.Observation.NotReadySince(),
 	}, s)
+}
+
+// memoryOf the drain of a Node.
+func (x *Keeper) memoryOf(wn *Node) *drain.Memory {
+	m, _ := x.Drains.LoadOrStore(wn.GetUID(), drain.NewMemory(x.Now()))
+	return m.(*drain.Memory) //nolint:forcetypeassert // Nothing else is stored.
 }
 
 // seeConditions observes the conditions of the Node without the rest: no pipeline runs for a Machine that is being

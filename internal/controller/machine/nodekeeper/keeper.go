@@ -75,12 +75,13 @@ func (wn *Node) RequeueWithin(d time.Duration) {
 	}
 }
 
+// Memory of the Node for the next reconcile.
 func (wn *Node) Memory() Memory {
 	node := wn.WorkerNode
 	return Memory{Node: &node, Confirmed: wn.Confirmed, OwnUserData: wn.OwnUserData, Proven: wn.Proven, ProvenUID: wn.ProvenUID, Identity: wn.Status.Identity}
 }
 
-// Tools are shared by all Keeper. The package documentation has the process-local memory.
+// Tools are shared by all Keepers. The package documentation has the process-local memory.
 type Tools struct {
 	Connect func(context.Context, *machinev1alpha1.Machine) (Cluster, error)
 	Record  event.Recorder
@@ -95,6 +96,7 @@ type Tools struct {
 	attachments drain.Attachments
 }
 
+// Forget the drain of a Machine.
 func (t *Tools) Forget(uid types.UID) { t.Drains.Delete(uid) }
 
 // KeeperFor returns the Keeper for a Machine.

@@ -32,13 +32,14 @@ type Limits struct {
 	now func() time.Time
 
 	mu     sync.Mutex
-	Limits map[NodeID]*rate.Limiter
+	ByNode map[NodeID]*rate.Limiter
 	// prunedAt is how many Nodes remained after the last pruning.
 	prunedAt int
 }
 
+// NewLimits returns limits that no Node has reached.
 func NewLimits(now func() time.Time) *Limits {
-	return &Limits{now: now, Limits: map[NodeID]*rate.Limiter{}, prunedAt: Remembered / 2}
+	return &Limits{now: now, ByNode: map[NodeID]*rate.Limiter{}, prunedAt: Remembered / 2}
 }
 
 // Delay returns when a change of a Node may enqueue its Machine. The changes until then share one reconcile.
@@ -46,24 +47,24 @@ func (l *Limits) Delay(id NodeID) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.now()
-	if l.Limits[id] == nil {
+	if l.ByNode[id] == nil {
 		l.prune(now)
-		l.Limits[id] = rate.NewLimiter(rate.Every(Every), Burst)
+		l.ByNode[id] = rate.NewLimiter(rate.Every(Every), Burst)
 	}
-	if l.Limits[id].AllowN(now, 1) {
+	if l.ByNode[id].AllowN(now, 1) {
 		return 0
 	}
 	return Every
 }
 
 func (l *Limits) prune(now time.Time) {
-	if len(l.Limits) < 2*l.prunedAt {
+	if len(l.ByNode) < 2*l.prunedAt {
 		return
 	}
-	for id, limit := range l.Limits {
+	for id, limit := range l.ByNode {
 		if limit.TokensAt(now) >= Burst {
-			delete(l.Limits, id)
+			delete(l.ByNode, id)
 		}
 	}
-	l.prunedAt = max(len(l.Limits), Remembered/2)
+	l.prunedAt = max(len(l.ByNode), Remembered/2)
 }
