@@ -1,11 +1,13 @@
 package machinetest
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
 	alibabav1alpha1 "github.com/drover-dev/drover/apis/alibaba/v1alpha1"
@@ -22,6 +24,7 @@ import (
 	terraformv1alpha1 "github.com/drover-dev/drover/apis/terraform/v1alpha1"
 	vcdv1alpha1 "github.com/drover-dev/drover/apis/vcd/v1alpha1"
 	vspherev1alpha1 "github.com/drover-dev/drover/apis/vsphere/v1alpha1"
+	"github.com/drover-dev/drover/internal/schematest"
 )
 
 // kinds of the files that users copy and of those in the package.
@@ -87,9 +90,57 @@ func TestExamplesHaveNoUnknownFields(t *testing.T) {
 	for _, f := range filesOf(t, "examples/*") {
 		o := readYAML(t, f)
 		// Kinds of other projects are theirs to check, and a file of settings has no apiVersion.
-		if apiVersion, _ := o["apiVersion"].(string); strings.Contains(apiVersion, ".drover.dev/") {
+		switch apiVersion, _ := o["apiVersion"].(string); {
+		case strings.HasPrefix(apiVersion, "karpenter.drover.dev/"):
+			strictByCRD(t, f, karpenterCRD, o)
+		case strings.Contains(apiVersion, ".drover.dev/"):
 			strict(t, f, o)
 		}
+	}
+}
+
+// karpenterCRD is in a module of its own, whose types this one does not import.
+const karpenterCRD = root + "karpenter/apis/crds/karpenter.drover.dev_drovernodeclasses.yaml"
+
+// strictByCRD rejects errors and fields that the schema of a kind does not have.
+func strictByCRD(t *testing.T, where, crd string, m map[string]any) {
+	t.Helper()
+	pruned := runtime.DeepCopyJSON(m)
+	if errs := schematest.Load(t, crd).Validate(pruned, nil); len(errs) > 0 {
+		t.Errorf("%s: %v", where, errs.ToAggregate())
+	}
+	for _, field := range missing(m, pruned, "") {
+		t.Errorf("%s: unknown field %s", where, field)
+	}
+}
+
+// missing returns the fields of an object that another one does not have.
+func missing(of, in any, path string) []string {
+	var out []string
+	switch of := of.(type) {
+	case map[string]any:
+		in, _ := in.(map[string]any)
+		for k, v := range of {
+			if _, ok := in[k]; !ok {
+				out = append(out, path+"."+k)
+				continue
+			}
+			out = append(out, missing(v, in[k], path+"."+k)...)
+		}
+	case []any:
+		in, _ := in.([]any)
+		for i := range min(len(of), len(in)) {
+			out = append(out, missing(of[i], in[i], fmt.Sprintf("%s[%d]", path, i))...)
+		}
+	}
+	return out
+}
+
+func TestAFieldThatAKindOfKarpenterLacksIsFound(t *testing.T) {
+	pruned := map[string]any{"spec": map[string]any{"classes": []any{map[string]any{"name": "a"}}}}
+	got := missing(map[string]any{"spec": map[string]any{"classes": []any{map[string]any{"name": "a", "prize": "1"}}}}, pruned, "")
+	if len(got) != 1 || got[0] != ".spec.classes[0].prize" {
+		t.Errorf("found %q", got)
 	}
 }
 
