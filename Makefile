@@ -216,9 +216,9 @@ test: $(SUITE) ## Run all tests, as CI does, and compare what they cost with the
 
 .PHONY: $(LANES)
 lane-e2e:
-	$(call parts,e2e recovery)
+	$(call parts,e2e real-images realvm)
 lane-clouds:
-	$(call parts,conformance-short docs render integration karpenter real-images realvm)
+	$(call parts,conformance-short docs render integration karpenter recovery)
 lane-compute:
 	$(call parts,generated lint unit,nice -n 5)
 
