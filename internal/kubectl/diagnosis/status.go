@@ -13,6 +13,7 @@ import (
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/kubectl/view"
+	"github.com/drover-dev/drover/internal/plan/aging"
 	"github.com/drover-dev/drover/internal/plan/deployment"
 	"github.com/drover-dev/drover/internal/schedule"
 )
@@ -320,13 +321,8 @@ func (g *group) age(d *machinev1alpha1.MachineDeployment) {
 	if a == nil {
 		return
 	}
-	from := a.DueTime.Time
-	if from.Before(g.now) {
-		from = g.now
-	}
-	if w, err := schedule.Parse(g.now, d.Spec.Rollout); err == nil {
-		from = w.Opens(from)
-	}
+	w, _ := schedule.Parse(g.now, d.Spec.Rollout) // Another condition reports windows that are invalid.
+	from := aging.From(g.now, a.DueTime.Time, w)
 	if next := g.NextByAge; next == nil || from.Before(next.From.Time) {
 		g.NextByAge = &NextByAge{Machine: a.Machine, From: metav1.NewTime(from.UTC().Truncate(time.Second))}
 	}

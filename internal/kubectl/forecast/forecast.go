@@ -398,13 +398,8 @@ func (f *foresight) ages() {
 	if next == nil {
 		return
 	}
-	from := next.DueTime.Time
-	if from.Before(f.now) {
-		from = f.now
-	}
-	if w, err := schedule.Parse(f.now, r); err == nil {
-		from = w.Opens(from)
-	}
+	w, _ := schedule.Parse(f.now, r) // Windows that are invalid block the change.
+	from := aging.From(f.now, next.DueTime.Time, w)
 	f.Aging += fmt.Sprintf(": the next one is %s, from %s on", next.Machine, from.UTC().Format(time.RFC3339))
 	if due > 1 {
 		f.Aging += fmt.Sprintf("; %d are due already", due)

@@ -64,6 +64,15 @@ func Next(ms []*machinev1alpha1.Machine, maxAge time.Duration) *machinev1alpha1.
 	return next
 }
 
+// From returns the time from which a Machine that is due is replaced: when a window is open, and now at the earliest. It is zero
+// if no window opens any more.
+func From(now, due time.Time, windows *schedule.Windows) time.Time {
+	if due.Before(now) {
+		due = now
+	}
+	return windows.Opens(due)
+}
+
 // A Turn is the state in which a Machine of a deployment may be replaced because of its age.
 type Turn struct {
 	// Next is the Machine that is due first, nil if there is none.
@@ -92,11 +101,7 @@ func (t Turn) Until(now time.Time) (time.Duration, bool) {
 	if t.Next == nil {
 		return 0, false
 	}
-	due := t.Next.DueTime.Time
-	if due.Before(now) {
-		due = now
-	}
-	at := t.Windows.Opens(due)
+	at := From(now, t.Next.DueTime.Time, t.Windows)
 	isDue := !at.IsZero() && !at.After(now)
 	switch {
 	case t.Replace(now) != "":
