@@ -19,8 +19,8 @@ import (
 // did not decide on their deletion: it lost its finalizers, or was restored from a backup with another UID. The
 // garbage collector deletes these objects.
 func LostOwner(ctx context.Context, live client.Reader, obj client.Object, kind schema.GroupVersionKind) (string, error) {
-	owner := metav1.GetControllerOfNoCopy(obj)
-	if owner == nil || schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind() != kind.GroupKind() {
+	owner, ok := ControllerOf(obj, kind)
+	if !ok {
 		return "", nil
 	}
 	is := NewMetadata(kind)
@@ -34,12 +34,11 @@ func LostOwner(ctx context.Context, live client.Reader, obj client.Object, kind 
 	return owner.Name, nil
 }
 
-// ControllerOf returns the controller of an object, and false unless it is of the given kind of Drover.
+// ControllerOf returns the controller of an object, and false unless it is of this kind, of any version.
 func ControllerOf(o metav1.Object, kind schema.GroupVersionKind) (metav1.OwnerReference, bool) {
 	owner := metav1.GetControllerOfNoCopy(o)
-	if owner == nil || owner.Kind != kind.Kind {
+	if owner == nil || schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind() != kind.GroupKind() {
 		return metav1.OwnerReference{}, false
 	}
-	gv, err := schema.ParseGroupVersion(owner.APIVersion)
-	return *owner, err == nil && gv.Group == kind.Group
+	return *owner, true
 }

@@ -85,7 +85,7 @@ func (f *fleet) sortSets() {
 		}
 	}
 	slices.SortFunc(f.oldSets, func(a, b *set) int {
-		return cmp.Or(cmp.Compare(a.revision, b.revision), falseFirst(f.isAdopted(a), f.isAdopted(b)), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(a.revision, b.revision), shared.CompareBool(f.isAdopted(a), f.isAdopted(b)), cmp.Compare(a.Name, b.Name))
 	})
 }
 
@@ -93,16 +93,6 @@ func (f *fleet) sortSets() {
 // had this name before a restore.
 func (f *fleet) isAdopted(s *set) bool {
 	return s.Name != names.MachineSet(f.Deployment.Name, f.Deployment.UID, s.Labels[machinev1alpha1.LabelTemplateHash])
-}
-
-func falseFirst(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
-	}
-	return 1
 }
 
 func (f *fleet) chooseNewSet() {

@@ -7,6 +7,7 @@ import (
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/names"
+	shared "github.com/drover-dev/drover/internal/plan"
 )
 
 // A criterion compares two Machines by which of them is deleted first.
@@ -143,13 +144,4 @@ func by[T any](key func(Machine) T, compare func(a, b T) int) func(a, b Machine)
 
 func because(s string) func(Machine) string { return func(Machine) string { return s } }
 
-func falseLast(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return -1
-	default:
-		return 1
-	}
-}
+func falseLast(a, b bool) int { return shared.CompareBool(b, a) }

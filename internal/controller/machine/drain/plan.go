@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/plan"
 )
 
 const (
@@ -122,7 +123,7 @@ func (p pass) plan(pods []pod) []step {
 		steps = append(steps, s)
 	}
 	slices.SortStableFunc(steps, func(a, b step) int {
-		return cmp.Or(compareBool(a.turn, b.turn), -cmp.Compare(a.priority, b.priority), compareNames(a.name, b.name))
+		return cmp.Or(plan.CompareBool(a.turn, b.turn), -cmp.Compare(a.priority, b.priority), compareNames(a.name, b.name))
 	})
 	return steps
 }
@@ -221,7 +222,7 @@ func (r Remaining) Fill(s *machinev1alpha1.DrainStatus) {
 // names returns the pods in the order in which they matter to a user: blocking pods come first.
 func (r Remaining) names() []types.NamespacedName {
 	return slices.SortedFunc(maps.Keys(r), func(a, b types.NamespacedName) int {
-		return cmp.Or(compareBool(r[a].reason == reasonTerminating, r[b].reason == reasonTerminating), compareNames(a, b))
+		return cmp.Or(plan.CompareBool(r[a].reason == reasonTerminating, r[b].reason == reasonTerminating), compareNames(a, b))
 	})
 }
 
@@ -254,15 +255,4 @@ func (r Remaining) Again() time.Duration {
 
 func compareNames(a, b types.NamespacedName) int {
 	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-}
-
-// compareBool sorts false before true.
-func compareBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
-	}
-	return 1
 }
