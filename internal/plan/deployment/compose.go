@@ -172,19 +172,21 @@ func merged[V any](a, b map[string]V) map[string]V {
 
 // analyzedStep is the recorded step whose Machines are all available, nil if there is none with analyses.
 func (p *plan) analyzedStep() *machinev1alpha1.AnalyzedStep {
-	before := p.Deployment.Status.Rollout
-	if p.id == "" || p.step < 1 || int(p.step) > len(p.steps()) || p.reached == nil || before == nil || before.ID != p.id || before.Step != p.step || !p.reached.Equal(before.ReachedTime) {
+	s := p.recordedStep()
+	if s == nil || s.Step != p.step || !s.Since.Equal(p.reached) || !p.hasAnalyses() {
 		return nil
 	}
-	if len(p.steps()[p.step-1].Analyses) == 0 {
-		return nil
-	}
-	return &machinev1alpha1.AnalyzedStep{Rollout: p.id, Step: p.step, Since: *p.reached}
+	return s
+}
+
+// hasAnalyses reports whether the present step has analyses.
+func (p *plan) hasAnalyses() bool {
+	return p.step >= 1 && int(p.step) <= len(p.steps()) && len(p.steps()[p.step-1].Analyses) > 0
 }
 
 // awaitsAnalysis reports whether a step with analyses became complete in this plan. They begin when that is recorded.
 func (p *plan) awaitsAnalysis() bool {
-	return p.reached != nil && p.step >= 1 && int(p.step) <= len(p.steps()) && len(p.steps()[p.step-1].Analyses) > 0 && p.analyzedStep() == nil && p.id != ""
+	return p.id != "" && p.reached != nil && p.hasAnalyses() && p.analyzedStep() == nil
 }
 
 // analysisRun has the analyses that provider-drover carries out, nil if the steps name no analyses.

@@ -172,11 +172,20 @@ func (f *fleet) reject() {
 
 // failedAnalysis is the failure of an analysis of the recorded step, "" if none failed.
 func (f *fleet) failedAnalysis() string {
-	before := f.Deployment.Status.Rollout
-	if before == nil || before.ID != f.id || before.ReachedTime == nil || before.Step < 1 || int(before.Step) > len(f.steps()) || f.isRetried(*before.ReachedTime) {
+	s := f.recordedStep()
+	if s == nil || f.isRetried(s.Since) {
 		return ""
 	}
-	return f.analyses().judge(machinev1alpha1.AnalyzedStep{Rollout: f.id, Step: before.Step, Since: *before.ReachedTime}).failed
+	return f.analyses().judge(*s).failed
+}
+
+// recordedStep is the step of the rollout that the status has as complete, nil if there is none.
+func (f *fleet) recordedStep() *machinev1alpha1.AnalyzedStep {
+	before := f.Deployment.Status.Rollout
+	if before == nil || f.id == "" || before.ID != f.id || before.ReachedTime == nil || before.Step < 1 || int(before.Step) > len(f.steps()) {
+		return nil
+	}
+	return &machinev1alpha1.AnalyzedStep{Rollout: f.id, Step: before.Step, Since: *before.ReachedTime}
 }
 
 // isRetried reports whether a user lets the step begin again that has been complete since a time.
