@@ -17,7 +17,6 @@ import (
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/function/step"
-	"github.com/drover-dev/drover/test/kit"
 )
 
 // A gate is a Function of a user's own. It sets its value as the gate of rollouts, for the MachineDeployments of a pool.
@@ -57,7 +56,7 @@ func (g *gate) serve(t *testing.T) string {
 // withGate returns a Composition of MachineDeployments with a step before the rollout, as docs/rollouts.md describes it.
 func withGate(t *testing.T) string {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(kit.Root(), "apis", "machine", "compositions", machineDeployment))
+	b, err := os.ReadFile(composition(machineDeployment))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,14 +96,7 @@ func TestAGateOfAUsersOwnIsCalledOverGRPC(t *testing.T) {
 				g.value = v
 			}
 			c := golden{t, "machinedeployment-rollout"}
-			args := []string{
-				"--function", "example-gate=" + g.serve(t), "--required", filepath.Join("testdata", "installation.yaml"), "--required", filepath.Join("testdata", "cluster.yaml"),
-				"--required", filepath.Join(kit.Root(), "apis", "machine", "compositions", machineLocal),
-			}
-			for _, file := range schemas {
-				args = append(args, "--required-schema", file)
-			}
-			got := c.render(withGate(t), c.observed(), args...)
+			got := c.render(withGate(t), c.observed(), append(plane(true), "--function", "example-gate="+g.serve(t))...)
 			if len(g.asked) == 0 || g.asked[0] != "workers" {
 				t.Errorf("the gate was asked about %q", g.asked)
 			}

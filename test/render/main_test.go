@@ -16,8 +16,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/drover-dev/drover/test/patience"
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/drover-dev/drover/test/patience"
 )
 
 // envBin names the folder of the binaries. The Makefile sets it.

@@ -210,15 +210,7 @@ func TestCompositions(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			g := golden{t, tc.dir}
-			args := []string{"--required", filepath.Join("testdata", "installation.yaml"), "--required", filepath.Join("testdata", "cluster.yaml")}
-			compositions := filepath.Join(kit.Root(), "apis", "machine", "compositions")
-			if !tc.withoutProvider {
-				args = append(args, "--required", filepath.Join(compositions, machineLocal))
-				for _, file := range schemas {
-					args = append(args, "--required-schema", file)
-				}
-			}
-			got := g.render(filepath.Join(compositions, tc.composition), g.observed(), args...)
+			got := g.render(composition(tc.composition), g.observed(), plane(!tc.withoutProvider)...)
 
 			for _, is := range []struct{ what, want, got string }{
 				{"composed", tc.composed, kinds(got.Composed)},
@@ -232,4 +224,21 @@ func TestCompositions(t *testing.T) {
 			g.compare(got)
 		})
 	}
+}
+
+// composition returns the path of a Composition of the package.
+func composition(file string) string {
+	return filepath.Join(kit.Root(), "apis", "machine", "compositions", file)
+}
+
+// plane returns the arguments for the objects of a control plane that all cases have, and for those of the VM's provider.
+func plane(withProvider bool) []string {
+	args := []string{"--required", filepath.Join("testdata", "installation.yaml"), "--required", filepath.Join("testdata", "cluster.yaml")}
+	if withProvider {
+		args = append(args, "--required", composition(machineLocal))
+		for _, file := range schemas {
+			args = append(args, "--required-schema", file)
+		}
+	}
+	return args
 }

@@ -3,6 +3,8 @@ package machine
 import (
 	"context"
 
+	xpmeta "github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -48,7 +50,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 
 func (r *Reconciler) reconcile(ctx context.Context, m *machinev1alpha1.Machine) (reconcile.Result, error) {
 	switch {
-	case m.GetAnnotations()[annotationPaused] == "true":
+	case xpmeta.IsPaused(m):
 		return reconcile.Result{}, r.pause(ctx, m)
 	case m.GetDeletionTimestamp() != nil:
 		return r.terminate(ctx, m)

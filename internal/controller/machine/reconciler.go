@@ -27,9 +27,6 @@ const (
 
 	// afterBusy a call is retried that was cut short in favor of other clusters.
 	afterBusy = 2 * time.Second
-
-	// annotationPaused is Crossplane's own annotation, on every resource that it reconciles.
-	annotationPaused = "crossplane.io/paused"
 )
 
 // errMachineChanged is for a Machine that the cache shows alive, and that does not exist, or is being deleted,

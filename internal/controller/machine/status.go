@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	xpmeta "github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
@@ -43,7 +45,7 @@ func (r *Reconciler) report(ctx context.Context, f *facts, d decision) (written 
 	setConditions(&status, m.GetGeneration(), append(conditionsOf(d.Conditions), conditionOf(readyWhen(d)))...)
 	own := append(identifiedCondition(f), userDataCondition(f)...)
 	setConditions(&status, m.GetGeneration(), own...)
-	news := nodekeeper.NewsOf(m.Status.Conditions, own)
+	news := newsOf(m.Status.Conditions, own)
 	// After a failed launch, Synced stays False until a launch succeeds: otherwise each retry would write it
 	// twice.
 	isLaunched := true
@@ -329,11 +331,11 @@ func (r *Reconciler) refuse(ctx context.Context, m *machinev1alpha1.Machine, p *
 // any stage.
 func (r *Reconciler) pause(ctx context.Context, m *machinev1alpha1.Machine) error {
 	status := *m.Status.DeepCopy()
-	setConditions(&status, m.GetGeneration(), conditionOf(xpv2.ReconcilePaused().WithMessage("Reconciliation is paused by the annotation "+annotationPaused)))
+	setConditions(&status, m.GetGeneration(), conditionOf(xpv2.ReconcilePaused().WithMessage("Reconciliation is paused by the annotation "+xpmeta.AnnotationKeyReconciliationPaused)))
 	if m.GetDeletionTimestamp() != nil {
 		r.setDeletion(m, &status, pausedDeletion(m, r.now()), &machinev1alpha1.LastOperation{
 			Type: machinev1alpha1.OperationDelete, State: machinev1alpha1.OperationProcessing,
-			Description: "Paused: nothing is drained or deleted until the annotation " + annotationPaused + " is removed",
+			Description: "Paused: nothing is drained or deleted until the annotation " + xpmeta.AnnotationKeyReconciliationPaused + " is removed",
 		})
 	}
 	_, err := r.writeStatus(ctx, m, status)
@@ -399,4 +401,12 @@ func identifiedCondition(f *facts) []metav1.Condition {
 		return []metav1.Condition{{Type: machinev1alpha1.ConditionNodeIdentified, Status: metav1.ConditionTrue, Reason: machinev1alpha1.ReasonNodeProven}}
 	}
 	return nil
+}
+
+// newsOf returns the conditions that are False and were not False with the same message before.
+func newsOf(was, is []metav1.Condition) []metav1.Condition {
+	return slices.DeleteFunc(slices.Clone(is), func(c metav1.Condition) bool {
+		before := meta.FindStatusCondition(was, c.Type)
+		return c.Status != metav1.ConditionFalse || before != nil && before.Status == c.Status && before.Message == c.Message
+	})
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	xpmeta "github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"github.com/google/go-cmp/cmp"
@@ -106,7 +108,7 @@ func TestAPausedMachineIsLeftAlone(t *testing.T) {
 			w.script = drover(t)
 			w.join(itsNode())
 			m := w.machine()
-			m.SetAnnotations(map[string]string{annotationPaused: "true"})
+			m.SetAnnotations(map[string]string{xpmeta.AnnotationKeyReconciliationPaused: "true"})
 			w.update(m)
 			w.wantStep("it is reported", "patch Machine/status")
 			c := meta.FindStatusCondition(w.machine().Status.Conditions, "Synced")

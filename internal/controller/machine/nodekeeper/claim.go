@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -166,14 +165,14 @@ func (f candidates) nodeToDrain() (own *corev1.Node, foreign string, err error) 
 	return f.proven[0], "", nil
 }
 
-func (f candidates) contest() *contest {
+func (f candidates) contest() *Contest {
 	switch {
 	case len(f.proven) > 1:
-		return &contest{machinev1alpha1.ReasonNodeAmbiguous, capitalized(f.ambiguous().Error())}
+		return &Contest{machinev1alpha1.ReasonNodeAmbiguous, capitalized(f.ambiguous().Error())}
 	case len(f.proven) == 0 && f.unproven != nil:
-		return &contest{machinev1alpha1.ReasonNodeUnproven, f.describeUnproven()}
+		return &Contest{machinev1alpha1.ReasonNodeUnproven, f.describeUnproven()}
 	case len(f.pretenders) > 0:
-		return &contest{machinev1alpha1.ReasonNodeContested, fmt.Sprintf("Not this Machine's, although with its join token or the providerID of its VM: %s; Drover leaves them alone, find out how they registered", namedNodes(f.pretenders))}
+		return &Contest{machinev1alpha1.ReasonNodeContested, fmt.Sprintf("Not this Machine's, although with its join token or the providerID of its VM: %s; Drover leaves them alone, find out how they registered", namedNodes(f.pretenders))}
 	}
 	return nil
 }
@@ -210,14 +209,6 @@ func namedNodes(nodes []*corev1.Node) string {
 		return "Node " + strings.Join(all, ", ")
 	}
 	return fmt.Sprintf("Node %s and %d others", strings.Join(all[:maxNamed], ", "), len(all)-maxNamed)
-}
-
-// NewsOf returns the conditions that are False and were not False with the same message before.
-func NewsOf(was, is []metav1.Condition) []metav1.Condition {
-	return slices.DeleteFunc(slices.Clone(is), func(c metav1.Condition) bool {
-		before := meta.FindStatusCondition(was, c.Type)
-		return c.Status != metav1.ConditionFalse || before != nil && before.Status == c.Status && before.Message == c.Message
-	})
 }
 
 // NamesOf objects, sorted.

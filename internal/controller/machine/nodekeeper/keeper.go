@@ -31,15 +31,15 @@ type Cluster struct {
 	OfVM func(ctx context.Context, providerID string) ([]*corev1.Node, error)
 	// Classify distinguishes errors of the cluster from other ones.
 	Classify func(error) error
-	// AllowsLabel and allowsTaint report which keys the configuration allows on Nodes. All are allowed if they are
+	// AllowsLabel and AllowsTaint report which keys the configuration allows on Nodes. All are allowed if they are
 	// nil.
 	AllowsLabel, AllowsTaint func(key string) bool
 	// Requests returns the certificate requests of a user that the watches have found. It may be nil.
 	Requests func(user string) []*certificatesv1.CertificateSigningRequest
 }
 
-// A contest is a conflict about which Node is the Machine's.
-type contest struct{ Reason, Message string }
+// A Contest is a conflict about which Node is the Machine's.
+type Contest struct{ Reason, Message string }
 
 // A Node is the Node of a Machine during one reconcile.
 type Node struct {
@@ -50,18 +50,18 @@ type Node struct {
 	Confirmed bool
 	// OwnUserData means that Drover did not write the user data of the VM.
 	OwnUserData bool
-	// Proven is the name of the Machine's Node as it was observed last; provenUID is its UID.
+	// Proven is the name of the Machine's Node as it was observed last; ProvenUID is its UID.
 	Proven    string
 	ProvenUID types.UID
-	// IsObserved means that this reconcile has read the Nodes. contest is the conflict between them, nil if there
+	// IsObserved means that this reconcile has read the Nodes. Contest is the conflict between them, nil if there
 	// is none.
 	IsObserved bool
-	Contest    *contest
+	Contest    *Contest
 	// Settled has the record of a Node that is in sync, nil while it is not.
 	Settled *Change
 	// passed means that this reconcile has already done a pass of the drain.
 	passed bool
-	// HeldBy are the finalizers that hold the Node although it is deleted, and heldUntil is when it is left behind.
+	// HeldBy are the finalizers that hold the Node although it is deleted, and HeldUntil is when it is left behind.
 	HeldBy    []string
 	HeldUntil time.Time
 	// Again is the delay until the next reconcile, zero for none.
@@ -199,7 +199,7 @@ type Memory struct {
 	Node                   *workernode.WorkerNode
 	Confirmed, OwnUserData bool
 	// Proven is the name of the Node that is the Machine's, empty if there is none, and
-	// provenUID its UID.
+	// ProvenUID its UID.
 	Proven    string
 	ProvenUID types.UID
 	// Identity of a VM that the Machine took over, nil for its own.
