@@ -92,6 +92,8 @@ func Replace(m *machinev1alpha1.Machine, user string, undo bool) (Change, error)
 		return annotate(ref, "not replaced", replaceAnnotations("false", "")), nil
 	case undo:
 		return annotate(ref, "not replaced", replaceAnnotations("", "")), nil
+	case view.NodeClaimName(m) != "":
+		return Change{}, fmt.Errorf("%s is Karpenter's: delete the NodeClaim %s in the target cluster, and Karpenter replaces it", ref, view.NodeClaimName(m))
 	case metav1.GetControllerOf(m) == nil:
 		return Change{}, fmt.Errorf("%s has no MachineSet: nothing replaces it. Create another Machine and delete this one", ref)
 	case m.DeletionTimestamp != nil:

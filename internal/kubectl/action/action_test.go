@@ -73,7 +73,10 @@ func TestMachinesAreChangedByTheirAnnotations(t *testing.T) {
 		"DrainUndone":         {reason: "both annotations are removed", machine: terminating, do: drain(action.Drain{Undo: true}), patch: `{"metadata":{"annotations":{"drover.dev/force-drain":null,"drover.dev/skip-drain":null}}}`},
 		"DrainUndoneAndForce": {reason: "they contradict each other", do: drain(action.Drain{Undo: true, Force: true}), err: "--undo removes"},
 
-		"Replace":                {reason: "the set replaces it", do: replace(false), patch: `{"metadata":{"annotations":{"machine.drover.dev/replace":"true","machine.drover.dev/replace-requested-by":"alice"}}}`},
+		"Replace": {reason: "the set replaces it", do: replace(false), patch: `{"metadata":{"annotations":{"machine.drover.dev/replace":"true","machine.drover.dev/replace-requested-by":"alice"}}}`},
+		"ReplaceOfKarpenter": {reason: "Karpenter replaces its Machines", machine: func(m *machinev1alpha1.Machine) {
+			m.OwnerReferences, m.Labels = nil, map[string]string{view.LabelNodeClaim: "web-1"}
+		}, do: replace(false), err: "delete the NodeClaim web-1 in the target cluster"},
 		"ReplaceOfALoneMachine":  {reason: "nothing replaces it", machine: func(m *machinev1alpha1.Machine) { m.OwnerReferences = nil }, do: replace(false), err: "has no MachineSet"},
 		"ReplaceOfADeletedOne":   {reason: "it goes already", machine: terminating, do: replace(false), err: "is being deleted already"},
 		"ReplaceUndone":          {reason: "the annotation is removed", do: replace(true), patch: `{"metadata":{"annotations":{"machine.drover.dev/replace":null,"machine.drover.dev/replace-requested-by":null}}}`},

@@ -52,6 +52,8 @@ type Options struct {
 	// Nodes and certificate requests are read too, of Target or of the control cluster. Budgets adds
 	// pods and PodDisruptionBudgets.
 	Nodes, Budgets bool
+	// NodeClaims that Machines were made for are read, of the same cluster as Nodes. They are read with Nodes too.
+	NodeClaims bool
 }
 
 // View reads a view.
@@ -67,7 +69,7 @@ func View(ctx context.Context, c client.Client, now time.Time, o Options) (*view
 	if o.Events {
 		r.events()
 	}
-	if o.Nodes {
+	if o.Nodes || o.NodeClaims {
 		r.target()
 	}
 	return r.v, nil
@@ -282,8 +284,7 @@ func (r *reader) events() {
 	}
 }
 
-// target reads Nodes and certificate requests: of the target cluster that the user names, or of this
-// one if the Machines join it.
+// target reads the target cluster that the user names, or this one if the Machines join it.
 func (r *reader) target() {
 	c := r.o.Target
 	if c == nil && slices.ContainsFunc(r.v.Configs, func(c view.Config) bool { return c.IsControl }) {
@@ -292,12 +293,27 @@ func (r *reader) target() {
 	if c == nil {
 		return
 	}
+	t := &view.Target{}
+	r.v.Target = t
+	if slices.ContainsFunc(r.v.Machines, func(m machinev1alpha1.Machine) bool { return view.NodeClaimName(&m) != "" }) {
+		r.nodeClaims(c, t)
+	}
+	if r.o.Nodes {
+		r.nodes(c, t)
+	}
+	if r.o.Budgets {
+		r.budgets(c, t)
+	}
+}
+
+// nodes and certificate requests of the target cluster.
+func (r *reader) nodes(c client.Client, t *view.Target) {
 	nodes, csrs := &corev1.NodeList{}, &certificatesv1.CertificateSigningRequestList{}
 	if err := r.list(c, nodes, ""); err != nil {
 		r.unread("Nodes", err)
+		t.NodesUnread = true
 		return
 	}
-	t := &view.Target{}
 	for _, n := range nodes.Items {
 		n.ManagedFields, n.Status.Images = nil, nil
 		t.Nodes = append(t.Nodes, n)
@@ -307,10 +323,6 @@ func (r *reader) target() {
 	}
 	for _, csr := range csrs.Items {
 		t.CSRs = append(t.CSRs, view.CSR{Name: csr.Name, Node: nodeOf(csr), Signer: csr.Spec.SignerName, Created: csr.CreationTimestamp, Conditions: csr.Status.Conditions})
-	}
-	r.v.Target = t
-	if r.o.Budgets {
-		r.budgets(c, t)
 	}
 }
 

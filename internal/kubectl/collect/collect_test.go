@@ -9,8 +9,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -106,5 +109,54 @@ func TestAnObjectThatCannotBeDecodedIsExplained(t *testing.T) {
 	}
 	if f := a.Findings; len(f) != 1 || f[0].Reason != machinev1alpha1.ReasonNotDecodable || !strings.Contains(f[0].Cause, field) || f[0].Do == "" || !f[0].NeedsUser {
 		t.Errorf("findings %+v", f)
+	}
+}
+
+func TestNodeClaimsAreReadForMachinesOfKarpenter(t *testing.T) {
+	m := &machinev1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "team", Name: "karpenter-1", Labels: map[string]string{view.LabelNodeClaim: "web"}, Annotations: map[string]string{view.AnnotationNodeClaimUID: "1"},
+	}}
+	claim := func(name string, uid types.UID) *unstructured.Unstructured {
+		u := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"conditions": []any{map[string]any{"type": "Launched", "status": "True", "reason": "Launched", "message": ""}}}}}
+		u.SetAPIVersion("karpenter.sh/v1")
+		u.SetKind(view.NodeClaimKind)
+		u.SetName(name)
+		u.SetUID(uid)
+		u.SetLabels(map[string]string{"karpenter.sh/nodepool": "pool"})
+		return u
+	}
+	event := func(name string, uid types.UID) *corev1.Event {
+		return &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, InvolvedObject: corev1.ObjectReference{Kind: view.NodeClaimKind, Name: "web", UID: uid}}
+	}
+	control := fake.NewClientBuilder().WithScheme(command.Scheme).WithObjects(m).Build()
+	target := fake.NewClientBuilder().WithScheme(command.Scheme).
+		WithIndex(&corev1.Event{}, "involvedObject.kind", func(o client.Object) []string { return []string{o.(*corev1.Event).InvolvedObject.Kind} }).
+		WithObjects(claim("web", "1"), claim("other", "2"), event("a", "1"), event("b", "2")).Build()
+	read := func(target client.Client, o collect.Options) *view.View {
+		o.Target = target
+		v, err := collect.View(t.Context(), control, time.Now(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	v := read(target, collect.Options{NodeClaims: true, Events: true})
+	if len(v.Unread) > 0 || len(v.Target.NodeClaims) != 1 || len(v.Events) != 1 || len(v.Target.Nodes) != 0 {
+		t.Fatalf("unread %v, target %+v, events %+v", v.Unread, v.Target, v.Events)
+	}
+	if c := v.NodeClaimOf(&v.Machines[0]); c == nil || c.Name != "web" || c.NodePool != "pool" || c.LastWord() != "Launched=True" {
+		t.Errorf("NodeClaim %+v", c)
+	}
+	absent := interceptor.NewClient(target, interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, l client.ObjectList, opts ...client.ListOption) error {
+			if _, ok := l.(*unstructured.UnstructuredList); ok {
+				return &meta.NoKindMatchError{GroupKind: schema.GroupKind{Group: "karpenter.sh", Kind: view.NodeClaimKind}}
+			}
+			return c.List(ctx, l, opts...)
+		},
+	})
+	v = read(absent, collect.Options{NodeClaims: true})
+	if v.Target.NodeClaims != nil || len(v.Unread) != 1 || !strings.HasPrefix(v.Unread[0], "NodeClaims: ") {
+		t.Errorf("without Karpenter: %+v, unread %v", v.Target, v.Unread)
 	}
 }

@@ -58,10 +58,12 @@ func (a *app) optionalRef(args []string) (*view.Ref, error) {
 func (a *app) status() *cobra.Command {
 	var all, watch bool
 	var o output
+	var target targetFlag
 	cmd := &cobra.Command{
 		Use:   "status [(KIND NAME | KIND/NAME)] [-A] [--watch]",
 		Short: "Show how far pools and Machines are, what blocks them, and what to do next",
-		Long:  "Show on one screen how far NodePools, MachineDeployments, MachineSets and Machines are, what blocks them, and what to do next." + exitCodes,
+		Long: "Show on one screen how far NodePools, MachineDeployments, MachineSets and Machines are, what blocks them, and what to do next.\n\n" +
+			"The NodeClaims of Karpenter are read from the cluster of --target-context, or from this one if the Machines join it." + exitCodes,
 		Example: "  # All of the namespace\n  kubectl drover status\n\n  # One MachineDeployment, until it is complete\n  kubectl drover status md workers --watch\n\n" +
 			"  # Of all namespaces, for a script\n  kubectl drover status -A -o json",
 		Args: cobra.MaximumNArgs(2), ValidArgsFunction: a.completeRefs(view.NodePool, view.MachineDeployment, view.MachineSet, view.Machine),
@@ -73,8 +75,12 @@ func (a *app) status() *cobra.Command {
 			case all && ref != nil:
 				return fmt.Errorf("-A and the name of an object exclude each other")
 			}
+			cluster, err := target.connect()
+			if err != nil {
+				return fmt.Errorf("target cluster: %w", err)
+			}
 			look := func(ctx context.Context) (diagnosis.Report, error) {
-				v, err := a.read(ctx, all, collect.Options{Resources: true, NotRunning: true})
+				v, err := a.read(ctx, all, collect.Options{Resources: true, NotRunning: true, NodeClaims: true, Target: cluster})
 				if err != nil {
 					return diagnosis.Report{}, err
 				}
@@ -91,6 +97,7 @@ func (a *app) status() *cobra.Command {
 		},
 	}
 	o.add(cmd)
+	target.add(cmd)
 	cmd.Flags().BoolVarP(&all, "all-namespaces", "A", false, "Show all namespaces.")
 	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "Show changes until all is complete.")
 	return cmd
@@ -155,8 +162,8 @@ func (a *app) replaceScreen(text string) {
 type targetFlag struct{ kubeconfig, context string }
 
 func (f *targetFlag) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.kubeconfig, "target-kubeconfig", "", "The kubeconfig of the target cluster, to read its Nodes and certificate requests.")
-	cmd.Flags().StringVar(&f.context, "target-context", "", "The context of the target cluster, to read its Nodes and certificate requests.")
+	cmd.Flags().StringVar(&f.kubeconfig, "target-kubeconfig", "", "The kubeconfig of the target cluster, to read what is there too.")
+	cmd.Flags().StringVar(&f.context, "target-context", "", "The context of the target cluster, to read what is there too.")
 }
 
 func (f *targetFlag) connect() (client.Client, error) {

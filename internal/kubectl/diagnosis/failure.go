@@ -14,7 +14,7 @@ import (
 )
 
 // ofFailure returns the finding of a Failed Machine. Its set replaces it: only a Machine that is preserved, or
-// that no set controls, needs a user.
+// that neither a set nor Karpenter controls, needs a user.
 func ofFailure(v *view.View, m *machinev1alpha1.Machine, ref view.Ref) (Finding, bool) {
 	if m.Status.Phase != machinev1alpha1.MachineFailed {
 		return Finding{}, false
@@ -22,6 +22,7 @@ func ofFailure(v *view.View, m *machinev1alpha1.Machine, ref view.Ref) (Finding,
 	f, a := failureOf(m, ref)
 	preserved := view.Is(m.Status.Conditions, machinev1alpha1.ConditionPreserved, metav1.ConditionTrue)
 	by := metav1.GetControllerOf(m)
+	claim := view.NodeClaimName(m)
 	switch held := heldBy(v, m); {
 	case preserved != nil:
 		f.Do = sentences(f.Do, "The Machine is kept for analysis; to have it replaced, undo that.")
@@ -29,6 +30,8 @@ func ofFailure(v *view.View, m *machinev1alpha1.Machine, ref view.Ref) (Finding,
 		if p := m.Status.Preservation; p != nil {
 			f.Until = &p.Until
 		}
+	case claim != "":
+		f.Do = sentences(f.Do, "drover-karpenter deletes its NodeClaim, or Karpenter's node repair does if the Node is unhealthy.", a.Keep)
 	case by == nil:
 		f.Do = sentences(f.Do, "Delete the Machine: no set controls it, and nothing replaces it.", a.Keep)
 	case held != "":
@@ -36,7 +39,7 @@ func ofFailure(v *view.View, m *machinev1alpha1.Machine, ref view.Ref) (Finding,
 	default:
 		f.Do = a.OfTheUsualCase().Do
 	}
-	f.NeedsUser = preserved != nil || by == nil
+	f.NeedsUser = preserved != nil || by == nil && claim == ""
 	return f, true
 }
 

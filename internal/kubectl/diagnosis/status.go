@@ -64,7 +64,9 @@ type Group struct {
 	// Version and Strategy, if the object has them.
 	Version  string `json:"version,omitempty"`
 	Strategy string `json:"strategy,omitempty"`
-	Counts   Counts `json:"counts"`
+	// Owner of a Machine in its target cluster: the NodeClaim that it was made for.
+	Owner  string `json:"owner,omitempty"`
+	Counts Counts `json:"counts"`
 	// Doing is the current activity that the object reports. It is empty if it is complete.
 	Doing string `json:"doing,omitempty"`
 	// NextByAge is the Machine that spec.rollout.maxAge replaces next.
@@ -254,6 +256,7 @@ func (g *group) machine(m *machinev1alpha1.Machine) bool {
 		g.Counts.Available = 1
 	}
 	g.Findings = append(g.Findings, ofConfig(g.v.ConfigOf(m.Namespace, m.Spec.ClusterRef))...)
+	g.Owner = nodeClaim(g.v, m)
 	g.belowMachine(m)
 	return true
 }

@@ -73,6 +73,9 @@ func (t tree) branch(ref view.Ref) (Branch, bool) {
 		if w := waitsFor(m); w != "" {
 			b.Note += ", " + w
 		}
+		if c := view.NodeClaimName(m); c != "" {
+			b.Note += ", " + view.NodeClaimKind + " " + c
+		}
 		b.Branches = t.below(m)
 	}
 	return b, true

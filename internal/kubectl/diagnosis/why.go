@@ -225,7 +225,8 @@ func (b *answer) oneMachine(m *machinev1alpha1.Machine, now time.Time) {
 func (b *answer) owners(m *machinev1alpha1.Machine, now time.Time) {
 	by := metav1.GetControllerOf(m)
 	if by == nil {
-		b.fact("Owner", "none: the Machine is not replaced if it fails")
+		b.fact("Owner", "%s", cmp.Or(nodeClaim(b.v, m), "none: the Machine is not replaced if it fails"))
+		b.nodeClaim(m)
 		return
 	}
 	b.fact("Owner", "%s", view.Ref{Kind: by.Kind, Name: by.Name})
@@ -354,6 +355,9 @@ func (b *answer) node(m *machinev1alpha1.Machine) {
 		return
 	case n == nil && b.v.Target == nil:
 		b.fact("Node", "%s; name the target cluster by --target-context to read it", m.Status.NodeRef.Name)
+		return
+	case n == nil && b.v.Target.NodesUnread:
+		b.fact("Node", "%s; it could not be read", m.Status.NodeRef.Name)
 		return
 	case n == nil:
 		b.fact("Node", "%s does not exist in the target cluster", m.Status.NodeRef.Name)

@@ -55,6 +55,9 @@ func (s Screen) group(out *strings.Builder, g diagnosis.Group, of int) {
 		text += "; " + about
 	}
 	fmt.Fprintln(out, s.wrap(2, text))
+	if g.Owner != "" {
+		fmt.Fprintln(out, s.labeled(2, "Owner:", clean(g.Owner), s.bold))
+	}
 	if g.Doing != "" && !slices.ContainsFunc(g.Findings, func(f diagnosis.Finding) bool { return f.Cause == g.Doing }) {
 		fmt.Fprintln(out, s.labeled(2, "Now:", clean(g.Doing), s.bold))
 	}

@@ -84,6 +84,10 @@ type Config struct {
 type Target struct {
 	Nodes []corev1.Node `json:"nodes,omitempty"`
 	CSRs  []CSR         `json:"csrs,omitempty"`
+	// NodesUnread means that the Nodes could not be read.
+	NodesUnread bool `json:"nodesUnread,omitempty"`
+	// NodeClaims that Machines were made for. They are nil if they were not read.
+	NodeClaims []NodeClaim `json:"nodeClaims"`
 	// Pods and Budgets are read for a plan alone.
 	Pods    []corev1.Pod                   `json:"pods,omitempty"`
 	Budgets []policyv1.PodDisruptionBudget `json:"budgets,omitempty"`

@@ -119,3 +119,16 @@ func TestTheKeysAreThoseOfDrover(t *testing.T) {
 		}
 	}
 }
+
+// TestTheKeysOfKarpenterAreThoseOfKubectl holds that kubectl drover finds the NodeClaims of Machines.
+func TestTheKeysOfKarpenterAreThoseOfKubectl(t *testing.T) {
+	b, err := os.ReadFile("../../../internal/kubectl/view/nodeclaim.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{LabelNodeClaim, AnnotationNodeClaimUID} {
+		if !strings.Contains(string(b), `"`+key+`"`) {
+			t.Errorf("kubectl drover does not read %q", key)
+		}
+	}
+}

@@ -213,13 +213,17 @@ func (p *Provider) isNodeHeld(ctx context.Context, providerID string) (bool, err
 
 // Get the NodeClaim of a VM.
 func (p *Provider) Get(ctx context.Context, providerID string) (*karpenterv1.NodeClaim, error) {
-	all, err := p.List(ctx)
+	machines, err := p.control.Machines(ctx)
 	if err != nil {
 		return nil, err
 	}
-	for _, c := range all {
-		if c.Status.ProviderID == providerID && providerID != "" {
-			return c, nil
+	for i := range machines {
+		if m := &machines[i]; isThere(m) && m.Observed().ProviderID == providerID {
+			o, err := p.everything(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return machine.Claim(m, o), nil
 		}
 	}
 	return nil, cloudprovider.NewNodeClaimNotFoundError(fmt.Errorf("no Machine has the providerID %q", providerID))
@@ -237,12 +241,15 @@ func (p *Provider) List(ctx context.Context) ([]*karpenterv1.NodeClaim, error) {
 	}
 	var out []*karpenterv1.NodeClaim
 	for i := range machines {
-		if m := &machines[i]; !machine.IsGone(m) && m.Observed().ProviderID != "" {
+		if m := &machines[i]; isThere(m) {
 			out = append(out, machine.Claim(m, o))
 		}
 	}
 	return out, nil
 }
+
+// isThere reports whether a Machine has a VM, as far as is known.
+func isThere(m *drover.Machine) bool { return m.Observed().ProviderID != "" && !machine.IsGone(m) }
 
 // everything that is offered by any DroverNodeClass, for the capacity of Machines.
 func (p *Provider) everything(ctx context.Context) (offer.Offer, error) {
