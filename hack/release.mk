@@ -58,9 +58,12 @@ release: ##+ Build, sign and push a release: VERSION=v0.2.0 REGISTRY=registry.ex
 	@for a in $(ARCHITECTURES); do echo "build packages for linux/$$a"; \
 		GOOS=linux GOARCH=$$a go build -ldflags "-s -w" -o $(RELEASE_BIN)/$$a/ $(released) || exit 1; done
 	$(build_tools)
+	$(if $(ONLY),,@cd karpenter && for a in $(ARCHITECTURES); do echo "build drover-karpenter for linux/$$a"; \
+		GOOS=linux GOARCH=$$a go build -ldflags "-s -w" -o $(RELEASE_BIN)/karpenter-$$a/ ./cmd/drover-karpenter || exit 1; done)
 	$(if $(filter false,$(DEMO)),,@$(MAKE) --no-print-directory demo-image-files)
 	$(BIN)/release build --root $(CURDIR) --version $(VERSION) --registry $(REGISTRY) --out $(RELEASE) --downloads $(DOWNLOADS) \
-		$(foreach a,$(ARCHITECTURES),--bin $a=$(RELEASE_BIN)/$a) $(tool_folders) $(demo_folders) $(patsubst %,--only %,$(ONLY)) \
+		$(foreach a,$(ARCHITECTURES),--bin $a=$(RELEASE_BIN)/$a) $(tool_folders) $(demo_folders) \
+		$(if $(ONLY),,$(foreach a,$(ARCHITECTURES),--image $(RELEASE_BIN)/karpenter-$a/drover-karpenter)) $(patsubst %,--only %,$(ONLY)) \
 		$(if $(SIGNING_KEY),--key $(SIGNING_KEY)) $(if $(UNSIGNED),--unsigned) $(if $(ALLOW_MODIFIED),--allow-modified)
 	$(if $(GPG_KEY),cd $(RELEASE)/terraform/registry.terraform.io/drover-dev/drover && gpg --batch --yes --local-user $(GPG_KEY) --detach-sign *_SHA256SUMS)
 	$(if $(filter false,$(PUSH)),@echo "not pushed: PUSH=false",$(BIN)/release push --registry $(REGISTRY) $(if $(PLAIN_HTTP),--plain-http) $(RELEASE))

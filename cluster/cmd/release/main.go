@@ -28,6 +28,7 @@ type buildCommand struct {
 	Only          []string          `help:"Packages to build; by default all." placeholder:"NAME"`
 	Tool          map[string]string `help:"Folder with kubectl-drover and terraform-provider-drover of a platform, such as linux/amd64; one for each." placeholder:"OS/ARCH=DIR"`
 	Demo          map[string]string `help:"Folder with bin and packages of the demo for an architecture; one for each." placeholder:"ARCH=DIR"`
+	Image         []string          `help:"Static program of an image that is no package, whose name the image has; one for each architecture." placeholder:"FILE"`
 	Downloads     string            `help:"URL of the folder that users download the files of the release from." placeholder:"URL"`
 	Out           string            `required:"" help:"Folder of the release, which is replaced." placeholder:"DIR"`
 	Version       string            `required:"" help:"Version of the release, vX.Y.Z." placeholder:"VERSION"`
@@ -40,7 +41,7 @@ type buildCommand struct {
 func (c *buildCommand) Run(ctx context.Context) error {
 	o := release.Options{
 		Release: xpkg.Release{Registry: c.Registry, Version: c.Version},
-		Root:    c.Root, Bin: c.Bin, Out: c.Out, Only: c.Only, Tools: c.Tool, Demo: c.Demo, Downloads: c.Downloads, AllowModified: c.AllowModified, Log: report,
+		Root:    c.Root, Bin: c.Bin, Out: c.Out, Only: c.Only, Tools: c.Tool, Demo: c.Demo, Images: c.Image, Downloads: c.Downloads, AllowModified: c.AllowModified, Log: report,
 	}
 	var err error
 	if o.Authorities, err = release.AuthoritiesVersion(); err != nil {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -23,7 +24,10 @@ func sourcesFile(r xpkg.Release) string   { return "drover-" + r.Version + "-sou
 // the root of the repository.
 var manifestFolders = []string{"package/policies", "package/provider-drover", "package/provider-inventory", "examples"}
 
-// manifestsArchive returns the manifests of the repository, for the registry of the release: an
+// released is a name of the repository with the version that is in the source.
+var released = regexp.MustCompile(regexp.QuoteMeta(xpkg.DefaultRegistry) + `/([a-z-]+):v[0-9.]+`)
+
+// manifestsArchive returns the manifests of the repository, for the registry and the version of the release: an
 // ImageConfig selects a package by the prefix of its name.
 func manifestsArchive(root string, r xpkg.Release) ([]byte, error) {
 	files, err := manifests(root)
@@ -32,7 +36,8 @@ func manifestsArchive(root string, r xpkg.Release) ([]byte, error) {
 	}
 	for i, f := range files {
 		files[i].Path = path.Join(strings.TrimSuffix(manifestsFile(r), ".tar.gz"), f.Path)
-		files[i].Content = bytes.ReplaceAll(f.Content, []byte(xpkg.DefaultRegistry+"/"), []byte(r.Registry+"/"))
+		content := released.ReplaceAll(f.Content, []byte(xpkg.DefaultRegistry+"/$1:"+r.Version))
+		files[i].Content = bytes.ReplaceAll(content, []byte(xpkg.DefaultRegistry+"/"), []byte(r.Registry+"/"))
 	}
 	return archive(files)
 }

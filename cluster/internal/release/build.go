@@ -48,6 +48,8 @@ type Options struct {
 	// Demo are the folders with the programs of the demo in bin, and its packages in packages, by architecture. Without
 	// one there is no image of the demo.
 	Demo map[string]string
+	// Images are the programs of images that are no packages, of all architectures. The name of a program is that of its image.
+	Images []string
 	// Downloads is the URL of the folder that users download the files of the release from.
 	Downloads string
 	// Authorities is the version of xpkg.RootsModule, as returned by AuthoritiesVersion.
@@ -134,6 +136,9 @@ func (b *builder) build(ctx context.Context) error {
 	}
 	if err := b.demo(ctx); err != nil {
 		return fmt.Errorf("build %s: %w", demoName, err)
+	}
+	if err := b.images(ctx); err != nil {
+		return err
 	}
 	if err := b.write("digests.txt", []byte(strings.Join(b.digests, "\n")+"\n")); err != nil {
 		return err
@@ -239,7 +244,7 @@ func (b *builder) programs(byName map[string]map[string]xpkg.Source) []string {
 			out = append(out, toolPath(b.Tools[platform], name, platform))
 		}
 	}
-	return out
+	return append(out, b.Images...)
 }
 
 // pack builds a package for all architectures.

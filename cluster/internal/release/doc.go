@@ -6,6 +6,7 @@
 //
 //	packages/NAME/                     the package for all architectures, its SBOM and its signatures, an OCI image layout
 //	packages/demo/                     the image of the demo for all architectures
+//	packages/drover-karpenter/         the image of drover-karpenter for all architectures
 //	packages/release/                  the files below, but the last three, as an OCI artifact
 //	NAME-VERSION.spdx.json             the SBOM of a package
 //	drover-VERSION-manifests.tar.gz    rights, runtime configuration, policies and examples for the registry of the release

@@ -25,7 +25,7 @@ const (
 // certificate authorities, a /tmp that every user may write to, and the given files. The same
 // binary and files give the same image.
 func RuntimeImage(binary string, files ...File) (v1.Image, error) {
-	platform, err := platformOf(binary)
+	platform, err := PlatformOf(binary)
 	if err != nil {
 		return nil, err
 	}
@@ -104,9 +104,9 @@ func baseLayer() (v1.Layer, error) {
 	})
 }
 
-// platformOf returns the platform that a Go binary was built for. It refuses a binary with cgo,
+// PlatformOf returns the platform that a Go binary was built for. It refuses a binary with cgo,
 // which would need libraries that the image does not have.
-func platformOf(binary string) (v1.Platform, error) {
+func PlatformOf(binary string) (v1.Platform, error) {
 	info, err := buildinfo.ReadFile(binary)
 	if err != nil {
 		return v1.Platform{}, fmt.Errorf("%s: %w", binary, err)
