@@ -19,7 +19,8 @@ func (r *Reconciler) recallNode(ctx context.Context, f *facts) error {
 	if !ok || before.Node == nil {
 		return nil // The pipeline decides on parameters once the providerID is known.
 	}
-	f.node = &nodekeeper.Node{Machine: m, WorkerNode: *before.Node, Confirmed: before.Confirmed, OwnUserData: f.join.OwnUserData != nil, Proven: before.Proven, ProvenUID: before.ProvenUID}
+	f.node = &nodekeeper.Node{Machine: m, WorkerNode: *before.Node, Evidence: before.Evidence}
+	f.node.OwnUserData = f.join.OwnUserData != nil
 	_, err := r.observeNode(ctx, f)
 	// Also if the pipeline fails: otherwise each retry would report that the Node joined.
 	r.parameters.set(m.GetUID(), f.node.Memory())

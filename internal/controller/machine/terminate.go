@@ -153,7 +153,7 @@ func mayHaveNode(m *machinev1alpha1.Machine) bool {
 func (r *Reconciler) nodeOf(m *machinev1alpha1.Machine) *nodekeeper.Node {
 	wn := &nodekeeper.Node{Machine: m, WorkerNode: workernode.WorkerNode{Observation: nodekeeper.LastSeen(m)}}
 	if before, ok := r.parameters.get(m.GetUID()); ok && before.Node != nil {
-		wn.WorkerNode, wn.Confirmed, wn.OwnUserData, wn.Proven, wn.ProvenUID = *before.Node, before.Confirmed, before.OwnUserData, before.Proven, before.ProvenUID
+		wn.WorkerNode, wn.Evidence = *before.Node, before.Evidence
 	} else {
 		// After a restart the providerID is unknown: that of the status may be forged. The names in the status are
 		// used to find a Node, and prove nothing without its token.

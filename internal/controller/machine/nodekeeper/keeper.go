@@ -46,13 +46,7 @@ type Node struct {
 	*machinev1alpha1.Machine
 	workernode.WorkerNode
 
-	// Confirmed means that the VM resource itself reports the providerID.
-	Confirmed bool
-	// OwnUserData means that Drover did not write the user data of the VM.
-	OwnUserData bool
-	// Proven is the name of the Machine's Node as it was observed last; ProvenUID is its UID.
-	Proven    string
-	ProvenUID types.UID
+	Evidence
 	// IsObserved means that this reconcile has read the Nodes. Contest is the conflict between them, nil if there
 	// is none.
 	IsObserved bool
@@ -68,6 +62,17 @@ type Node struct {
 	Again time.Duration
 }
 
+// Evidence by which a Node is the Machine's.
+type Evidence struct {
+	// Confirmed means that the VM resource itself reports the providerID.
+	Confirmed bool
+	// OwnUserData means that Drover did not write the user data of the VM.
+	OwnUserData bool
+	// Proven is the name of the Machine's Node as it was observed last, empty if there is none; ProvenUID is its UID.
+	Proven    string
+	ProvenUID types.UID
+}
+
 // RequeueWithin requeues after d at the latest.
 func (wn *Node) RequeueWithin(d time.Duration) {
 	if wn.Again == 0 || d < wn.Again {
@@ -78,7 +83,7 @@ func (wn *Node) RequeueWithin(d time.Duration) {
 // Memory of the Node for the next reconcile.
 func (wn *Node) Memory() Memory {
 	node := wn.WorkerNode
-	return Memory{Node: &node, Confirmed: wn.Confirmed, OwnUserData: wn.OwnUserData, Proven: wn.Proven, ProvenUID: wn.ProvenUID, Identity: wn.Status.Identity}
+	return Memory{Node: &node, Evidence: wn.Evidence, Identity: wn.Status.Identity}
 }
 
 // Tools are shared by all Keepers. The package documentation has the process-local memory.
@@ -196,12 +201,8 @@ func (x *Keeper) skip(wn *Node, node *corev1.Node) bool {
 // A Memory is the process-local memory of a Node between two reconciles.
 type Memory struct {
 	// Node is nil until the pipeline has decided on parameters.
-	Node                   *workernode.WorkerNode
-	Confirmed, OwnUserData bool
-	// Proven is the name of the Node that is the Machine's, empty if there is none, and
-	// ProvenUID its UID.
-	Proven    string
-	ProvenUID types.UID
+	Node *workernode.WorkerNode
+	Evidence
 	// Identity of a VM that the Machine took over, nil for its own.
 	Identity *machinev1alpha1.MachineIdentity
 }

@@ -42,7 +42,7 @@ func passed(err error) error { return err }
 // workerNode is the Node of a Machine of a cloud that names Nodes.
 func workerNode(changes ...func(*Node)) *Node {
 	m := &machinev1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "w", UID: "w"}}
-	wn := &Node{Machine: m, Confirmed: true}
+	wn := &Node{Machine: m, Evidence: Evidence{Confirmed: true}}
 	wn.Parameters.ProviderID, wn.Parameters.CloudNamesNodes = id, true
 	wn.Parameters.Drain.Timeout.Duration = time.Hour
 	for _, c := range changes {
