@@ -11,7 +11,7 @@ import (
 // keyFolders are the packages with keys, in the order of the page.
 var keyFolders = []string{
 	"apis/machine/v1alpha1", "apis/cluster/v1alpha1",
-	"apis/alibaba/v1alpha1", "apis/proxmox/v1alpha1", "apis/nutanix/v1alpha1", "apis/vcd/v1alpha1", "apis/vsphere/v1alpha1", "internal/jointoken", "internal/move", "internal/controller/packageguard", "internal/controller/terraform",
+	"apis/alibaba/v1alpha1", "apis/proxmox/v1alpha1", "apis/nutanix/v1alpha1", "apis/vcd/v1alpha1", "apis/vsphere/v1alpha1", "internal/jointoken", "internal/kubectl/view", "internal/move", "internal/controller/packageguard", "internal/controller/terraform",
 }
 
 // A keyKind is a kind of keys, which the names of its constants begin with.
