@@ -19,7 +19,7 @@ func keyFolders() []string {
 			out = append(out, "apis/"+c.Name+"/v1alpha1")
 		}
 	}
-	return append(out, "internal/jointoken", "internal/move", "internal/controller/packageguard", "internal/controller/terraform")
+	return append(out, "internal/jointoken", "internal/kubectl/view", "internal/move", "internal/controller/packageguard", "internal/controller/terraform")
 }
 
 // A keyKind is a kind of keys, which the names of its constants begin with.
