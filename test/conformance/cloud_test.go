@@ -32,6 +32,8 @@ const (
 	fakedAPI Backing = "faked API"
 	// judgedAPI is a fakedAPI, and the model that the vendor publishes of the API judges each request and response.
 	judgedAPI Backing = "faked API, judged by the model of the vendor"
+	// inMemory is the unmodified in-memory provider of Cluster API, with the provider from its package.
+	inMemory Backing = "in memory"
 	// played is a simulator in place of the cloud and of the provider: it writes the status that
 	// the provider would write.
 	played Backing = "played"
