@@ -122,7 +122,11 @@ func (m *Move) pause(ctx context.Context) error {
 			return "", err
 		}
 		var waiting []string
-		for _, obj := range slices.Backward(o.All()) {
+		objects := o.All()
+		// No loop over slices.Backward: go1.26 compiles it, in a method that is used as a value, to a closure on the heap
+		// with a pointer to the stack that m is on, and the pointer is wrong once the stack has moved.
+		slices.Reverse(objects)
+		for _, obj := range objects {
 			switch {
 			case obj.GetDeletionTimestamp() != nil && obj.GetAnnotations()[annotationMove] == "":
 				waiting = append(waiting, describe(obj)+" is being deleted")

@@ -48,6 +48,7 @@ var mayNameTheRegistry = map[string]string{
 	"docs/install.md":                         "sets the variable of all commands",
 	"docs/releases.md":                        "sets the variable, and has a prefix in an object",
 	"examples/production/availability.yaml":   "has a prefix in an object",
+	"examples/karpenter/target-cluster.yaml":  "applied as it is from the source; the build sets the registry in the manifests of a release",
 	"examples/render/functions.yaml":          "has a prefix in an object, which is not installed",
 }
 

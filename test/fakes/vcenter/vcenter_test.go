@@ -226,9 +226,15 @@ func TestAVMThatIsRebootedBootsAgain(t *testing.T) {
 	})
 	for _, reset := range []bool{false, true} {
 		if reset {
-			task, err := vm.Reset(t.Context())
-			must(t, err)
-			must(t, vcenter.Wait(t.Context(), task))
+			patience.Eventually(t, func(ctx context.Context) string {
+				// The guest that has booted reports its address by a task, and a reset waits for the end of that.
+				task, err := vm.Reset(ctx)
+				if err != nil {
+					return err.Error()
+				}
+				must(t, vcenter.Wait(ctx, task))
+				return ""
+			})
 		}
 		if stopped, booted := reported(t, l.stopped), reported(t, l.booted); stopped.ID != booted.ID {
 			t.Errorf("stopped %s, booted %s", stopped.ID, booted.ID)
