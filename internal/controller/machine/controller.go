@@ -4,7 +4,6 @@ import (
 	"context"
 
 	xpmeta "github.com/crossplane/crossplane-runtime/v2/pkg/meta"
-
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"

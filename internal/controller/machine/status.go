@@ -8,9 +8,8 @@ import (
 	"slices"
 	"time"
 
-	xpmeta "github.com/crossplane/crossplane-runtime/v2/pkg/meta"
-
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
+	xpmeta "github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"k8s.io/apimachinery/pkg/api/equality"

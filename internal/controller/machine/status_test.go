@@ -7,7 +7,6 @@ import (
 	"time"
 
 	xpmeta "github.com/crossplane/crossplane-runtime/v2/pkg/meta"
-
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"github.com/google/go-cmp/cmp"

@@ -52,7 +52,7 @@ type Options struct {
 	// Nodes and certificate requests are read too, of Target or of the control cluster. Budgets adds
 	// pods and PodDisruptionBudgets.
 	Nodes, Budgets bool
-	// NodeClaims that Machines were made for are read, of the same cluster as Nodes. They are read with Nodes too.
+	// NodeClaims that Machines were made for are read too, of the same cluster as Nodes.
 	NodeClaims bool
 }
 
@@ -89,16 +89,16 @@ func (r *reader) unread(what string, err error) {
 	r.v.Unread = append(r.v.Unread, fmt.Sprintf("%s: %v", what, err))
 }
 
-func (r *reader) list(c client.Client, into client.ObjectList, namespace string) error {
-	_, err := listAll(r.ctx, c, into, namespace)
+func (r *reader) list(c client.Client, into client.ObjectList, opts ...client.ListOption) error {
+	_, err := listAll(r.ctx, c, into, opts...)
 	return err
 }
 
 // listAll pages of a list.
-func listAll(ctx context.Context, c client.Client, into client.ObjectList, namespace string) (client.ObjectList, error) {
+func listAll(ctx context.Context, c client.Client, into client.ObjectList, opts ...client.ListOption) (client.ObjectList, error) {
 	var items []runtime.Object
 	for {
-		if err := c.List(ctx, into, client.InNamespace(namespace), client.Limit(pageSize), client.Continue(into.GetContinue())); err != nil {
+		if err := c.List(ctx, into, append(slices.Clone(opts), client.Limit(pageSize), client.Continue(into.GetContinue()))...); err != nil {
 			return nil, err
 		}
 		page, err := meta.ExtractList(into)
@@ -116,7 +116,7 @@ func (r *reader) machines() error {
 	pools, deployments := &machinev1alpha1.NodePoolList{}, &machinev1alpha1.MachineDeploymentList{}
 	sets, machines := &machinev1alpha1.MachineSetList{}, &machinev1alpha1.MachineList{}
 	for _, l := range []client.ObjectList{pools, deployments, sets, machines} {
-		if err := r.list(r.c, l, r.o.Namespace); err != nil {
+		if err := r.list(r.c, l, client.InNamespace(r.o.Namespace)); err != nil {
 			if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
 				return fmt.Errorf("the API server does not serve machine.drover.dev/v1alpha1: is Drover installed in this cluster? %w", err)
 			}
@@ -267,7 +267,7 @@ func droversOf(annotations map[string]string) map[string]string {
 // events of Drover's objects and of their resources.
 func (r *reader) events() {
 	l := &corev1.EventList{}
-	if err := r.list(r.c, l, r.o.Namespace); err != nil {
+	if err := r.list(r.c, l, client.InNamespace(r.o.Namespace)); err != nil {
 		r.unread("events", err)
 		return
 	}
@@ -295,21 +295,18 @@ func (r *reader) target() {
 	}
 	t := &view.Target{}
 	r.v.Target = t
-	if slices.ContainsFunc(r.v.Machines, func(m machinev1alpha1.Machine) bool { return view.NodeClaimName(&m) != "" }) {
+	if r.o.NodeClaims {
 		r.nodeClaims(c, t)
 	}
 	if r.o.Nodes {
 		r.nodes(c, t)
 	}
-	if r.o.Budgets {
-		r.budgets(c, t)
-	}
 }
 
-// nodes and certificate requests of the target cluster.
+// nodes and certificate requests of the target cluster, and with them the budgets.
 func (r *reader) nodes(c client.Client, t *view.Target) {
 	nodes, csrs := &corev1.NodeList{}, &certificatesv1.CertificateSigningRequestList{}
-	if err := r.list(c, nodes, ""); err != nil {
+	if err := r.list(c, nodes); err != nil {
 		r.unread("Nodes", err)
 		t.NodesUnread = true
 		return
@@ -318,11 +315,14 @@ func (r *reader) nodes(c client.Client, t *view.Target) {
 		n.ManagedFields, n.Status.Images = nil, nil
 		t.Nodes = append(t.Nodes, n)
 	}
-	if err := r.list(c, csrs, ""); err != nil {
+	if err := r.list(c, csrs); err != nil {
 		r.unread("CertificateSigningRequests", err)
 	}
 	for _, csr := range csrs.Items {
 		t.CSRs = append(t.CSRs, view.CSR{Name: csr.Name, Node: nodeOf(csr), Signer: csr.Spec.SignerName, Created: csr.CreationTimestamp, Conditions: csr.Status.Conditions})
+	}
+	if r.o.Budgets {
+		r.budgets(c, t)
 	}
 }
 
@@ -330,7 +330,7 @@ func (r *reader) nodes(c client.Client, t *view.Target) {
 func (r *reader) budgets(c client.Client, t *view.Target) {
 	pods, budgets := &corev1.PodList{}, &policyv1.PodDisruptionBudgetList{}
 	for _, l := range []client.ObjectList{pods, budgets} {
-		if err := r.list(c, l, ""); err != nil {
+		if err := r.list(c, l); err != nil {
 			r.unread("pods and PodDisruptionBudgets", err)
 			return
 		}

@@ -144,7 +144,7 @@ func TestNodeClaimsAreReadForMachinesOfKarpenter(t *testing.T) {
 	if len(v.Unread) > 0 || len(v.Target.NodeClaims) != 1 || len(v.Events) != 1 || len(v.Target.Nodes) != 0 {
 		t.Fatalf("unread %v, target %+v, events %+v", v.Unread, v.Target, v.Events)
 	}
-	if c := v.NodeClaimOf(&v.Machines[0]); c == nil || c.Name != "web" || c.NodePool != "pool" || c.LastWord() != "Launched=True" {
+	if c := v.NodeClaimOf(&v.Machines[0]); c == nil || c.Name != "web" || c.NodePool != "pool" || c.LatestCondition() != "Launched=True" {
 		t.Errorf("NodeClaim %+v", c)
 	}
 	absent := interceptor.NewClient(target, interceptor.Funcs{

@@ -3,7 +3,6 @@ package collect
 import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -21,9 +20,12 @@ func (r *reader) nodeClaims(c client.Client, t *view.Target) {
 			made[m.Annotations[view.AnnotationNodeClaimUID]] = true
 		}
 	}
+	if len(made) == 0 {
+		return
+	}
 	claims := &unstructured.UnstructuredList{}
 	claims.SetGroupVersionKind(schema.GroupVersionKind{Group: "karpenter.sh", Version: "v1", Kind: view.NodeClaimKind + "List"})
-	if err := r.list(c, claims, ""); err != nil {
+	if err := r.list(c, claims); err != nil {
 		r.unread(view.NodeClaimKind+"s", err)
 		return
 	}
@@ -41,7 +43,7 @@ func (r *reader) nodeClaims(c client.Client, t *view.Target) {
 		return
 	}
 	l := &corev1.EventList{}
-	if err := c.List(r.ctx, l, client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector("involvedObject.kind", view.NodeClaimKind)}); err != nil {
+	if err := r.list(c, l, client.MatchingFields{"involvedObject.kind": view.NodeClaimKind}); err != nil {
 		r.unread("events of "+view.NodeClaimKind+"s", err)
 		return
 	}

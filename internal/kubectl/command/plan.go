@@ -54,7 +54,7 @@ func (a *app) plan() *cobra.Command {
 			}
 			p := &planner{app: a, ctx: cmd.Context(), objects: objects, manager: manager}
 			if p.target, err = target.connect(); err != nil {
-				return fmt.Errorf("target cluster: %w", err)
+				return err
 			}
 			forecasts, err := p.all()
 			if err != nil {

@@ -77,7 +77,7 @@ func (a *app) status() *cobra.Command {
 			}
 			cluster, err := target.connect()
 			if err != nil {
-				return fmt.Errorf("target cluster: %w", err)
+				return err
 			}
 			look := func(ctx context.Context) (diagnosis.Report, error) {
 				v, err := a.read(ctx, all, collect.Options{Resources: true, NotRunning: true, NodeClaims: true, Target: cluster})
@@ -166,11 +166,16 @@ func (f *targetFlag) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.context, "target-context", "", "The context of the target cluster, to read what is there too.")
 }
 
+// connect to the target cluster, nil if the user names none.
 func (f *targetFlag) connect() (client.Client, error) {
 	if f.kubeconfig == "" && f.context == "" {
 		return nil, nil
 	}
-	return connectTo(f.kubeconfig, f.context)
+	c, err := connectTo(f.kubeconfig, f.context)
+	if err != nil {
+		return nil, fmt.Errorf("target cluster: %w", err)
+	}
+	return c, nil
 }
 
 func (a *app) why() *cobra.Command {
@@ -190,10 +195,10 @@ func (a *app) why() *cobra.Command {
 			}
 			options := collect.Options{Resources: true, Names: []string{}, Events: true}
 			if ref.Kind == view.Machine {
-				options.Names, options.Nodes, options.Tokens = []string{ref.Name}, true, true
+				options.Names, options.Nodes, options.NodeClaims, options.Tokens = []string{ref.Name}, true, true, true
 			}
 			if options.Target, err = target.connect(); err != nil {
-				return fmt.Errorf("target cluster: %w", err)
+				return err
 			}
 			v, err := a.read(cmd.Context(), false, options)
 			if err != nil {

@@ -410,10 +410,10 @@ func (b *answer) console(m *machinev1alpha1.Machine) {
 // conditions adds the conditions of the object to the timeline, at their last transition.
 func (b *answer) conditions() {
 	for _, c := range b.Answer.Conditions {
-		text := fmt.Sprintf("%s=%s", c.Type, c.Status)
-		if c.Reason != c.Type {
-			text += " " + c.Reason
-		}
-		b.entry(Entry{Time: c.LastTransitionTime, Ref: b.Ref, Source: "Condition", Reason: text})
+		b.condition(b.Ref, c, false)
 	}
+}
+
+func (b *answer) condition(ref view.Ref, c metav1.Condition, warning bool) {
+	b.entry(Entry{Time: c.LastTransitionTime, Ref: ref, Source: "Condition", Reason: view.ConditionText(c), Warning: warning})
 }

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/drover-dev/drover/internal/kubectl/diagnosis"
+	"github.com/drover-dev/drover/internal/kubectl/view"
 )
 
 // entriesShown of a timeline, the newest.
@@ -64,10 +65,7 @@ func (s Screen) conditions(out *strings.Builder, conditions []metav1.Condition) 
 	sorted := slices.Clone(conditions)
 	slices.SortFunc(sorted, func(a, b metav1.Condition) int { return strings.Compare(a.Type, b.Type) })
 	for _, c := range sorted {
-		line := fmt.Sprintf("%s=%s", c.Type, c.Status)
-		if c.Reason != c.Type {
-			line += " " + c.Reason
-		}
+		line := view.ConditionText(c)
 		if c.Message != "" {
 			line += ": " + c.Message
 		}

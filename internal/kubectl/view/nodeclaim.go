@@ -2,7 +2,6 @@ package view
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -41,19 +40,16 @@ func (c NodeClaim) String() string {
 	return text
 }
 
-// LastWord of Karpenter about the NodeClaim: the condition that changed last, with its reason. It is "" before there is one.
-func (c NodeClaim) LastWord() string {
+// LatestCondition is the text of the condition that changed last, with its message. It is "" before there is one.
+func (c NodeClaim) LatestCondition() string {
 	if len(c.Conditions) == 0 {
 		return ""
 	}
 	last := slices.MaxFunc(c.Conditions, func(a, b metav1.Condition) int {
 		return cmp.Or(a.LastTransitionTime.Compare(b.LastTransitionTime.Time), cmp.Compare(a.Type, b.Type))
 	})
-	text := fmt.Sprintf("%s=%s", last.Type, last.Status)
-	if last.Reason != last.Type {
-		text += " " + last.Reason
-	}
-	// Karpenter repeats the type where it has nothing to say.
+	text := ConditionText(last)
+	// Karpenter sets the type or the reason as the message of a condition without details.
 	if last.Message != "" && last.Message != last.Type && last.Message != last.Reason {
 		text += ": " + last.Message
 	}
@@ -62,7 +58,7 @@ func (c NodeClaim) LastWord() string {
 
 // NodeClaimName returns the name of the NodeClaim that a Machine was made for, as its label has it, "" if there is none.
 func NodeClaimName(m *machinev1alpha1.Machine) string {
-	if metav1.GetControllerOf(m) != nil {
+	if metav1.GetControllerOfNoCopy(m) != nil {
 		return ""
 	}
 	return m.Labels[LabelNodeClaim]

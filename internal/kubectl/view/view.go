@@ -325,6 +325,15 @@ func (v *View) CSRsOf(m *machinev1alpha1.Machine) []CSR {
 	return out
 }
 
+// ConditionText is a condition without its message, as users read it: the reason is left out if it repeats the type.
+func ConditionText(c metav1.Condition) string {
+	text := fmt.Sprintf("%s=%s", c.Type, c.Status)
+	if c.Reason != c.Type {
+		text += " " + c.Reason
+	}
+	return text
+}
+
 // Is returns the condition if it has the status, nil otherwise.
 func Is(conditions []metav1.Condition, typ string, status metav1.ConditionStatus) *metav1.Condition {
 	if c := meta.FindStatusCondition(conditions, typ); c != nil && c.Status == status {
