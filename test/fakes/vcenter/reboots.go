@@ -69,11 +69,15 @@ func (v *VCenter) handle(ctx *simulator.Context, m *simulator.Method) (mo.Refere
 	}
 	power, hasTools := stateOf(ctx, vm)
 	isOn := power == types.VirtualMachinePowerStatePoweredOn
+	if m.Name == methodReboot && isOn && !hasTools {
+		// Refused here, since the simulator would restart a guest whose tools begin to run after this look, and nothing would record it.
+		return nil, new(types.ToolsUnavailable)
+	}
 	id := vm.Self.Value
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	switch {
-	case m.Name == methodReboot && isOn && hasTools:
+	case m.Name == methodReboot && isOn:
 		v.reboots[id] = append(v.reboots[id], "Soft")
 	case m.Name == methodReset && isOn, m.Name == methodPowerOn && !isOn && v.ran[id]:
 		v.reboots[id] = append(v.reboots[id], "Hard")
