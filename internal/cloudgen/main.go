@@ -1,7 +1,13 @@
-// Command cloudgen writes the API types that each cloud has in a group of its own and that are
-// the same for all: inventories of VMs, and configurations. A cloud is an entry of the table in
-// clouds.go. Methods, schemas and deep copies are made of these types by the commands that
-// apis/generate.go and config/generate.go run.
+// Command cloudgen writes the files, and the parts of files, that follow from the entries of the clouds,
+// apis/NAME/cloud.yaml:
+//
+//   - the API types that each cloud has in a group of its own and that are the same for all: inventories of VMs, and
+//     configurations. Methods, schemas and deep copies are made of these types by the commands that apis/generate.go and
+//     config/generate.go run;
+//   - the rights of provider-drover and provider-inventory, and the metadata of packages;
+//   - lists in files that are written by hand: lines of YAML that end with "# clouds: ...", and parts of Markdown
+//     between "<!-- clouds: NAME -->" and "<!-- end -->";
+//   - the scheme of all kinds, in internal/schematest.
 //
 // It is run by go generate in the apis folder.
 package main
@@ -15,78 +21,85 @@ import (
 	"path/filepath"
 	"strings"
 	"text/template"
+
+	"github.com/drover-dev/drover/internal/clouds"
 )
 
 //go:embed templates
 var files embed.FS
 
-// width of a comment.
-const width = 90
-
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"comment": comment,
 	"lines":   lines,
-	"kind": func(c cloud, kind, scope string) map[string]any {
+	"join":    strings.Join,
+	"kind": func(c typesOf, kind, scope string) map[string]any {
 		return map[string]any{"Cloud": c, "Kind": kind, "Scope": scope}
 	},
 }).ParseFS(files, "templates/*.tmpl"))
 
 func main() {
-	for _, c := range clouds {
-		if err := write(c, filepath.Join(c.Name, "v1alpha1")); err != nil {
-			fmt.Fprintf(os.Stderr, "cloudgen: %s: %v\n", c.Name, err)
-			os.Exit(1)
-		}
+	if err := run("..", clouds.All()); err != nil {
+		fmt.Fprintln(os.Stderr, "cloudgen:", err)
+		os.Exit(1)
 	}
 }
 
-func write(c cloud, dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+// run writes all files below the root of the repository.
+func run(root string, all []clouds.Cloud) error {
+	for _, c := range all {
+		if err := writeTypes(root, c); err != nil {
+			return fmt.Errorf("%s: %w", c.Name, err)
+		}
+		if err := writeManifests(root, c); err != nil {
+			return fmt.Errorf("%s: %w", c.Name, err)
+		}
+	}
+	if err := execute(filepath.Join(root, "package/provider-drover/rbac-inventory.yaml"), "rbac-inventory.yaml", published(all)); err != nil {
 		return err
 	}
-	names := []string{"providerconfig_types.go", "virtualmachineinventory_types.go"}
-	if c.ClusterOnly {
-		c.GroupVersion = handWritten
-		names = append(names, "groupversion_info.go")
+	if err := execute(filepath.Join(root, "internal/schematest/kinds.go"), "kinds.go", all); err != nil {
+		return err
 	}
-	for _, name := range names {
-		b := &bytes.Buffer{}
-		if err := templates.ExecuteTemplate(b, name+".tmpl", c); err != nil {
-			return err
+	for _, file := range filesWithLists {
+		if err := rewrite(filepath.Join(root, file), func(text string) (string, error) { return fillLists(text, all) }); err != nil {
+			return fmt.Errorf("%s: %w", file, err)
 		}
-		source, err := format.Source(b.Bytes())
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), source, 0o644); err != nil {
-			return err
+	}
+	for _, file := range pagesWithParts {
+		if err := rewrite(filepath.Join(root, file), func(text string) (string, error) {
+			return fillParts(text, partsOf(root, filepath.Dir(file), all))
+		}); err != nil {
+			return fmt.Errorf("%s: %w", file, err)
 		}
 	}
 	return nil
 }
 
-// comment of a field, in lines that are not too long.
-func comment(words ...string) string {
-	var b strings.Builder
-	line := "\t//"
-	for _, w := range strings.Fields(strings.Join(words, "")) {
-		if len(line)+1+len(w) > width {
-			b.WriteString(line + "\n")
-			line = "\t//"
-		}
-		line += " " + w
+// execute a template, and write its output to a file.
+func execute(file, name string, data any) error {
+	b := &bytes.Buffer{}
+	if err := templates.ExecuteTemplate(b, name+".tmpl", data); err != nil {
+		return err
 	}
-	return b.String() + line
+	out := b.Bytes()
+	if filepath.Ext(file) == ".go" {
+		var err error
+		if out, err = format.Source(out); err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+	}
+	return os.WriteFile(file, out, 0o644)
 }
 
-// lines of a Go source, or of markers, with an indent.
-func lines(source, indent string) string {
-	var b []string
-	for _, l := range strings.Split(strings.TrimSpace(source), "\n") {
-		if indent == "" {
-			l = "// " + l
-		}
-		b = append(b, indent+l)
+// rewrite changes the text of a file.
+func rewrite(file string, change func(string) (string, error)) error {
+	before, err := os.ReadFile(file)
+	if err != nil {
+		return err
 	}
-	return strings.Join(b, "\n")
+	after, err := change(string(before))
+	if err != nil || after == string(before) {
+		return err
+	}
+	return os.WriteFile(file, []byte(after), 0o644)
 }

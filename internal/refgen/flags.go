@@ -25,12 +25,6 @@ const (
 	functionFolder             = "cmd/function-drover"
 )
 
-// providers are the folders of the processes that have the shared flags.
-var providers = []string{
-	"cmd/provider-alibaba", "cmd/provider-drover", "cmd/provider-hcloud", "cmd/provider-inventory", "cmd/provider-local",
-	"cmd/provider-openstack", "cmd/provider-proxmox", "cmd/provider-metalstack", "cmd/provider-nutanix", "cmd/provider-terraform", "cmd/provider-vcd", "cmd/provider-vsphere",
-}
-
 const flagsIntro = `# Flags
 
 <!-- Generated from the code by "make generate". Do not edit. -->
@@ -51,7 +45,11 @@ func renderFlags(s *source) (string, error) {
 	if err := writeFlags(&out, shared, sharedStruct, map[string]string{"poll": "1m", "concurrency": "20"}); err != nil {
 		return "", err
 	}
-	for _, folder := range providers {
+	folders, err := s.folders("cmd/provider-*")
+	if err != nil {
+		return "", err
+	}
+	for _, folder := range folders {
 		p, err := s.load(folder)
 		if err != nil {
 			return "", err

@@ -6,12 +6,20 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/drover-dev/drover/internal/clouds"
 )
 
-// keyFolders are the packages with keys, in the order of the page.
-var keyFolders = []string{
-	"apis/machine/v1alpha1", "apis/cluster/v1alpha1",
-	"apis/alibaba/v1alpha1", "apis/proxmox/v1alpha1", "apis/nutanix/v1alpha1", "apis/vcd/v1alpha1", "apis/vsphere/v1alpha1", "internal/jointoken", "internal/kubectl/view", "internal/move", "internal/controller/packageguard", "internal/controller/terraform",
+// keyFolders returns the packages with keys, in the order of the page.
+func keyFolders() []string {
+	out := []string{"apis/machine/v1alpha1", "apis/cluster/v1alpha1"}
+	for _, c := range clouds.All() {
+		// The types of other clouds are generated, and have no constants.
+		if c.Frame == clouds.Native || c.Frame == clouds.Own {
+			out = append(out, "apis/"+c.Name+"/v1alpha1")
+		}
+	}
+	return append(out, "internal/jointoken", "internal/kubectl/view", "internal/move", "internal/controller/packageguard", "internal/controller/terraform")
 }
 
 // A keyKind is a kind of keys, which the names of its constants begin with.
@@ -97,7 +105,7 @@ func rows(keys []key, kind keyKind) []keyRow {
 // allKeys of the code. It fails for one without a comment.
 func allKeys(s *source) ([]key, error) {
 	var out []key
-	for _, folder := range keyFolders {
+	for _, folder := range keyFolders() {
 		p, err := s.load(folder)
 		if err != nil {
 			return nil, err

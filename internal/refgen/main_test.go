@@ -112,7 +112,7 @@ func TestDescribe(t *testing.T) {
 
 func TestAKeyWithoutCommentIsRefused(t *testing.T) {
 	dir := t.TempDir()
-	for _, folder := range keyFolders {
+	for _, folder := range keyFolders() {
 		if err := os.MkdirAll(filepath.Join(dir, folder), 0o700); err != nil {
 			t.Fatal(err)
 		}

@@ -82,6 +82,20 @@ func (s *source) load(folder string) (*pkg, error) {
 	return p, nil
 }
 
+// folders returns the folders of a pattern, from the root and in order.
+func (s *source) folders(pattern string) ([]string, error) {
+	found, err := filepath.Glob(filepath.Join(s.root, filepath.FromSlash(pattern)))
+	if err != nil {
+		return nil, err
+	}
+	for i, folder := range found {
+		if found[i], err = filepath.Rel(s.root, folder); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
 // Import a package for the type checker.
 func (s *source) Import(path string) (*types.Package, error) {
 	if folder, ok := strings.CutPrefix(path, module+"/"); ok && strings.HasPrefix(folder, "apis/") {

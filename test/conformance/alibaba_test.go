@@ -20,22 +20,16 @@ import (
 
 // alibabaCloud is Alibaba Cloud: the provider from its package, and a fake of ECS and of the Security Token Service.
 type alibabaCloud struct {
+	entry
 	guests
 	cloud  *alibaba.Cloud
 	server *httptest.Server
 }
 
-func (*alibabaCloud) Provider() string { return "alibaba" }
-func (*alibabaCloud) Backing() Backing { return fakedAPI }
+func init() { register(&alibabaCloud{entry: "alibaba"}) }
 
 // ShowsInterruption returns true: an instance that ECS takes back has the lock Recycling.
 func (*alibabaCloud) ShowsInterruption() bool { return true }
-
-func (*alibabaCloud) Cannot() map[string]string {
-	return map[string]string{
-		CaseAllocation: "The cloud refuses a VM that it has no room for, or it waits for room: the case `CapacityExhausted` has it",
-	}
-}
 
 func (a *alibabaCloud) Install(ctx context.Context, p *kit.Plane) error {
 	a.host = newHost(p)

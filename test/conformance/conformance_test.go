@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,8 +23,25 @@ import (
 	"github.com/drover-dev/drover/test/kit"
 )
 
-// clouds are the clouds that the suite tests, in the order of the table.
-var clouds = append([]Cloud{local{}, &hetzner{}, &openStack{}, &vSphere{}, &proxmoxVE{}, &nutanixAHV{}, &alibabaCloud{}, &cloudDirector{}, &metalStack{}, terraformLocal{}, &terraformHetzner{}, &terraformOpenStack{}}, described()...)
+// tested are the clouds that the suite tests, in the order of the table: those that register themselves, and those that a
+// file describes.
+// TestMain collects them.
+var tested []Cloud
+
+// registered are the clouds of this package by name.
+var registered = map[string]Cloud{}
+
+// register adds a cloud to the suite. Each file of a cloud calls it.
+func register(c Cloud) { registered[c.Provider()] = c }
+
+// inOrder returns all clouds in the order of the table.
+func inOrder() []Cloud {
+	var out []Cloud
+	for _, name := range slices.Sorted(maps.Keys(registered)) {
+		out = append(out, registered[name])
+	}
+	return append(out, described()...)
+}
 
 // described returns the clouds that the files in the folder clouds describe.
 func described() []Cloud {
@@ -94,6 +112,7 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", atOnce); err != nil {
 		panic(err)
 	}
+	tested = inOrder()
 	code := m.Run()
 	fmt.Print(results.String())
 	if started.Load() {
@@ -101,7 +120,7 @@ func TestMain(m *testing.M) {
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 		}
-		for _, c := range clouds {
+		for _, c := range tested {
 			c.Close()
 		}
 		if err == nil {
@@ -121,9 +140,9 @@ func TestMain(m *testing.M) {
 // TestConformance runs every case with every provider. make conformance PROVIDER=aws runs those of
 // one provider.
 func TestConformance(t *testing.T) {
-	for _, c := range clouds {
+	for _, c := range tested {
 		t.Run(c.Provider(), func(t *testing.T) {
-			if kit.IsShort() && onlyInLong[c.Provider()] {
+			if kit.IsShort() && isCloudOnlyInLong(c) {
 				t.Skip("make conformance runs it: another cloud of the same provider, or the unit test of its own provider, stands for it")
 			}
 			t.Parallel()
@@ -213,7 +232,7 @@ func (r *table) String() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var providers []string
-	for _, c := range clouds {
+	for _, c := range tested {
 		if r.of[c.Provider()] != nil {
 			providers = append(providers, c.Provider())
 		}

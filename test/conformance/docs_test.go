@@ -67,17 +67,17 @@ func writeCases(b *strings.Builder) {
 func writeTable(b *strings.Builder) {
 	var reasons []string
 	b.WriteString("\n|")
-	for _, c := range clouds {
+	for _, c := range tested {
 		b.WriteString(" | " + c.Provider())
 	}
-	b.WriteString(" |\n|---" + strings.Repeat("|:---:", len(clouds)) + "|\n|")
-	for _, c := range clouds {
+	b.WriteString(" |\n|---" + strings.Repeat("|:---:", len(tested)) + "|\n|")
+	for _, c := range tested {
 		b.WriteString(" | " + string(c.Backing()))
 	}
 	b.WriteString(" |\n")
 	for _, tc := range cases {
 		b.WriteString("| " + tc.Name)
-		for _, c := range clouds {
+		for _, c := range tested {
 			cell, reason := "yes", notes(c)[tc.Name]
 			if why, ok := cannot(c)[tc.Name]; ok {
 				cell, reason = "no", why
@@ -102,7 +102,7 @@ func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 // TestReasonsAreOfCases finds a reason for a misspelled case, which would exclude no case.
 func TestReasonsAreOfCases(t *testing.T) {
-	for _, c := range clouds {
+	for _, c := range tested {
 		for name, reason := range cannot(c) {
 			if !slices.ContainsFunc(cases, func(tc Case) bool { return tc.Name == name }) || reason == "" {
 				t.Errorf("%s cannot have %q: there is no such case, or no reason: %q", c.Provider(), name, reason)

@@ -20,19 +20,13 @@ import (
 // hetzner is Hetzner Cloud: the real provider, from its package, against a fake of the
 // API.
 type hetzner struct {
+	entry
 	guests
 	cloud  *hcloud.Cloud
 	server *httptest.Server
 }
 
-func (*hetzner) Provider() string { return "hcloud" }
-func (*hetzner) Backing() Backing { return fakedAPI }
-
-func (*hetzner) Cannot() map[string]string {
-	return map[string]string{
-		CaseAllocation: "The cloud refuses a VM that it has no room for, or it waits for room: the case `CapacityExhausted` has it",
-	}
-}
+func init() { register(&hetzner{entry: "hcloud"}) }
 
 func (h *hetzner) Install(ctx context.Context, p *kit.Plane) error {
 	h.serve(p)

@@ -24,19 +24,13 @@ import (
 )
 
 // local is the local cloud, whose provider the kit installs.
-type local struct{}
+type local struct{ entry }
 
-func (local) Provider() string                          { return "local" }
+func init() { register(local{"local"}) }
+
 func (local) Backing() Backing                          { return realCloud }
 func (local) Install(context.Context, *kit.Plane) error { return nil }
 func (local) Close()                                    {}
-
-// LacksSoftReboot returns true: the local cloud only cuts the power of a VM.
-func (local) LacksSoftReboot() bool { return true }
-
-func (local) Cannot() map[string]string {
-	return map[string]string{CaseDualStack: "A VM of the local cloud has one address"}
-}
 
 func (local) Account(t *testing.T, f kit.Fleet) Account {
 	t.Helper()

@@ -24,19 +24,13 @@ import (
 
 // metalStack is metal-stack: the provider from its package, and a fake of the metal-api.
 type metalStack struct {
+	entry
 	guests
 	api    *metalstack.API
 	server *httptest.Server
 }
 
-func (*metalStack) Provider() string { return "metalstack" }
-func (*metalStack) Backing() Backing { return fakedAPI }
-
-func (*metalStack) Cannot() map[string]string {
-	return map[string]string{
-		CaseAllocation: "The cloud refuses a VM that it has no room for, or it waits for room: the case `CapacityExhausted` has it",
-	}
-}
+func init() { register(&metalStack{entry: "metalstack"}) }
 
 func (m *metalStack) Install(ctx context.Context, p *kit.Plane) error {
 	m.host = newHost(p)
@@ -59,9 +53,6 @@ func (m *metalStack) boot(b metalstack.Booted) string {
 func (m *metalStack) stop(b metalstack.Booted) { m.end(idOfGuest(b)) }
 
 func (m *metalStack) reboot(b metalstack.Booted) { m.restart(idOfGuest(b)) }
-
-// LacksSoftReboot returns true: a metal-api only powers machines on and off.
-func (*metalStack) LacksSoftReboot() bool { return true }
 
 func idOfGuest(b metalstack.Booted) string { return "metalstack/" + b.ID + "/" + b.Allocation }
 

@@ -26,6 +26,7 @@ import (
 
 // nutanixAHV is a Prism Central: the provider from its package, and a fake of the API.
 type nutanixAHV struct {
+	entry
 	guests
 	prism  *nutanix.Prism
 	server *httptest.Server
@@ -35,14 +36,7 @@ type nutanixAHV struct {
 	failing map[string]nutanix.Message
 }
 
-func (*nutanixAHV) Provider() string { return "nutanix" }
-func (*nutanixAHV) Backing() Backing { return fakedAPI }
-
-func (*nutanixAHV) Cannot() map[string]string {
-	return map[string]string{
-		CaseDualStack: "Nutanix assigns IPv4 addresses only, and learns IPv6 addresses from the guest: certificates are given out for the networks that the owner of the target cluster names",
-	}
-}
+func init() { register(&nutanixAHV{entry: "nutanix"}) }
 
 func (n *nutanixAHV) Install(ctx context.Context, p *kit.Plane) error {
 	n.host, n.failing = newHost(p), map[string]nutanix.Message{}

@@ -21,14 +21,13 @@ import (
 // openStack is an OpenStack: the real provider, from its package, against a fake of the
 // APIs.
 type openStack struct {
+	entry
 	guests
 	cloud  *openstack.Cloud
 	server *httptest.Server
 }
 
-func (*openStack) Provider() string          { return "openstack" }
-func (*openStack) Backing() Backing          { return fakedAPI }
-func (*openStack) Cannot() map[string]string { return nil }
+func init() { register(&openStack{entry: "openstack"}) }
 
 func (o *openStack) Install(ctx context.Context, p *kit.Plane) error {
 	o.serve(p)

@@ -26,6 +26,7 @@ import (
 
 // proxmoxVE is a cluster of Proxmox VE: the provider from its package, and a fake of the API.
 type proxmoxVE struct {
+	entry
 	guests
 	cluster *proxmox.Cluster
 	server  *httptest.Server
@@ -35,15 +36,7 @@ type proxmoxVE struct {
 	failing map[string]string
 }
 
-func (*proxmoxVE) Provider() string { return "proxmox" }
-func (*proxmoxVE) Backing() Backing { return fakedAPI }
-
-func (*proxmoxVE) Cannot() map[string]string {
-	return map[string]string{
-		CaseAllocation: "The task that clones a VM fails if the cloud has no room for it: the case `CapacityExhausted` tests this",
-		CaseDualStack:  "The guest reports the addresses of a VM: certificates are given out for the networks that the owner of the target cluster names",
-	}
-}
+func init() { register(&proxmoxVE{entry: "proxmox"}) }
 
 func (v *proxmoxVE) Install(ctx context.Context, p *kit.Plane) error {
 	v.host, v.failing = newHost(p), map[string]string{}

@@ -11,13 +11,18 @@ var (
 	standsFor = []string{"hcloud", "aws"}
 	// standsForCase has the clouds of the cases that those two cannot have.
 	standsForCase = map[string][]string{CaseConsole: {"openstack"}, CasePoliciesOff: {"scaleway"}}
-	// onlyInLong are the clouds of provider-terraform except terraform-local, and those on the frame of the package
-	// native except Proxmox VE. A unit test of their provider, nativetest.Run, plays most cases against the same fake.
-	onlyInLong = map[string]bool{"terraform-hcloud": true, "terraform-openstack": true, "nutanix": true, "alibaba": true, "vcd": true, "metalstack": true}
 	// rebootsAt are the clouds at which the short form reboots a VM: one whose provider is lifted, and one on the frame of
 	// the package native.
 	rebootsAt = map[string]bool{"hcloud": true, "proxmox": true}
 )
+
+// isCloudOnlyInLong reports whether the short form leaves out a cloud: one of provider-terraform except terraform-local, or one
+// on the frame of the package native except Proxmox VE. A unit test of their provider, nativetest.Run, plays most cases
+// against the same fake.
+func isCloudOnlyInLong(c Cloud) bool {
+	l, ok := c.(interface{ IsOnlyInLong() bool })
+	return ok && l.IsOnlyInLong()
+}
 
 // isOnlyInLong reports whether the short form leaves out a case of a cloud.
 func isOnlyInLong(c Cloud, tc Case) bool {

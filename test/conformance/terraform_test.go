@@ -145,12 +145,18 @@ func configOf(t *testing.T, file, digest string, configuration map[string]any) m
 	return spec
 }
 
+func init() {
+	register(terraformLocal{})
+	register(&terraformHetzner{hetzner: hetzner{entry: "hcloud"}})
+	register(&terraformOpenStack{openStack: openStack{entry: "openstack"}})
+}
+
 // terraformLocal is the local cloud by its Terraform provider.
 type terraformLocal struct{}
 
 func (terraformLocal) Provider() string          { return "terraform-local" }
 func (terraformLocal) Backing() Backing          { return realCloud }
-func (terraformLocal) Cannot() map[string]string { return cannotTerraform(local{}.Cannot()) }
+func (terraformLocal) Cannot() map[string]string { return cannotTerraform(entry("local").Cannot()) }
 func (terraformLocal) Close()                    { removePlugins() }
 
 func (terraformLocal) Install(ctx context.Context, _ *kit.Plane) error {
@@ -232,7 +238,8 @@ type terraformHetzner struct {
 }
 
 func (*terraformHetzner) Provider() string            { return "terraform-hcloud" }
-func (h *terraformHetzner) Cannot() map[string]string { return cannotTerraform(h.hetzner.Cannot()) }
+func (h *terraformHetzner) Cannot() map[string]string { return cannotTerraform(h.entry.Cannot()) }
+func (*terraformHetzner) IsOnlyInLong() bool          { return true }
 
 func (h *terraformHetzner) Install(ctx context.Context, p *kit.Plane) (err error) {
 	h.serve(p)
@@ -278,8 +285,11 @@ type terraformOpenStack struct {
 	digest string
 }
 
-func (*terraformOpenStack) Provider() string            { return "terraform-openstack" }
-func (o *terraformOpenStack) Cannot() map[string]string { return cannotTerraform(o.openStack.Cannot()) }
+func (*terraformOpenStack) Provider() string { return "terraform-openstack" }
+func (o *terraformOpenStack) Cannot() map[string]string {
+	return cannotTerraform(o.entry.Cannot())
+}
+func (*terraformOpenStack) IsOnlyInLong() bool { return true }
 
 func (o *terraformOpenStack) Install(ctx context.Context, p *kit.Plane) (err error) {
 	o.serve(p)
@@ -403,8 +413,8 @@ func TestWrongArgumentsOfATerraformProviderCostNoVM(t *testing.T) {
 // TestProviderTerraformIsKilledWhileItCreatesAVM runs the case Restart when no other case runs: the
 // process that it kills has the VMs of all clouds.
 func TestProviderTerraformIsKilledWhileItCreatesAVM(t *testing.T) {
-	for _, c := range clouds {
-		if labelOf(c) == terraformLabel && !(kit.IsShort() && onlyInLong[c.Provider()]) {
+	for _, c := range tested {
+		if labelOf(c) == terraformLabel && !(kit.IsShort() && isCloudOnlyInLong(c)) {
 			t.Run(c.Provider(), func(t *testing.T) { restart(t, c, nil) })
 		}
 	}

@@ -27,6 +27,7 @@ import (
 
 // cloudDirector is VMware Cloud Director: the provider from its package, and a fake of the API.
 type cloudDirector struct {
+	entry
 	guests
 	director *vcd.Director
 	server   *httptest.Server
@@ -36,9 +37,7 @@ type cloudDirector struct {
 	failing map[string]vcd.Message
 }
 
-func (*cloudDirector) Provider() string          { return "vcd" }
-func (*cloudDirector) Backing() Backing          { return fakedAPI }
-func (*cloudDirector) Cannot() map[string]string { return nil }
+func init() { register(&cloudDirector{entry: "vcd"}) }
 
 func (d *cloudDirector) Install(ctx context.Context, p *kit.Plane) error {
 	d.host, d.failing = newHost(p), map[string]vcd.Message{}

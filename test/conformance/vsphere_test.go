@@ -18,20 +18,12 @@ import (
 
 // vSphere is a vCenter: the real provider, from its package, against govmomi's simulator.
 type vSphere struct {
+	entry
 	guests
 	vcenter *vcenter.VCenter
 }
 
-func (*vSphere) Provider() string { return "vsphere" }
-func (*vSphere) Backing() Backing { return fakedAPI }
-
-func (*vSphere) Cannot() map[string]string {
-	return map[string]string{
-		CaseAllocation: "The cloud refuses a VM that it has no room for, or it waits for room: the case `CapacityExhausted` has it",
-		CaseDualStack:  "The guest reports the addresses of a VM: certificates are given out for the networks that the owner of the target cluster names",
-		CaseThrottling: "A vCenter queues calls, and does not throttle its clients",
-	}
-}
+func init() { register(&vSphere{entry: "vsphere"}) }
 
 func (v *vSphere) Install(ctx context.Context, p *kit.Plane) error {
 	v.host = newHost(p)

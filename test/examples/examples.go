@@ -2,7 +2,7 @@
 package examples
 
 import (
-	_ "embed"
+	"embed"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,16 +15,30 @@ import (
 	"github.com/drover-dev/drover/internal/kubectl/installation"
 )
 
-//go:embed values.yaml
-var valuesFile []byte
+// valuesFiles have what a reader could write for the placeholders of an example: values/FOLDER.yaml.
+//
+//go:embed values/*.yaml
+var valuesFiles embed.FS
 
 // values are the values of the placeholders, by the folder of the example.
 var values = sync.OnceValue(func() map[string]map[string]string {
-	v := map[string]map[string]string{}
-	if err := yaml.UnmarshalStrict(valuesFile, &v); err != nil {
-		panic(fmt.Sprintf("values.yaml: %v", err))
+	files, err := valuesFiles.ReadDir("values")
+	if err != nil {
+		panic(err)
 	}
-	return v
+	all := map[string]map[string]string{}
+	for _, f := range files {
+		b, err := valuesFiles.ReadFile("values/" + f.Name())
+		if err != nil {
+			panic(err)
+		}
+		of := map[string]string{}
+		if err := yaml.UnmarshalStrict(b, &of); err != nil {
+			panic(fmt.Sprintf("values/%s: %v", f.Name(), err))
+		}
+		all[strings.TrimSuffix(f.Name(), ".yaml")] = of
+	}
+	return all
 })
 
 // Read returns a file of an example with values for its placeholders. A file without placeholders is returned as it
@@ -50,7 +64,7 @@ func Fill(file string, content []byte) ([]byte, error) {
 		return v
 	})
 	if unknown != "" {
-		return nil, fmt.Errorf("%s: test/examples/values.yaml has no value of %s for its folder", file, unknown)
+		return nil, fmt.Errorf("%s: test/examples/values/%s.yaml has no value of %s", file, filepath.Base(filepath.Dir(file)), unknown)
 	}
 	return []byte(out), nil
 }

@@ -108,7 +108,7 @@ func TestThePolicyCoversTheConfigurationsOfAllGroups(t *testing.T) {
 		t.Fatalf("%d CRDs, %v", len(crds), err)
 	}
 	for _, crd := range crds {
-		if group, _, _ := strings.Cut(filepath.Base(crd), "_"); !strings.Contains(policy, "          - "+group+"\n") {
+		if group, _, _ := strings.Cut(filepath.Base(crd), "_"); !regexp.MustCompile(`[\[ ]` + regexp.QuoteMeta(group) + `[,\]]`).MatchString(policy) {
 			t.Errorf("drover-placeholders does not list %s", group)
 		}
 	}

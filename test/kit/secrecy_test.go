@@ -47,8 +47,6 @@ func TestALeakIsFound(t *testing.T) {
 		"alibaba":    {Data: map[string][]byte{"credentials": []byte(`{"accessKeyID": "LTAI5tDroverExample0001", "accessKeySecret": "of-the-access-key"}`)}},
 		"proxmox":    {Data: map[string][]byte{"credentials": []byte(`{"tokenID": "workers@pve!drover", "secret": "of-the-proxmox-token"}`)}},
 		"nutanix":    {Data: map[string][]byte{"credentials": []byte(`{"username": "drover-workers", "password": "of-the-prism-central"}`)}},
-		"vcd":        {Data: map[string][]byte{"credentials": []byte(`{"username": "drover-workers", "password": "of-the-cloud-director"}`)}},
-		"metalstack": {Data: map[string][]byte{"credentials": []byte(`{"hmac": "of-the-metal-api", "hmacAuthType": "Metal-Edit"}`)}},
 		"one-word":   {Data: map[string][]byte{"anything": []byte("of-another-cloud")}},
 		"bootstrap":  {Data: map[string][]byte{"token-id": []byte("abcdef"), "description": []byte("machine_default/workers-0"), "expiration": []byte("2026-01-01T00:00:00Z")}},
 	} {

@@ -32,48 +32,6 @@ const root = "../../"
 
 var update = flag.Bool("update", false, "write down what is rendered as what is wanted")
 
-// crds of the clouds' VMs, by cloud.
-var crds = map[string]string{
-	"alibaba":      "../../../package/provider-alibaba/crds/alibaba.drover.dev_virtualmachines.yaml",
-	"aws":          "ec2.aws.m.upbound.io_instances.yaml",
-	"azure":        "compute.azure.m.upbound.io_linuxvirtualmachines.yaml",
-	"digitalocean": "droplet.digitalocean.m.crossplane.io_droplets.yaml",
-	"gcp":          "compute.gcp.m.upbound.io_instances.yaml",
-	"hcloud":       "../../../package/provider-hcloud/crds/hcloud.drover.dev_virtualmachines.yaml",
-	"opentofu":     "opentofu.m.upbound.io_workspaces.yaml",
-	"openstack":    "../../../package/provider-openstack/crds/openstack.drover.dev_virtualmachines.yaml",
-	"metalstack":   "../../../package/provider-metalstack/crds/metalstack.drover.dev_virtualmachines.yaml",
-	"nutanix":      "../../../package/provider-nutanix/crds/nutanix.drover.dev_virtualmachines.yaml",
-	"vcd":          "../../../package/provider-vcd/crds/vcd.drover.dev_virtualmachines.yaml",
-	"proxmox":      "../../../package/provider-proxmox/crds/proxmox.drover.dev_virtualmachines.yaml",
-	"scaleway":     "instance.scaleway.m.upbound.io_servers.yaml",
-	"terraform":    "../../../package/provider-terraform/crds/terraform.drover.dev_virtualmachines.yaml",
-	"yandex":       "compute.yandex-cloud.m.jet.crossplane.io_instances.yaml",
-}
-
-// ofExamples are the clouds whose Composition is not in Drover's package, but in their example.
-var ofExamples = []string{"opentofu", "scaleway"}
-
-// companionCRDs of the clouds whose VMs have companions, by cloud.
-var companionCRDs = map[string][]string{
-	"azure": {
-		"network.azure.m.upbound.io_publicips.yaml",
-		"network.azure.m.upbound.io_networkinterfaces.yaml",
-		"network.azure.m.upbound.io_networkinterfacesecuritygroupassociations.yaml",
-		"compute.azure.m.upbound.io_manageddisks.yaml",
-		"compute.azure.m.upbound.io_virtualmachinedatadiskattachments.yaml",
-	},
-	"aws": {
-		"ec2.aws.m.upbound.io_eips.yaml",
-		"elbv2.aws.m.upbound.io_lbtargetgroupattachments.yaml",
-	},
-	"gcp": {"compute.gcp.m.upbound.io_disks.yaml"},
-	"openstack": {
-		"../../../package/provider-openstack/crds/openstack.drover.dev_ports.yaml",
-		"../../../package/provider-openstack/crds/openstack.drover.dev_floatingips.yaml",
-	},
-}
-
 func run(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 	return function.New(logging.NewNopLogger(), func() time.Time { return now }).RunFunction(context.Background(), req)
 }
@@ -253,15 +211,18 @@ func TestAVMInTheClusterOfDroverHasNoOtherSecret(t *testing.T) {
 }
 
 func TestAFailureDomainGoesIntoTheVM(t *testing.T) {
-	for cloud, field := range map[string]string{"alibaba": "zoneID", "aws": "availabilityZone", "gcp": "zone", "hcloud": "location", "openstack": "availabilityZone", "metalstack": "failureDomain", "nutanix": "failureDomain", "vcd": "failureDomain", "proxmox": "node", "digitalocean": "region", "yandex": "zone", "azure": "zone"} {
+	for cloud, d := range described {
+		if d.FailureDomain == "" {
+			continue
+		}
 		t.Run(cloud, func(t *testing.T) {
 			vm := rendered(t, newPlane(t, cloud, "domain-b"))
 			want := "domain-b"
 			if cloud == "azure" {
 				want = "b" // Its Nodes have the region as a prefix.
 			}
-			if got, _, _ := unstructured.NestedString(vm.Object, "spec", "forProvider", field); got != want {
-				t.Errorf("%s is %q", field, got)
+			if got, _, _ := unstructured.NestedString(vm.Object, "spec", "forProvider", d.FailureDomain); got != want {
+				t.Errorf("%s is %q", d.FailureDomain, got)
 			}
 		})
 	}

@@ -111,7 +111,7 @@ func vmIsThere(t *testing.T, p *machinetest.Plane, cloud string) {
 	t.Helper()
 	vm := p.Composed[machinev1alpha1.ResourceVM]
 	vm.SetAnnotations(merged(vm.GetAnnotations(), "crossplane.io/external-name", vm.GetName()))
-	shows(t, p, vm, observed[cloud].atProvider)
+	shows(t, p, vm, described[cloud].Observed.text(t))
 }
 
 // forProviderOf returns a field of a composed resource as a text.
@@ -410,7 +410,7 @@ func TestACompanionThatAStaleWriteForgotIsComposedAgain(t *testing.T) {
 	forgotten("before its VM is there")
 	vm := rendered(t, p)
 	vm.SetAnnotations(merged(vm.GetAnnotations(), "crossplane.io/external-name", vm.GetName()))
-	shows(t, p, vm, observed["azure"].atProvider)
+	shows(t, p, vm, described["azure"].Observed.text(t))
 	forgotten("when its VM is there")
 }
 

@@ -12,6 +12,8 @@ import (
 
 	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/drover-dev/drover/internal/clouds"
 )
 
 const (
@@ -23,25 +25,17 @@ const (
 	none = "–"
 )
 
-// sections are the sections of the page that have a table of fields, with their cloud. The first
-// one has fields of the class, whatever its cloud is.
-var sections = map[string]string{
-	"All clouds":            "",
-	"Alibaba Cloud":         "alibaba",
-	"AWS":                   "aws",
-	"Azure":                 "azure",
-	"DigitalOcean":          "digitalocean",
-	"Google Cloud":          "gcp",
-	"Hetzner Cloud":         "hcloud",
-	"KubeVirt":              "kubevirt",
-	"metal-stack":           "metalstack",
-	"Nutanix":               "nutanix",
-	"OpenStack":             "openstack",
-	"Proxmox VE":            "proxmox",
-	"VMware Cloud Director": "vcd",
-	"vSphere":               "vsphere",
-	"Yandex Cloud":          "yandex",
-}
+// sections are the sections of the page that have a table of fields, with their cloud: that of each cloud has its title. The
+// first one has fields of the class, whatever its cloud is.
+var sections = func() map[string]string {
+	out := map[string]string{"All clouds": ""}
+	for _, c := range clouds.All() {
+		if !slices.Contains(withoutFields, c.Name) {
+			out[c.Title] = c.Name
+		}
+	}
+	return out
+}()
 
 // withoutFields are the Compositions whose VM kinds no other system has.
 var withoutFields = []string{"local", "terraform"}

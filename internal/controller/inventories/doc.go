@@ -4,10 +4,8 @@
 //
 // To add a cloud:
 //
-//  1. Add an entry to the table of internal/cloudgen and its name to apis/generate.go and
-//     internal/xrdgen, and run go generate in apis.
+//  1. Write the entry apis/<name>/cloud.yaml with the frame Published, and run make generate: it also writes the rights.
 //  2. Write internal/cloud/<name>, with New(ctx, Options) (inventory.Lister, error).
-//  3. Add a row to the table in clouds.go.
-//  4. Add apis/machine/compositions/orphancollector-<name>.yaml, the key inventory to the
-//     Composition of Machines, and the rights in package/provider-inventory/rbac.yaml.
+//  3. Add the call of New to the table in clouds.go.
+//  4. Add apis/machine/compositions/orphancollector-<name>.yaml, and the key inventory to the Composition of Machines.
 package inventories

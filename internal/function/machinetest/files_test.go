@@ -8,53 +8,36 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
-	alibabav1alpha1 "github.com/drover-dev/drover/apis/alibaba/v1alpha1"
-	awsv1alpha1 "github.com/drover-dev/drover/apis/aws/v1alpha1"
-	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
-	hcloudv1alpha1 "github.com/drover-dev/drover/apis/hcloud/v1alpha1"
-	localv1alpha1 "github.com/drover-dev/drover/apis/local/v1alpha1"
-	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
-	metalstackv1alpha1 "github.com/drover-dev/drover/apis/metalstack/v1alpha1"
-	nutanixv1alpha1 "github.com/drover-dev/drover/apis/nutanix/v1alpha1"
-	openstackv1alpha1 "github.com/drover-dev/drover/apis/openstack/v1alpha1"
-	proxmoxv1alpha1 "github.com/drover-dev/drover/apis/proxmox/v1alpha1"
-	terraformv1alpha1 "github.com/drover-dev/drover/apis/terraform/v1alpha1"
-	vcdv1alpha1 "github.com/drover-dev/drover/apis/vcd/v1alpha1"
-	vspherev1alpha1 "github.com/drover-dev/drover/apis/vsphere/v1alpha1"
 	"github.com/drover-dev/drover/internal/schematest"
 )
 
-// kinds of the files that users copy and of those in the package.
-var kinds = map[string]func() any{
-	"alibaba.drover.dev/v1alpha1 ClusterProviderConfig":    func() any { return &alibabav1alpha1.ClusterProviderConfig{} },
-	"aws.drover.dev/v1alpha1 ClusterProviderConfig":        func() any { return &awsv1alpha1.ClusterProviderConfig{} },
-	"cluster.drover.dev/v1alpha1 ClusterProviderConfig":    func() any { return &clusterv1alpha1.ClusterProviderConfig{} },
-	"hcloud.drover.dev/v1alpha1 ClusterProviderConfig":     func() any { return &hcloudv1alpha1.ClusterProviderConfig{} },
-	"local.drover.dev/v1alpha1 ClusterProviderConfig":      func() any { return &localv1alpha1.ClusterProviderConfig{} },
-	"metalstack.drover.dev/v1alpha1 ClusterProviderConfig": func() any { return &metalstackv1alpha1.ClusterProviderConfig{} },
-	"nutanix.drover.dev/v1alpha1 ClusterProviderConfig":    func() any { return &nutanixv1alpha1.ClusterProviderConfig{} },
-	"openstack.drover.dev/v1alpha1 ClusterProviderConfig":  func() any { return &openstackv1alpha1.ClusterProviderConfig{} },
-	"proxmox.drover.dev/v1alpha1 ClusterProviderConfig":    func() any { return &proxmoxv1alpha1.ClusterProviderConfig{} },
-	"terraform.drover.dev/v1alpha1 ClusterProviderConfig":  func() any { return &terraformv1alpha1.ClusterProviderConfig{} },
-	"vcd.drover.dev/v1alpha1 ClusterProviderConfig":        func() any { return &vcdv1alpha1.ClusterProviderConfig{} },
-	"vsphere.drover.dev/v1alpha1 ClusterProviderConfig":    func() any { return &vspherev1alpha1.ClusterProviderConfig{} },
-	"machine.drover.dev/v1alpha1 MachineClass":             func() any { return &machinev1alpha1.MachineClass{} },
-	"machine.drover.dev/v1alpha1 ClusterMachineClass":      func() any { return &machinev1alpha1.ClusterMachineClass{} },
-	"machine.drover.dev/v1alpha1 NodePool":                 func() any { return &machinev1alpha1.NodePool{} },
-	"machine.drover.dev/v1alpha1 MachineDeployment":        func() any { return &machinev1alpha1.MachineDeployment{} },
-	"machine.drover.dev/v1alpha1 Machine":                  func() any { return &machinev1alpha1.Machine{} },
-	"machine.drover.dev/v1alpha1 OrphanCollector":          func() any { return &machinev1alpha1.OrphanCollector{} },
-	"fn.drover.dev/v1alpha1 Orphans":                       func() any { return &fn.Orphans{} },
-	"fn.drover.dev/v1alpha1 Pool":                          func() any { return &fn.Pool{} },
-	"fn.drover.dev/v1alpha1 Safety":                        func() any { return &fn.Safety{} },
-	"fn.drover.dev/v1alpha1 Rollout":                       func() any { return &fn.Rollout{} },
-	"fn.drover.dev/v1alpha1 Replicas":                      func() any { return &fn.Replicas{} },
-	"fn.drover.dev/v1alpha1 Bootstrap":                     func() any { return &fn.Bootstrap{} },
-	"fn.drover.dev/v1alpha1 Infrastructure":                func() any { return &fn.Infrastructure{} },
-	"fn.drover.dev/v1alpha1 Lifecycle":                     func() any { return &fn.Lifecycle{} },
+// inputs of steps, which no API server serves.
+var inputs = map[string]func() any{
+	"Orphans":        func() any { return &fn.Orphans{} },
+	"Pool":           func() any { return &fn.Pool{} },
+	"Safety":         func() any { return &fn.Safety{} },
+	"Rollout":        func() any { return &fn.Rollout{} },
+	"Replicas":       func() any { return &fn.Replicas{} },
+	"Bootstrap":      func() any { return &fn.Bootstrap{} },
+	"Infrastructure": func() any { return &fn.Infrastructure{} },
+	"Lifecycle":      func() any { return &fn.Lifecycle{} },
+}
+
+// kindOf returns an empty object of a kind of the files that users copy, or of those in the package.
+func kindOf(t *testing.T, gvk schema.GroupVersionKind) any {
+	t.Helper()
+	if into, ok := inputs[gvk.Kind]; ok && gvk.Group == "fn.drover.dev" {
+		return into()
+	}
+	o, err := schematest.Scheme(t).New(gvk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
 }
 
 // strict rejects unknown fields. Crossplane ignores them, and so does the API server unless it is
@@ -62,17 +45,13 @@ var kinds = map[string]func() any{
 func strict(t *testing.T, where string, m map[string]any) {
 	t.Helper()
 	u := unstructured.Unstructured{Object: m}
-	into, ok := kinds[u.GetAPIVersion()+" "+u.GetKind()]
-	if !ok {
-		t.Fatalf("%s: unknown kind %s of %s", where, u.GetKind(), u.GetAPIVersion())
-	}
 	// Crossplane adds this to the spec of each composite resource.
 	unstructured.RemoveNestedField(m, "spec", "crossplane")
 	b, err := yaml.Marshal(m)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := yaml.UnmarshalStrict(b, into()); err != nil {
+	if err := yaml.UnmarshalStrict(b, kindOf(t, u.GroupVersionKind())); err != nil {
 		t.Errorf("%s: %v", where, err)
 	}
 }
