@@ -104,8 +104,6 @@ type Provider[T Resource, C any] struct {
 
 	// Configs are the kinds of configurations.
 	Configs providerconfig.Configs
-	// SecretOf returns the key of the Secret with the credentials of a configuration.
-	SecretOf func(config client.Object) providerconfig.SecretKey
 	// SecretLike is an example of the JSON in the Secret, for errors.
 	SecretLike string
 	// Open returns the account of a configuration. It makes no call.

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/drover-dev/drover/internal/attempt"
+	"github.com/drover-dev/drover/internal/controller/providerconfig"
 	"github.com/drover-dev/drover/internal/creation"
 	"github.com/drover-dev/drover/internal/idle"
 )
@@ -68,8 +69,12 @@ func (s *shared[T, C]) open(ctx context.Context, mg resource.ModernManaged) (*ac
 	if err != nil {
 		return nil, err
 	}
+	secret, err := providerconfig.SecretOf(pc)
+	if err != nil {
+		return nil, err
+	}
 	var credentials C
-	if err := s.provider.SecretOf(pc).Of(pc).Read(ctx, s.kube, &credentials, s.provider.SecretLike); err != nil {
+	if err := secret.Read(ctx, s.kube, &credentials, s.provider.SecretLike); err != nil {
 		return nil, err
 	}
 	k, err := keyOf(pc, credentials)

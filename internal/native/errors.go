@@ -65,10 +65,11 @@ func Classify(what string, err error, answer func(error) *Error) error {
 	return asError(what, err)
 }
 
-// A Rule assigns a class to the errors whose text matches.
+// A Rule assigns a class to the errors whose text matches, and the other fields of an [Error].
 type Rule struct {
-	Text  *regexp.Regexp
-	Class fn.ErrorCode
+	Text                 *regexp.Regexp
+	Class                fn.ErrorCode
+	Refused, Credentials bool
 }
 
 // Rules are applied in their order.
@@ -77,12 +78,29 @@ type Rules []Rule
 // ClassOf returns the class of an error with the texts. The second value is false if no rule matches:
 // the class is Transient then.
 func (r Rules) ClassOf(texts ...string) (fn.ErrorCode, bool) {
-	for _, rule := range r {
-		if slices.ContainsFunc(texts, rule.Text.MatchString) {
-			return rule.Class, true
-		}
+	if rule := r.find(texts); rule != nil {
+		return rule.Class, true
 	}
 	return fn.ErrorTransient, false
+}
+
+// Apply sets the fields of an error by the first rule that matches one of the texts. It reports whether there is one.
+func (r Rules) Apply(e *Error, texts ...string) bool {
+	rule := r.find(texts)
+	if rule == nil {
+		return false
+	}
+	e.Class, e.Refused, e.Credentials = rule.Class, rule.Refused, rule.Credentials
+	return true
+}
+
+func (r Rules) find(texts []string) *Rule {
+	for _, rule := range r {
+		if slices.ContainsFunc(texts, rule.Text.MatchString) {
+			return &rule
+		}
+	}
+	return nil
 }
 
 // TaskError returns the error of a task that failed. It had no effect.

@@ -34,6 +34,19 @@ func ServerTransport(bundle []byte, insecure bool, answer time.Duration) (*http.
 	return t, nil
 }
 
+// NewHTTPClient returns a client of the server of a configuration, which verifies the certificate with the bundle. It makes
+// its calls through next, or through the network if next is nil. A call takes at most answer.
+func NewHTTPClient(next http.RoundTripper, bundle []byte, insecure *bool, answer time.Duration, now func() time.Time) (*http.Client, error) {
+	if next == nil {
+		t, err := ServerTransport(bundle, insecure != nil && *insecure, answer)
+		if err != nil {
+			return nil, err
+		}
+		next = t
+	}
+	return HTTPClient(next, answer, now), nil
+}
+
 // HTTPClient returns a client whose calls wait for the rate limit of the cloud, also if a status 429 has no header
 // Retry-After. It follows no redirect, which would send the credentials to another server. A call takes at most answer.
 func HTTPClient(next http.RoundTripper, answer time.Duration, now func() time.Time) *http.Client {

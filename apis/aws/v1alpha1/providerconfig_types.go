@@ -92,14 +92,21 @@ type ClusterProviderConfigList struct {
 	Items           []ClusterProviderConfig `json:"items"`
 }
 
-// CredentialsSecret returns where the credentials are, nil if they are those of the pod.
-func (c *ClusterProviderConfig) CredentialsSecret() *xpv2.SecretKeySelector {
-	if c.Spec.Credentials.Source == CredentialsInjectedIdentity || c.Spec.Credentials.SecretRef == nil {
+// secret returns the location of the credentials, nil if they are those of the pod.
+func (c Credentials) secret() *xpv2.SecretKeySelector {
+	if c.Source == CredentialsInjectedIdentity || c.SecretRef == nil {
 		return nil
 	}
-	ref := c.Spec.Credentials.SecretRef
-	return &xpv2.SecretKeySelector{SecretReference: xpv2.SecretReference{Namespace: ref.Namespace, Name: ref.Name}, Key: ref.Key}
+	return &xpv2.SecretKeySelector{
+		SecretReference: xpv2.SecretReference{Namespace: c.SecretRef.Namespace, Name: c.SecretRef.Name}, Key: c.SecretRef.Key,
+	}
 }
+
+// CredentialsSecret returns the location of the credentials, nil if they are those of the pod.
+func (c *ClusterProviderConfig) CredentialsSecret() *xpv2.SecretKeySelector {
+	return c.Spec.Credentials.secret()
+}
+
 func init() {
 	SchemeBuilder.Register(
 		&ClusterProviderConfig{}, &ClusterProviderConfigList{},

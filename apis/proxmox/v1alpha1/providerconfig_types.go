@@ -122,6 +122,23 @@ type ClusterProviderConfigList struct {
 	Items           []ClusterProviderConfig `json:"items"`
 }
 
+// secret returns the location of the credentials.
+func (c Credentials) secret() *xpv2.SecretKeySelector {
+	return &xpv2.SecretKeySelector{
+		SecretReference: xpv2.SecretReference{Namespace: c.SecretRef.Namespace, Name: c.SecretRef.Name}, Key: c.SecretRef.Key,
+	}
+}
+
+// CredentialsSecret returns the location of the credentials.
+func (c *ClusterProviderConfig) CredentialsSecret() *xpv2.SecretKeySelector {
+	return c.Spec.Credentials.secret()
+}
+
+// CredentialsSecret returns the location of the credentials, which are in the namespace of the configuration.
+func (c *ProviderConfig) CredentialsSecret() *xpv2.SecretKeySelector {
+	return c.Spec.Credentials.secret()
+}
+
 // SpecOf returns the spec of a ProviderConfig or a ClusterProviderConfig, and an empty one of any other object.
 func SpecOf(config metav1.Object) ProviderConfigSpec {
 	switch c := config.(type) {

@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
-	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
+
+	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
+	"github.com/drover-dev/drover/internal/inventory"
 )
 
 // invalidError is of an option.
@@ -21,25 +23,16 @@ func (e *invalidError) Error() string {
 	return fmt.Sprintf("%s: invalid value %q: must be %s", e.field, e.value, e.allowed)
 }
 
-// answerError is an error that Azure answered with. Its text is the same each time. Azure adds the
-// time and the ID of the call, which would change the condition of an inventory at each look.
-type answerError struct {
-	class, text string
-	cause       error
-}
-
-func (e *answerError) Error() string { return strings.TrimPrefix(e.class+": "+e.text, ": ") }
-func (e *answerError) Unwrap() error { return e.cause }
-
-// describe returns an error of the SDK in one line, which begins with its class.
+// describe returns an error of the SDK as an [inventory.CallError]. Its text is the same each time: Azure adds the time and
+// the ID of the call, which would change the condition of an inventory at each look.
 func describe(err error) error {
 	if answer := (*azcore.ResponseError)(nil); errors.As(err, &answer) {
 		code, message := textOf(answer.RawResponse)
-		return &answerError{class: classOf(answer.StatusCode, code), text: fmt.Sprintf("%d %s", answer.StatusCode, join(cmp.Or(code, answer.ErrorCode), message)), cause: err}
+		return &inventory.CallError{Class: classOf(answer.StatusCode, code), Text: fmt.Sprintf("%d %s", answer.StatusCode, join(cmp.Or(code, answer.ErrorCode), message)), Cause: err}
 	}
 	if refusal := (*azidentity.AuthenticationFailedError)(nil); errors.As(err, &refusal) && refusal.RawResponse != nil {
 		code, message := textOf(refusal.RawResponse)
-		return &answerError{class: classOfToken(refusal.RawResponse.StatusCode), text: fmt.Sprintf("cannot get a token: %d %s", refusal.RawResponse.StatusCode, join(code, message)), cause: err}
+		return &inventory.CallError{Class: classOfToken(refusal.RawResponse.StatusCode), Text: fmt.Sprintf("cannot get a token: %d %s", refusal.RawResponse.StatusCode, join(code, message)), Cause: err}
 	}
 	return err
 }
@@ -51,19 +44,19 @@ func join(code, message string) string {
 	return code + ": " + message
 }
 
-func classOf(status int, code string) string {
+func classOf(status int, code string) fn.ErrorCode {
 	switch {
 	case status == http.StatusTooManyRequests:
-		return "Throttled"
+		return fn.ErrorThrottled
 	case status == http.StatusUnauthorized, status == http.StatusForbidden, code == "NoValidSubscriptionsInQueryRequest":
-		return "PermissionDenied"
+		return fn.ErrorPermissionDenied
 	}
 	return ""
 }
 
 // classOfToken returns the class of a refusal by Entra ID, which answers a wrong client ID with
 // 400.
-func classOfToken(status int) string {
+func classOfToken(status int) fn.ErrorCode {
 	if status == http.StatusBadRequest {
 		status = http.StatusUnauthorized
 	}

@@ -11,6 +11,9 @@ import (
 
 	"golang.org/x/oauth2"
 	"google.golang.org/api/googleapi"
+
+	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
+	"github.com/drover-dev/drover/internal/inventory"
 )
 
 // invalidError is of an option.
@@ -20,22 +23,14 @@ func (e *invalidError) Error() string {
 	return fmt.Sprintf("%s: invalid value %q: must be %s", e.field, e.value, e.allowed)
 }
 
-// answerError is an error that Google answered with, in one line that begins with its class.
-type answerError struct {
-	class, text string
-	cause       error
-}
-
-func (e *answerError) Error() string { return strings.TrimPrefix(e.class+": "+e.text, ": ") }
-func (e *answerError) Unwrap() error { return e.cause }
-
+// describe returns an error of the SDK as an [inventory.CallError].
 func describe(err error) error {
 	if answer := (*googleapi.Error)(nil); errors.As(err, &answer) {
 		reason := ""
 		if len(answer.Errors) > 0 {
 			reason = answer.Errors[0].Reason + ": "
 		}
-		return &answerError{class: classOf(answer.Code, reasons(answer)), text: fmt.Sprintf("%d %s%s", answer.Code, reason, answer.Message), cause: err}
+		return &inventory.CallError{Class: classOf(answer.Code, reasons(answer)), Text: fmt.Sprintf("%d %s%s", answer.Code, reason, answer.Message), Cause: err}
 	}
 	if refusal := (*oauth2.RetrieveError)(nil); errors.As(err, &refusal) && refusal.Response != nil {
 		return describeRefusal(refusal)
@@ -57,9 +52,9 @@ func describeRefusal(r *oauth2.RetrieveError) error {
 	status := r.Response.StatusCode
 	class := classOf(status, nil)
 	if status == http.StatusBadRequest {
-		class = "PermissionDenied"
+		class = fn.ErrorPermissionDenied
 	}
-	return &answerError{class: class, text: strings.TrimRight(fmt.Sprintf("cannot get a token: %d %s: %s", status, body.Error, body.Description), ": "), cause: r}
+	return &inventory.CallError{Class: class, Text: strings.TrimRight(fmt.Sprintf("cannot get a token: %d %s: %s", status, body.Error, body.Description), ": "), Cause: r}
 }
 
 func reasons(e *googleapi.Error) []string {
@@ -70,12 +65,12 @@ func reasons(e *googleapi.Error) []string {
 	return out
 }
 
-func classOf(status int, reasons []string) string {
+func classOf(status int, reasons []string) fn.ErrorCode {
 	switch {
 	case status == http.StatusTooManyRequests, slices.ContainsFunc(reasons, isThrottling):
-		return "Throttled"
+		return fn.ErrorThrottled
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
-		return "PermissionDenied"
+		return fn.ErrorPermissionDenied
 	}
 	return ""
 }

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
+	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/inventory"
 	"github.com/drover-dev/drover/internal/target"
@@ -150,24 +151,15 @@ func (l *lister) all(ctx context.Context, kind schema.GroupVersionResource, opts
 	}
 }
 
-// A listError is an error of a call to the API server. Its text begins with its class.
-type listError struct {
-	text string
-	err  error
-}
-
-func (e *listError) Error() string { return e.text }
-func (e *listError) Unwrap() error { return e.err }
-
 func describe(kind schema.GroupVersionResource, err error) error {
-	class := ""
+	out := &inventory.CallError{Text: fmt.Sprintf("cannot list %s: %s", kind.GroupResource(), text.Shorten(err.Error(), maxMessage)), Cause: err}
 	switch {
 	case kerrors.IsUnauthorized(err), kerrors.IsForbidden(err):
-		class = "PermissionDenied: "
+		out.Class = fn.ErrorPermissionDenied
 	case kerrors.IsTooManyRequests(err):
-		class = "Throttled: "
+		out.Class = fn.ErrorThrottled
 	}
-	return &listError{text: fmt.Sprintf("%scannot list %s: %s", class, kind.GroupResource(), text.Shorten(err.Error(), maxMessage)), err: err}
+	return out
 }
 
 func vmOf(o *unstructured.Unstructured) inventory.VM {

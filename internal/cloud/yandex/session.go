@@ -15,6 +15,8 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
+	"github.com/drover-dev/drover/internal/inventory"
 	"github.com/drover-dev/drover/internal/text"
 )
 
@@ -141,8 +143,8 @@ func describe(what string, err error) error {
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	s := status.Convert(err)
-	class := map[codes.Code]string{
-		codes.Unauthenticated: "PermissionDenied: ", codes.PermissionDenied: "PermissionDenied: ", codes.ResourceExhausted: "Throttled: ",
+	class := map[codes.Code]fn.ErrorCode{
+		codes.Unauthenticated: fn.ErrorPermissionDenied, codes.PermissionDenied: fn.ErrorPermissionDenied, codes.ResourceExhausted: fn.ErrorThrottled,
 	}[s.Code()]
-	return fmt.Errorf("%s%s: %s: %s", class, what, s.Code(), text.Shorten(s.Message(), maxMessage))
+	return &inventory.CallError{Class: class, Text: fmt.Sprintf("%s: %s: %s", what, s.Code(), text.Shorten(s.Message(), maxMessage))}
 }

@@ -20,28 +20,18 @@ func isThrottling(code string) bool {
 	return code == "Throttling" || strings.HasPrefix(code, "Throttling.")
 }
 
-// A rule assigns a class to the codes of errors that match.
-type rule struct {
-	code  *regexp.Regexp
-	class fn.ErrorCode
-	// refused means that the call had no effect. It matters for the class Transient.
-	refused bool
-	// credentials means that the API does not accept the credentials at all.
-	credentials bool
-}
-
-// rules are applied in this order.
-var rules = []rule{
-	{code: regexp.MustCompile(`^Throttling(\.|$)`), class: fn.ErrorThrottled},
-	{code: regexp.MustCompile(`^InvalidAccessKeyId|^InvalidAccessKeySecret|^SignatureDoesNotMatch$|^IncompleteSignature$|^InvalidSecurityToken|^MissingSecurityToken$`), class: fn.ErrorPermissionDenied, credentials: true},
-	{code: regexp.MustCompile(`^SignatureNonceUsed$|^InvalidTimeStamp\.`), class: fn.ErrorTransient, refused: true},
-	{code: regexp.MustCompile(`^QuotaExceed|QuotaExceed|LimitExceed|^InvalidAccountStatus\.NotEnoughBalance$|^Account\.Arrearage$|^InstanceLockedForFinancial`), class: fn.ErrorQuotaExceeded},
-	{code: regexp.MustCompile(`^OperationDenied(\.NoStock)?$|^Zone\.NotOnSale$|^ResourceNotAvailable$|^InvalidVSwitchId\.IpNotEnough$|^InvalidSpotPriceLimit\.LowerThanPublicPrice$|^InvalidResourceType\.NotSupported$|^DeploymentSet\.NoRoom$`), class: fn.ErrorCapacityExhausted},
-	{code: regexp.MustCompile(`^Forbidden|^NoPermission|^UnauthorizedOperation|^EntityNotExist\.Role$|^AuthenticationFail|^RealNameAuthentication`), class: fn.ErrorPermissionDenied},
+// rules are applied in this order, to the code of an error.
+var rules = native.Rules{
+	{Text: regexp.MustCompile(`^Throttling(\.|$)`), Class: fn.ErrorThrottled},
+	{Text: regexp.MustCompile(`^InvalidAccessKeyId|^InvalidAccessKeySecret|^SignatureDoesNotMatch$|^IncompleteSignature$|^InvalidSecurityToken|^MissingSecurityToken$`), Class: fn.ErrorPermissionDenied, Credentials: true},
+	{Text: regexp.MustCompile(`^SignatureNonceUsed$|^InvalidTimeStamp\.`), Class: fn.ErrorTransient, Refused: true},
+	{Text: regexp.MustCompile(`^QuotaExceed|QuotaExceed|LimitExceed|^InvalidAccountStatus\.NotEnoughBalance$|^Account\.Arrearage$|^InstanceLockedForFinancial`), Class: fn.ErrorQuotaExceeded},
+	{Text: regexp.MustCompile(`^OperationDenied(\.NoStock)?$|^Zone\.NotOnSale$|^ResourceNotAvailable$|^InvalidVSwitchId\.IpNotEnough$|^InvalidSpotPriceLimit\.LowerThanPublicPrice$|^InvalidResourceType\.NotSupported$|^DeploymentSet\.NoRoom$`), Class: fn.ErrorCapacityExhausted},
+	{Text: regexp.MustCompile(`^Forbidden|^NoPermission|^UnauthorizedOperation|^EntityNotExist\.Role$|^AuthenticationFail|^RealNameAuthentication`), Class: fn.ErrorPermissionDenied},
 	// The instance that the token created has other parameters, or its creation failed.
-	{code: regexp.MustCompile(`^` + codeTokenReused + `$`), class: fn.ErrorTransient, refused: true},
-	{code: regexp.MustCompile(`^IdempotentProcessing$|^LastTokenProcessing$`), class: fn.ErrorTransient},
-	{code: regexp.MustCompile(`^IncorrectInstanceStatus|^IncorrectVSwitchStatus|^OperationConflict$`), class: fn.ErrorTransient, refused: true},
+	{Text: regexp.MustCompile(`^` + codeTokenReused + `$`), Class: fn.ErrorTransient, Refused: true},
+	{Text: regexp.MustCompile(`^IdempotentProcessing$|^LastTokenProcessing$`), Class: fn.ErrorTransient},
+	{Text: regexp.MustCompile(`^IncorrectInstanceStatus|^IncorrectVSwitchStatus|^OperationConflict$`), Class: fn.ErrorTransient, Refused: true},
 }
 
 // classify returns an error with a class and a description of the failed action.
@@ -54,11 +44,8 @@ func errorOfAnswer(err error) *native.Error {
 		return nil
 	}
 	out := &native.Error{Err: e}
-	for _, r := range rules {
-		if r.code.MatchString(e.Code) {
-			out.Class, out.Refused, out.Credentials = r.class, r.refused, r.credentials
-			return out
-		}
+	if rules.Apply(out, e.Code) {
+		return out
 	}
 	switch {
 	case e.Status == http.StatusTooManyRequests:

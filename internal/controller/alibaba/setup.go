@@ -7,7 +7,6 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/controller"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/drover-dev/drover/apis/alibaba/v1alpha1"
 	"github.com/drover-dev/drover/internal/controller/providerconfig"
@@ -24,10 +23,6 @@ func provider(next http.RoundTripper) native.Provider[*v1alpha1.VirtualMachine, 
 			GroupVersion: v1alpha1.SchemeGroupVersion,
 			Namespaced:   &v1alpha1.ProviderConfig{},
 			Cluster:      &v1alpha1.ClusterProviderConfig{},
-		},
-		SecretOf: func(pc client.Object) providerconfig.SecretKey {
-			ref := v1alpha1.SpecOf(pc).Credentials.SecretRef
-			return providerconfig.SecretKey{Namespace: ref.Namespace, Name: ref.Name, Key: ref.Key}
 		},
 		SecretLike:   `{"accessKeyID": "...", "accessKeySecret": "..."}`,
 		Open:         open(next, time.Now),

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -18,8 +17,6 @@ const (
 	maxListers = 64
 	// unusedFor is how long a Lister is kept that no inventory uses.
 	unusedFor = time.Hour
-	// classThrottled is in the error of a call that the cloud throttles.
-	classThrottled = "Throttled: "
 )
 
 // listers keep the Listers of a cloud between looks. A Lister has a token that is valid for an hour
@@ -98,9 +95,9 @@ func (l *listers) find(p place, f fingerprint) inventory.Lister {
 	return k.lister
 }
 
-// fail the Lister of a place by an error of its cloud, which has its class in it.
+// fail the Lister of a place by an error of its cloud.
 func (l *listers) fail(p place, err error) {
-	if !strings.Contains(err.Error(), classThrottled) {
+	if !inventory.IsThrottled(err) {
 		l.drop(p)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	azurev1alpha1 "github.com/drover-dev/drover/apis/azure/v1alpha1"
+	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	gcpv1alpha1 "github.com/drover-dev/drover/apis/gcp/v1alpha1"
 	"github.com/drover-dev/drover/internal/controller/providerconfig"
 	"github.com/drover-dev/drover/internal/inventory"
@@ -197,8 +198,10 @@ func TestListersAreKept(t *testing.T) {
 		"ForTheirNamespaceOnly":        {"it lists one", nil, place{config: "default", region: "north", namespace: "n"}, of(1, []byte("a")), false},
 		"AnHourAfterTheyWereUsed":      {"the next look may come", func(_ *listers, at *time.Time) { *at = at.Add(time.Hour) }, here, of(1, []byte("a")), true},
 		"NoLongerIfNothingUsesThem":    {"no token is kept for nothing", func(_ *listers, at *time.Time) { *at = at.Add(time.Hour + time.Second) }, here, of(1, []byte("a")), false},
-		"IfTheirCloudThrottles":        {"they know when to call again", func(l *listers, _ *time.Time) { l.fail(here, errors.New("cannot read: Throttled: 429")) }, here, of(1, []byte("a")), true},
-		"UntilTheirCloudRefuses":       {"the token may be revoked", func(l *listers, _ *time.Time) { l.fail(here, errors.New("PermissionDenied: 401")) }, here, of(1, []byte("a")), false},
+		"IfTheirCloudThrottles": {"they know when to call again", func(l *listers, _ *time.Time) {
+			l.fail(here, fmt.Errorf("cannot read: %w", &inventory.CallError{Class: fn.ErrorThrottled, Text: "429"}))
+		}, here, of(1, []byte("a")), true},
+		"UntilTheirCloudRefuses": {"the token may be revoked", func(l *listers, _ *time.Time) { l.fail(here, errors.New("PermissionDenied: 401")) }, here, of(1, []byte("a")), false},
 		"WhileThereAreFew": {"tokens need room", func(l *listers, at *time.Time) {
 			for n := range maxListers - 1 {
 				*at = at.Add(time.Second)

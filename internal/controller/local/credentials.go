@@ -48,8 +48,10 @@ func findCredentials(ctx context.Context, c client.Reader, mg resource.ModernMan
 	if err != nil {
 		return credentials{}, err
 	}
-	ref := v1alpha1.SpecOf(pc).Credentials.SecretRef
-	key := providerconfig.SecretKey{Namespace: ref.Namespace, Name: ref.Name, Key: ref.Key}.Of(pc)
+	key, err := providerconfig.SecretOf(pc)
+	if err != nil {
+		return credentials{}, err
+	}
 	cr := credentials{}
 	if err := key.Read(ctx, c, &cr, `{"endpoint": "http://127.0.0.1:8088", "token": "..."}`); err != nil {
 		return credentials{}, err

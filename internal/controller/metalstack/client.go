@@ -1,7 +1,6 @@
 package metalstack
 
 import (
-	"bytes"
 	"context"
 	"crypto/hmac"
 	"crypto/rand"
@@ -26,9 +25,9 @@ import (
 const (
 	// callTimeout is the timeout of a call.
 	callTimeout = 20 * time.Second
-	// maxAnswer and maxError are the maximum sizes of a response and of an error response in bytes. The list of
-	// machines has all their hardware, and has no pages.
-	maxAnswer, maxError = 256 << 20, 64 << 10
+	// maxAnswer is the maximum size of a response in bytes. The list of machines has all their hardware, and has no
+	// pages.
+	maxAnswer = 256 << 20
 	// maxMessage is the maximum length of the message of an error.
 	maxMessage = 512
 )
@@ -64,8 +63,7 @@ func (c credentials) validate() error {
 
 // A caller makes calls of a metal-api.
 type caller struct {
-	base string
-	http *http.Client
+	api native.API
 }
 
 // newCaller returns a caller. It makes no call.
@@ -82,12 +80,14 @@ func newCaller(spec v1alpha1.ProviderConfigSpec, c credentials, next http.RoundT
 			return nil, err
 		}
 	}
-	return &caller{
-		base: u.Scheme + "://" + u.Host + strings.TrimRight(u.Path, "/"),
+	return &caller{native.API{
+		Base: u.Scheme + "://" + u.Host + strings.TrimRight(u.Path, "/"),
 		// The calls are signed when the limiter sends them: the metal-api refuses a signature that is older than 15
 		// seconds.
-		http: native.HTTPClient(&signer{credentials: c, now: now, next: next}, callTimeout, now),
-	}, nil
+		HTTP:        native.HTTPClient(&signer{credentials: c, now: now, next: next}, callTimeout, now),
+		MaxResponse: maxAnswer,
+		ErrorOf:     func(status int, body []byte) error { return errorOf(status, body) },
+	}}, nil
 }
 
 // A signer authenticates requests.
@@ -126,33 +126,15 @@ func sign(req *http.Request, c credentials, now time.Time, salt string) {
 
 // call makes a call, and decodes the response into out. An error response is an apiError.
 func (c *caller) call(ctx context.Context, method, path string, in, out any) error {
-	var body io.Reader
-	if in != nil {
-		b, err := json.Marshal(in)
-		if err != nil {
-			return err
-		}
-		body = bytes.NewReader(b)
-	}
-	req, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
+	req, err := c.api.NewJSONRequest(ctx, method, path, nil, in)
 	if err != nil {
 		return err
 	}
-	req.Header.Set("Accept", "application/json")
-	req.Header.Set("User-Agent", "drover")
-	if body != nil {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	resp, err := c.http.Do(req)
+	b, _, err := c.api.Do(req)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = resp.Body.Close() }()
-	if resp.StatusCode != http.StatusOK {
-		b, _ := io.ReadAll(io.LimitReader(resp.Body, maxError))
-		return errorOf(resp.StatusCode, b)
-	}
-	if err := json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(out); err != nil {
+	if err := json.Unmarshal(b, out); err != nil {
 		return fmt.Errorf("the response is not valid: %w", err)
 	}
 	return nil

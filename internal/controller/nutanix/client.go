@@ -1,12 +1,10 @@
 package nutanix
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -14,7 +12,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"k8s.io/utils/ptr"
 
 	"github.com/drover-dev/drover/apis/nutanix/v1alpha1"
 	"github.com/drover-dev/drover/internal/native"
@@ -25,8 +22,8 @@ const (
 	callTimeout = 20 * time.Second
 	// defaultPort is the port of Prism Central.
 	defaultPort = "9440"
-	// maxAnswer and maxError are the maximum sizes of a response and of an error response in bytes.
-	maxAnswer, maxError = 64 << 20, 64 << 10
+	// maxAnswer is the maximum size of a response in bytes.
+	maxAnswer = 64 << 20
 	// pageSize is the number of entries of a page: the API allows 1 to 100.
 	pageSize = 100
 	// maxPages bounds a list.
@@ -63,9 +60,8 @@ func (c credentials) validate() error {
 
 // A prism is a client of a Prism Central.
 type prism struct {
-	base        string
+	api         native.API
 	credentials credentials
-	http        *http.Client
 }
 
 // newClient returns a client of the server. It makes no call.
@@ -77,15 +73,11 @@ func newClient(spec v1alpha1.ProviderConfigSpec, c credentials, next http.RoundT
 	if err != nil {
 		return nil, err
 	}
-	if next == nil {
-		if next, err = native.ServerTransport(spec.CABundle, ptr.Deref(spec.InsecureSkipVerify, false), callTimeout); err != nil {
-			return nil, err
-		}
+	client, err := native.NewHTTPClient(next, spec.CABundle, spec.InsecureSkipVerify, callTimeout, time.Now)
+	if err != nil {
+		return nil, err
 	}
-	return &prism{
-		base: base, credentials: c,
-		http: native.HTTPClient(next, callTimeout, time.Now),
-	}, nil
+	return &prism{credentials: c, api: native.API{Base: base, HTTP: client, MaxResponse: maxAnswer, ErrorOf: func(status int, body []byte) error { return errorOf(status, body) }}}, nil
 }
 
 // An apiError is an error response of the API.
@@ -143,28 +135,11 @@ type reply struct {
 
 // do makes a call. An error response is an apiError.
 func (p *prism) do(ctx context.Context, r request) (reply, error) {
-	var body io.Reader
-	if r.body != nil {
-		b, err := json.Marshal(r.body)
-		if err != nil {
-			return reply{}, err
-		}
-		body = bytes.NewReader(b)
-	}
-	target := p.base + r.path
-	if len(r.query) > 0 {
-		target += "?" + r.query.Encode()
-	}
-	req, err := http.NewRequestWithContext(ctx, r.method, target, body)
+	req, err := p.api.NewJSONRequest(ctx, r.method, r.path, r.query, r.body)
 	if err != nil {
 		return reply{}, err
 	}
 	req.SetBasicAuth(p.credentials.Username, p.credentials.Password)
-	req.Header.Set("Accept", "application/json")
-	req.Header.Set("User-Agent", "drover")
-	if body != nil {
-		req.Header.Set("Content-Type", "application/json")
-	}
 	if r.etag != "" {
 		req.Header.Set("If-Match", r.etag)
 	}
@@ -174,17 +149,8 @@ func (p *prism) do(ctx context.Context, r request) (reply, error) {
 		}
 		req.Header.Set("NTNX-Request-Id", r.id)
 	}
-	resp, err := p.http.Do(req)
-	if err != nil {
-		return reply{}, err
-	}
-	defer func() { _ = resp.Body.Close() }()
-	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		b, _ := io.ReadAll(io.LimitReader(resp.Body, maxError))
-		return reply{}, errorOf(resp.StatusCode, b)
-	}
-	b, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-	return reply{etag: resp.Header.Get("ETag"), body: b}, err
+	b, header, err := p.api.Do(req)
+	return reply{etag: header.Get("ETag"), body: b}, err
 }
 
 // A message is a message of version 4 of the API.

@@ -64,8 +64,10 @@ func findProject(ctx context.Context, c client.Reader, mg resource.ModernManaged
 		return projectKey{}, err
 	}
 	spec := v1alpha1.SpecOf(pc)
-	ref := spec.Credentials.SecretRef
-	key := providerconfig.SecretKey{Namespace: ref.Namespace, Name: ref.Name, Key: ref.Key}.Of(pc)
+	key, err := providerconfig.SecretOf(pc)
+	if err != nil {
+		return projectKey{}, err
+	}
 	cr := credentials{}
 	if err := key.Read(ctx, c, &cr, like); err != nil {
 		return projectKey{}, err

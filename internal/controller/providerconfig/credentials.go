@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -50,13 +52,21 @@ func (configs Configs) Get(ctx context.Context, c client.Reader, mg resource.Mod
 // A SecretKey is the location of credentials.
 type SecretKey struct{ Namespace, Name, Key string }
 
-// Of returns the key that applies to pc. A ProviderConfig reads only its own namespace: otherwise a
-// user with access to one namespace could use the Secrets of another.
-func (k SecretKey) Of(pc client.Object) SecretKey {
+// SecretOf returns the location of the credentials of a configuration. A ProviderConfig reads only its own namespace:
+// otherwise a user with access to one namespace could use the Secrets of another.
+func SecretOf(pc client.Object) (SecretKey, error) {
+	config, ok := pc.(interface {
+		CredentialsSecret() *xpv2.SecretKeySelector
+	})
+	if !ok || config.CredentialsSecret() == nil {
+		return SecretKey{}, errors.New("spec.credentials of the provider config: names no Secret")
+	}
+	ref := config.CredentialsSecret()
+	k := SecretKey{Namespace: ref.Namespace, Name: ref.Name, Key: ref.Key}
 	if ns := pc.GetNamespace(); ns != "" {
 		k.Namespace = ns
 	}
-	return k
+	return k, nil
 }
 
 func (k SecretKey) String() string {

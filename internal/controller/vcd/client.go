@@ -1,13 +1,11 @@
 package vcd
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"encoding/xml"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -16,7 +14,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/semaphore"
-	"k8s.io/utils/ptr"
 
 	"github.com/drover-dev/drover/apis/vcd/v1alpha1"
 	"github.com/drover-dev/drover/internal/native"
@@ -29,8 +26,8 @@ const (
 	defaultPort = "443"
 	// apiVersion is the version of the API.
 	apiVersion = "37.0"
-	// maxAnswer and maxError are the maximum sizes of a response and of an error response in bytes.
-	maxAnswer, maxError = 64 << 20, 64 << 10
+	// maxAnswer is the maximum size of a response in bytes.
+	maxAnswer = 64 << 20
 	// pageSize is the number of entries of a page: the API allows at most 128.
 	pageSize = 128
 	// maxPages bounds a list.
@@ -82,9 +79,9 @@ type session struct {
 
 // A director is a client of Cloud Director.
 type director struct {
-	base, organization string
-	credentials        credentials
-	http               *http.Client
+	api          native.API
+	organization string
+	credentials  credentials
 
 	// turn is held during a login, and guards current.
 	turn    *semaphore.Weighted
@@ -100,14 +97,13 @@ func newClient(spec v1alpha1.ProviderConfigSpec, c credentials, next http.RoundT
 	if err != nil {
 		return nil, err
 	}
-	if next == nil {
-		if next, err = native.ServerTransport(spec.CABundle, ptr.Deref(spec.InsecureSkipVerify, false), callTimeout); err != nil {
-			return nil, err
-		}
+	client, err := native.NewHTTPClient(next, spec.CABundle, spec.InsecureSkipVerify, callTimeout, time.Now)
+	if err != nil {
+		return nil, err
 	}
 	return &director{
-		base: base, organization: spec.Organization, credentials: c, turn: semaphore.NewWeighted(1),
-		http: native.HTTPClient(next, callTimeout, time.Now),
+		organization: spec.Organization, credentials: c, turn: semaphore.NewWeighted(1),
+		api: native.API{Base: base, HTTP: client, MaxResponse: maxAnswer, ErrorOf: func(status int, body []byte) error { return errorOf(status, body) }},
 	}, nil
 }
 
@@ -205,7 +201,7 @@ func (d *director) send(ctx context.Context, r request, token string, out any) e
 	if r.body != nil {
 		req.Header.Set("Content-Type", "application/vnd.vmware.vcloud."+r.contentType+"+xml")
 	}
-	b, _, err := d.read(req)
+	b, _, err := d.api.Do(req)
 	if err != nil || out == nil {
 		return err
 	}
@@ -221,36 +217,12 @@ func (d *director) send(ctx context.Context, r request, token string, out any) e
 }
 
 func (d *director) newRequest(ctx context.Context, method, path string, query url.Values, body []byte) (*http.Request, error) {
-	target := d.base + path
-	if len(query) > 0 {
-		target += "?" + query.Encode()
-	}
-	var reader io.Reader
-	if body != nil {
-		reader = bytes.NewReader(body)
-	}
-	req, err := http.NewRequestWithContext(ctx, method, target, reader)
+	req, err := d.api.NewRequest(ctx, method, path, query, body)
 	if err != nil {
 		return nil, err
 	}
 	req.Header.Set("Accept", "application/*+xml;version="+apiVersion)
-	req.Header.Set("User-Agent", "drover")
 	return req, nil
-}
-
-// read sends a request, and returns the body and the headers of the response. An error response is an apiError.
-func (d *director) read(req *http.Request) ([]byte, http.Header, error) {
-	resp, err := d.http.Do(req)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer func() { _ = resp.Body.Close() }()
-	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		b, _ := io.ReadAll(io.LimitReader(resp.Body, maxError))
-		return nil, nil, errorOf(resp.StatusCode, b)
-	}
-	b, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-	return b, resp.Header, err
 }
 
 // An errorElement is the error of a response or a task.
@@ -317,7 +289,7 @@ func (d *director) begin(ctx context.Context) (session, error) {
 		}
 		req.Header.Set("Accept", "application/json;version="+apiVersion)
 		req.Header.Set("Authorization", "Bearer "+s.token)
-		if body, _, err = d.read(req); err != nil {
+		if body, _, err = d.api.Do(req); err != nil {
 			return s, err
 		}
 	} else {
@@ -328,7 +300,7 @@ func (d *director) begin(ctx context.Context) (session, error) {
 		req.Header.Set("Accept", "application/json;version="+apiVersion)
 		req.SetBasicAuth(d.credentials.Username+"@"+d.organization, d.credentials.Password)
 		var header http.Header
-		if body, header, err = d.read(req); err != nil {
+		if body, header, err = d.api.Do(req); err != nil {
 			return s, err
 		}
 		s.token = header.Get(tokenHeader)
@@ -361,7 +333,7 @@ func (d *director) accessToken(ctx context.Context) (string, error) {
 	}
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	b, _, err := d.read(req)
+	b, _, err := d.api.Do(req)
 	if err != nil {
 		return "", err
 	}

@@ -278,7 +278,7 @@ func (a *account) policyOf(all []policy, field string, name *string, vdc string,
 	var refs []reference
 	for _, p := range all {
 		if p.IsSizingOnly == sizing {
-			refs = append(refs, reference{HREF: a.client.base + "/cloudapi/1.0.0/vdcComputePolicies/" + p.ID, Name: p.Name})
+			refs = append(refs, reference{HREF: a.client.api.Base + "/cloudapi/1.0.0/vdcComputePolicies/" + p.ID, Name: p.Name})
 		}
 	}
 	kind := "placement policy"

@@ -20,6 +20,7 @@ import (
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/apis/vsphere/v1alpha1"
+	"github.com/drover-dev/drover/internal/native"
 )
 
 // Anti-affinity of VMs is a rule of DRS in the configuration of their vSphere cluster. A change of
@@ -76,7 +77,7 @@ func ruleChanges(v clusterView, name string) ([]types.ClusterRuleSpec, error) {
 		}
 		rule, ok := r.(*types.ClusterAntiAffinityRuleSpec)
 		if !ok {
-			return nil, invalid("antiAffinityGroup", "the vSphere cluster has a rule %q of another type, %T", name, r)
+			return nil, native.Invalid("antiAffinityGroup", "the vSphere cluster has a rule %q of another type, %T", name, r)
 		}
 		rules = append(rules, rule)
 	}
@@ -214,14 +215,14 @@ func (out *places) checkDRS(ctx context.Context, c *vim25.Client, p v1alpha1.Vir
 		return classify(what, err)
 	}
 	if owner.Type != clusterType {
-		return invalid("antiAffinityGroup", "invalid value %q: %q is a host that is in no vSphere cluster; only a cluster with DRS has anti-affinity rules", *p.AntiAffinityGroup, place)
+		return native.Invalid("antiAffinityGroup", "invalid value %q: %q is a host that is in no vSphere cluster; only a cluster with DRS has anti-affinity rules", *p.AntiAffinityGroup, place)
 	}
 	config, err := object.NewClusterComputeResource(c, owner).Configuration(ctx)
 	if err != nil {
 		return classify(what, err)
 	}
 	if !ptr.Deref(config.DrsConfig.Enabled, false) {
-		return invalid("antiAffinityGroup", "invalid value %q: DRS is disabled in the vSphere cluster of %q; only a cluster with DRS applies anti-affinity rules", *p.AntiAffinityGroup, place)
+		return native.Invalid("antiAffinityGroup", "invalid value %q: DRS is disabled in the vSphere cluster of %q; only a cluster with DRS applies anti-affinity rules", *p.AntiAffinityGroup, place)
 	}
 	return nil
 }
@@ -256,9 +257,9 @@ func (x *external) leave(ctx context.Context, c *vim25.Client, vm *v1alpha1.Virt
 // settleRule reports whether the rule is as it must be, and changes it if not.
 func (x *external) settleRule(ctx context.Context, c *vim25.Client, rule string) (bool, error) {
 	if x.pool == nil {
-		return false, &classError{
-			class: fn.ErrorPermissionDenied, what: fmt.Sprintf("cannot change the rule %q of forProvider.antiAffinityGroup", rule),
-			err: errors.New("the vCenter does not show the resource pool of the VM"),
+		return false, &native.Error{
+			Class: fn.ErrorPermissionDenied, What: fmt.Sprintf("cannot change the rule %q of forProvider.antiAffinityGroup", rule),
+			Err: errors.New("the vCenter does not show the resource pool of the VM"),
 		}
 	}
 	owner, err := ownerOf(ctx, c, *x.pool)
@@ -266,7 +267,7 @@ func (x *external) settleRule(ctx context.Context, c *vim25.Client, rule string)
 		return false, classify("cannot read the resource pool of the VM", err)
 	}
 	if owner.Type != clusterType {
-		return false, invalid("antiAffinityGroup", "the VM is on a host that is in no vSphere cluster")
+		return false, native.Invalid("antiAffinityGroup", "the VM is on a host that is in no vSphere cluster")
 	}
 	isSettled, err := x.vcenter.rulesOf(owner).settle(ctx, c, rule, x.now)
 	return isSettled, classify(fmt.Sprintf("cannot change the rule %q of forProvider.antiAffinityGroup", rule), err)

@@ -12,6 +12,7 @@ import (
 
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	"github.com/drover-dev/drover/apis/vsphere/v1alpha1"
+	"github.com/drover-dev/drover/internal/native"
 )
 
 const gib = 1 << 30
@@ -57,13 +58,13 @@ func deviceChanges(p v1alpha1.VirtualMachineParameters, at places) ([]types.Base
 	if p.DiskSizeGiB != nil {
 		disks := disksOf(at.devices)
 		if len(disks) == 0 {
-			return nil, invalid("diskSizeGiB", "template %q has no disk", text(p.Template))
+			return nil, native.Invalid("diskSizeGiB", "template %q has no disk", text(p.Template))
 		}
 		first := disks[0]
 		is := max(first.CapacityInBytes, first.CapacityInKB*1024)
 		want := *p.DiskSizeGiB * gib
 		if want < is {
-			return nil, invalid("diskSizeGiB", "invalid value %d: the disk of template %q has %d GiB, and cannot shrink", *p.DiskSizeGiB, text(p.Template), (is+gib-1)/gib)
+			return nil, native.Invalid("diskSizeGiB", "invalid value %d: the disk of template %q has %d GiB, and cannot shrink", *p.DiskSizeGiB, text(p.Template), (is+gib-1)/gib)
 		}
 		if want > is {
 			grown := *first
@@ -85,7 +86,7 @@ func deviceChanges(p v1alpha1.VirtualMachineParameters, at places) ([]types.Base
 	for i, n := range p.Networks {
 		card, err := at.devices.CreateEthernetCard(string(n.Adapter), at.networks[i])
 		if err != nil {
-			return nil, invalid(fmt.Sprintf("networks[%d].adapter", i), "%v", err)
+			return nil, native.Invalid(fmt.Sprintf("networks[%d].adapter", i), "%v", err)
 		}
 		// Each card has a temporary key, which the vCenter replaces.
 		card.GetVirtualDevice().Key = int32(-100 - i)
@@ -125,7 +126,7 @@ func place(ctx context.Context, c *vim25.Client, p v1alpha1.VirtualMachineParame
 			}
 		}
 	}
-	return &classError{class: fn.ErrorCapacityExhausted, what: what, err: errors.New("none has room for the VM, or Storage DRS is off")}
+	return &native.Error{Class: fn.ErrorCapacityExhausted, What: what, Err: errors.New("none has room for the VM, or Storage DRS is off")}
 }
 
 // clone starts a clone and returns its task. It returns none if a clone whose task was not recorded
@@ -166,5 +167,5 @@ func taken(ctx context.Context, c *vim25.Client, ref types.ManagedObjectReferenc
 			return err
 		}
 	}
-	return invalid("name", "%q: the folder has another %s of that name, %s", text(p.Name), ref.Type, ref.Value)
+	return native.Invalid("name", "%q: the folder has another %s of that name, %s", text(p.Name), ref.Type, ref.Value)
 }

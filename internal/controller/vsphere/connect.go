@@ -63,8 +63,10 @@ func endpointOf(ctx context.Context, c client.Reader, mg resource.ModernManaged)
 		return endpoint{}, err
 	}
 	spec := v1alpha1.SpecOf(pc)
-	ref := spec.Credentials.SecretRef
-	key := providerconfig.SecretKey{Namespace: ref.Namespace, Name: ref.Name, Key: ref.Key}.Of(pc)
+	key, err := providerconfig.SecretOf(pc)
+	if err != nil {
+		return endpoint{}, err
+	}
 	var cr credentials
 	if err := key.Read(ctx, c, &cr, `{"username": "drover@vsphere.local", "password": "..."}`); err != nil {
 		return endpoint{}, err

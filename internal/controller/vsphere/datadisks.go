@@ -8,6 +8,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/drover-dev/drover/apis/vsphere/v1alpha1"
+	"github.com/drover-dev/drover/internal/native"
 )
 
 const (
@@ -34,7 +35,7 @@ func addDataDisks(p v1alpha1.VirtualMachineParameters, at places) ([]types.BaseV
 		if !isFree {
 			c := newSCSIController(devices)
 			if c == nil {
-				return nil, invalid("dataDisks", "invalid number %d: the %d SCSI controllers of the VM have no free unit for disk %d", len(p.DataDisks), maxSCSIControllers, i+1)
+				return nil, native.Invalid("dataDisks", "invalid number %d: the %d SCSI controllers of the VM have no free unit for disk %d", len(p.DataDisks), maxSCSIControllers, i+1)
 			}
 			devices = append(devices, c)
 			out = append(out, &types.VirtualDeviceConfigSpec{Operation: types.VirtualDeviceConfigSpecOperationAdd, Device: c})

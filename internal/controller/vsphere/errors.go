@@ -2,7 +2,6 @@ package vsphere
 
 import (
 	"errors"
-	"fmt"
 	"net/url"
 	"strings"
 
@@ -11,34 +10,21 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
+	"github.com/drover-dev/drover/internal/native"
 )
 
-// A classError is an error with a class. Its text starts with the class, where the Composition reads
-// it.
-type classError struct {
-	class fn.ErrorCode
-	what  string
-	err   error
-}
+// A described error has the text of describe.
+type described struct{ error }
 
-func (e *classError) Error() string {
-	return fmt.Sprintf("%s: %s: %s", e.class, e.what, describe(e.err))
-}
-func (e *classError) Unwrap() error { return e.err }
-
-// invalid returns an error of the VM's spec. The field is below spec.forProvider.
-func invalid(field string, format string, args ...any) error {
-	return &classError{class: fn.ErrorInvalidRequest, what: "forProvider." + field, err: fmt.Errorf(format, args...)}
-}
+func (d described) Error() string { return describe(d.error) }
+func (d described) Unwrap() error { return d.error }
 
 // classify wraps an error of a vCenter with the failed operation and its class. An error that has a
 // class keeps it.
 func classify(what string, err error) error {
-	var c *classError
-	if err == nil || errors.As(err, &c) {
-		return err
-	}
-	return &classError{class: classOf(err), what: what, err: err}
+	return native.Classify(what, err, func(err error) *native.Error {
+		return &native.Error{Class: classOf(err), Err: described{err}}
+	})
 }
 
 // is reports whether err contains a fault of the type.
@@ -52,10 +38,10 @@ func is[T any](err error) bool {
 }
 
 func classOf(err error) fn.ErrorCode {
-	var c *classError
+	var known *native.Error
 	switch {
-	case errors.As(err, &c):
-		return c.class
+	case errors.As(err, &known):
+		return known.Class
 	case is[types.BaseNoPermission](err), is[types.BaseInvalidLogin](err), is[types.BaseSecurityError](err):
 		return fn.ErrorPermissionDenied
 	case is[types.BaseNotEnoughLicenses](err), is[*types.LimitExceeded](err):

@@ -13,6 +13,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
+	"github.com/drover-dev/drover/internal/native"
 )
 
 func TestClassesOfErrors(t *testing.T) {
@@ -49,7 +50,7 @@ func TestClassesOfErrors(t *testing.T) {
 			&url.Error{Op: "POST", URL: "/sdk", Err: errors.New("429 Too Many Requests")},
 		},
 		fn.ErrorTransient:      {&url.Error{Op: "POST", URL: "/sdk", Err: errors.New("connection refused")}, errors.New("x")},
-		fn.ErrorInvalidRequest: {&find.NotFoundError{}, &find.DefaultMultipleFoundError{}, invalid("name", "x")},
+		fn.ErrorInvalidRequest: {&find.NotFoundError{}, &find.DefaultMultipleFoundError{}, native.Invalid("name", "x")},
 	} {
 		for _, err := range errs {
 			if got := classOf(err); got != want {

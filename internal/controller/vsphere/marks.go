@@ -13,6 +13,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/drover-dev/drover/apis/vsphere/v1alpha1"
+	"github.com/drover-dev/drover/internal/native"
 )
 
 // vmType is the object type of custom attributes of VMs.
@@ -142,9 +143,9 @@ func tagID(ctx context.Context, m *tags.Manager, i int, t v1alpha1.Tag) (string,
 				return tag.ID, nil
 			}
 		}
-		return "", invalid(field, "there is no tag %q in category %q", text(t.Name), text(t.Category))
+		return "", native.Invalid(field, "there is no tag %q in category %q", text(t.Name), text(t.Category))
 	}
-	return "", invalid(field, "there is no category %q", text(t.Category))
+	return "", native.Invalid(field, "there is no category %q", text(t.Category))
 }
 
 func attachTags(ctx context.Context, rc *rest.Client, ids []string, vm types.ManagedObjectReference) error {

@@ -12,6 +12,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/drover-dev/drover/apis/vsphere/v1alpha1"
+	"github.com/drover-dev/drover/internal/native"
 )
 
 // places has the objects of the inventory that a VM's parameters name.
@@ -67,12 +68,12 @@ func (out *places) findTemplate(ctx context.Context, f *find.Finder, p v1alpha1.
 		return nil
 	}
 	if vm.Snapshot == nil {
-		return invalid("template", "%q has no snapshot, which a linked clone needs", text(p.Template))
+		return native.Invalid("template", "%q has no snapshot, which a linked clone needs", text(p.Template))
 	}
 	out.snapshot = vm.Snapshot.CurrentSnapshot
 	if p.Snapshot != nil {
 		if out.snapshot, err = out.template.FindSnapshot(ctx, *p.Snapshot); err != nil {
-			return invalid("snapshot", "%q of template %q: %v", *p.Snapshot, text(p.Template), err)
+			return native.Invalid("snapshot", "%q of template %q: %v", *p.Snapshot, text(p.Template), err)
 		}
 	}
 	return nil
@@ -166,7 +167,7 @@ func unresolved(field string, name *string, err error) error {
 	case err == nil:
 		return nil
 	case notFound(err):
-		return invalid(field, "%q: %v", text(name), err)
+		return native.Invalid(field, "%q: %v", text(name), err)
 	}
 	return classify("cannot look for forProvider."+field+" "+text(name), err)
 }

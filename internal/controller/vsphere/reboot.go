@@ -11,6 +11,7 @@ import (
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/apis/vsphere/v1alpha1"
+	"github.com/drover-dev/drover/internal/native"
 	"github.com/drover-dev/drover/internal/reboot"
 )
 
@@ -44,7 +45,7 @@ func (x *external) reboot(ctx context.Context, vm *v1alpha1.VirtualMachine, s si
 // restart reboots a VM by its power state. A VM that is suspended is powered on too. It may be called twice.
 func (x *external) restart(ctx context.Context, c *vim25.Client, s sight, mode machinev1alpha1.RebootMode) error {
 	if !s.wantOn {
-		return invalid("powerState", "the VM shall be powered off")
+		return native.Invalid("powerState", "the VM shall be powered off")
 	}
 	o := object.NewVirtualMachine(c, *x.vm)
 	var t *object.Task

@@ -18,6 +18,7 @@ import (
 
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+
 	// The test needs any kind of VM.
 	"github.com/drover-dev/drover/apis/proxmox/v1alpha1"
 	"github.com/drover-dev/drover/internal/controller/providerconfig"
@@ -89,11 +90,7 @@ func (s *sky) cloud() Cloud[*v1alpha1.VirtualMachine, token] {
 	return Cloud[*v1alpha1.VirtualMachine, token]{
 		Provider: native.Provider[*v1alpha1.VirtualMachine, token]{
 			Kind: v1alpha1.VirtualMachineGroupVersionKind, Object: &v1alpha1.VirtualMachine{}, List: &v1alpha1.VirtualMachineList{},
-			Configs: providerconfig.Configs{GroupVersion: v1alpha1.SchemeGroupVersion, Namespaced: &v1alpha1.ProviderConfig{}, Cluster: &v1alpha1.ClusterProviderConfig{}},
-			SecretOf: func(pc client.Object) providerconfig.SecretKey {
-				ref := pc.(*v1alpha1.ClusterProviderConfig).Spec.Credentials.SecretRef
-				return providerconfig.SecretKey{Namespace: ref.Namespace, Name: ref.Name, Key: ref.Key}
-			},
+			Configs:    providerconfig.Configs{GroupVersion: v1alpha1.SchemeGroupVersion, Namespaced: &v1alpha1.ProviderConfig{}, Cluster: &v1alpha1.ClusterProviderConfig{}},
 			SecretLike: `{"token": "..."}`,
 			Open: func(_ client.Object, t token) (native.Account[*v1alpha1.VirtualMachine], error) {
 				return &account{sky: s, token: t}, nil
