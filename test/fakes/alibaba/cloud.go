@@ -62,8 +62,8 @@ type key struct {
 
 // A Cloud is Alibaba Cloud in one region.
 type Cloud struct {
-	fakes.Faults
-	fakes.Count
+	fakes.Face
+	fakes.Limit
 	opts Options
 
 	mu        sync.Mutex
@@ -80,8 +80,6 @@ type Cloud struct {
 	ids       int
 	addrs     int
 	sessions  int
-	// denies is the time until which all calls are throttled.
-	denies time.Time
 	// after are functions to call once the lock is released.
 	after []func()
 }
@@ -173,13 +171,6 @@ func (c *Cloud) RemoveKey(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.keys, id)
-}
-
-// Throttle refuses all calls for some time.
-func (c *Cloud) Throttle(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.denies = time.Now().Add(d)
 }
 
 // An Instance is an existing instance.

@@ -2,7 +2,6 @@ package alibaba
 
 import (
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -50,26 +49,14 @@ var actions = map[string]map[string]action{
 
 // ServeHTTP responds to a request.
 func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		panic(http.ErrAbortHandler)
-	}
+	body := fakes.BodyOf(r)
 	name := r.Header.Get("x-acs-action")
-	c.Note(name)
-	f := c.Of(name, c.accountOf(r), body)
-	if f != nil && f.Refused {
-		panic(http.ErrAbortHandler)
-	}
-	if f != nil && !f.Lost {
+	c.Serve(name, c.accountOf(r), body, func(f *fakes.Fault) {
 		respond(w, nil, &failure{status: f.Status, code: f.Code, message: f.Message})
-		return
-	}
-	out, problem := c.serve(r, name, body)
-	if f != nil {
-		f.Done()
-		panic(http.ErrAbortHandler)
-	}
-	respond(w, out, problem)
+	}, func() func() {
+		out, problem := c.serve(r, name, body)
+		return func() { respond(w, out, problem) }
+	})
 }
 
 // accountOf returns the account of the key in a request.
@@ -110,7 +97,7 @@ func (c *Cloud) serve(r *http.Request, name string, body []byte) (map[string]any
 	if problem != nil {
 		return nil, problem
 	}
-	if now.Before(c.denies) || !c.admits(k.Account, now) {
+	if !c.Admits(now, 0, 0) || !c.admits(k.Account, now) {
 		return nil, fail(http.StatusBadRequest, "Throttling.User", "Request was denied due to user flow control.")
 	}
 	if slices.Contains(k.Denied, name) {

@@ -65,8 +65,8 @@ type object = map[string]any
 
 // An API is a metal-api.
 type API struct {
-	fakes.Faults
-	fakes.Count
+	fakes.Face
+	fakes.Limit
 	opts Options
 
 	mu sync.Mutex
@@ -80,11 +80,8 @@ type API struct {
 	quotas   map[string]int
 	machines map[string]*machine
 	// used are the numbers of used addresses by network, and sizes the numbers of addresses.
-	used     map[string]map[int]bool
-	sizes    map[string]int
-	requests fakes.Bucket
-	// throttled is the time until which all calls are refused.
-	throttled time.Time
+	used  map[string]map[int]bool
+	sizes map[string]int
 	// after are functions to call once the lock is released.
 	after []func()
 }
@@ -236,13 +233,6 @@ func (a *API) SetHMAC(user, key string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.hmacs[user] = key
-}
-
-// Throttle refuses all calls for some time.
-func (a *API) Throttle(d time.Duration) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.throttled = time.Now().Add(d)
 }
 
 // A Machine is an allocated machine.

@@ -3,7 +3,6 @@ package metalstack
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"math/rand"
 	"net/http"
@@ -53,37 +52,26 @@ func isID(part string) bool {
 
 // ServeHTTP responds to a request. It panics with [http.ErrAbortHandler] to cut the connection.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		panic(http.ErrAbortHandler)
-	}
-	name := fakes.CallOf(r.Method, r.URL.Path, isID)
-	a.Note(name)
-	f := a.Of(name, subjectOf(r), body)
-	if f != nil && !f.Lost {
-		if f.Refused {
-			panic(http.ErrAbortHandler)
-		}
+	body := fakes.BodyOf(r)
+	a.Serve(fakes.CallOf(r.Method, r.URL.Path, isID), subjectOf(r), body, func(f *fakes.Fault) {
 		if f.Code == "proxy" {
 			http.Error(w, "<html>"+f.Message+"</html>", f.Status)
 			return
 		}
 		fakes.AnswerJSON(w, f.Status, fail(f.Status, "%s", f.Message))
-		return
-	}
-	answer, problem := a.serve(r, body)
-	if f != nil {
-		f.Done()
-		panic(http.ErrAbortHandler)
-	}
-	switch {
-	case problem == nil:
-		fakes.AnswerJSON(w, http.StatusOK, answer)
-	case problem.Status == http.StatusTooManyRequests:
-		http.Error(w, "<html>"+problem.Message+"</html>", problem.Status)
-	default:
-		fakes.AnswerJSON(w, problem.Status, problem)
-	}
+	}, func() func() {
+		answer, problem := a.serve(r, body)
+		return func() {
+			switch {
+			case problem == nil:
+				fakes.AnswerJSON(w, http.StatusOK, answer)
+			case problem.Status == http.StatusTooManyRequests:
+				http.Error(w, "<html>"+problem.Message+"</html>", problem.Status)
+			default:
+				fakes.AnswerJSON(w, problem.Status, problem)
+			}
+		}
+	})
 }
 
 // serve authenticates a call and carries it out.
@@ -92,12 +80,7 @@ func (a *API) serve(r *http.Request, body []byte) (any, *failure) {
 	defer a.release()
 	now := time.Now()
 	a.settle(now)
-	limited := now.Before(a.throttled)
-	if a.opts.RateLimit > 0 && !limited {
-		ok, _, _ := a.requests.Take(now, a.opts.RateLimit, a.opts.Refill)
-		limited = !ok
-	}
-	if limited {
+	if !a.Admits(now, a.opts.RateLimit, a.opts.Refill) {
 		return nil, fail(http.StatusTooManyRequests, "Too Many Requests")
 	}
 	u, problem := a.authenticate(r, now.Add(a.opts.ClockIsAhead))

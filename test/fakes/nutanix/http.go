@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"net/url"
@@ -90,29 +89,16 @@ func isID(part string) bool {
 
 // ServeHTTP responds to a request. It panics with [http.ErrAbortHandler] to cut the connection.
 func (p *Prism) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		panic(http.ErrAbortHandler)
-	}
+	body := fakes.BodyOf(r)
 	user, password, _ := r.BasicAuth()
-	name := fakes.CallOf(r.Method, r.URL.Path, isID)
-	p.Note(name)
-	f := p.Of(name, user, body)
-	if f != nil && !f.Lost {
-		if f.Refused {
-			panic(http.ErrAbortHandler)
-		}
+	p.Serve(fakes.CallOf(r.Method, r.URL.Path, isID), user, body, func(f *fakes.Fault) {
 		code, group, _ := strings.Cut(f.Code, " ")
 		respond(w, result{}, fail(f.Status, code, group, "%s", f.Message))
-		return
-	}
-	c := &call{Prism: p, now: time.Now(), method: r.Method, path: r.URL.Path, query: r.URL.Query(), header: r.Header, name: user}
-	out, problem := c.serve(password, body)
-	if f != nil && f.Lost {
-		f.Done()
-		panic(http.ErrAbortHandler)
-	}
-	respond(w, out, problem)
+	}, func() func() {
+		c := &call{Prism: p, now: time.Now(), method: r.Method, path: r.URL.Path, query: r.URL.Query(), header: r.Header, name: user}
+		out, problem := c.serve(password, body)
+		return func() { respond(w, out, problem) }
+	})
 }
 
 func respond(w http.ResponseWriter, out result, problem *failure) {
@@ -159,12 +145,7 @@ func (c *call) serve(password string, body []byte) (result, *failure) {
 	c.mu.Lock()
 	defer c.release()
 	c.settle(c.now)
-	limited := c.now.Before(c.throttled)
-	if c.opts.RateLimit > 0 && !limited {
-		ok, _, _ := c.bucket.Take(c.now, c.opts.RateLimit, c.opts.Refill)
-		limited = !ok
-	}
-	if limited {
+	if !c.Admits(c.now, c.opts.RateLimit, c.opts.Refill) {
 		return result{}, fail(http.StatusTooManyRequests, "", "", "Too Many Requests")
 	}
 	u, ok := c.users[c.name]

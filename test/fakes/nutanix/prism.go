@@ -69,8 +69,8 @@ const (
 
 // A Prism is a Prism Central.
 type Prism struct {
-	fakes.Faults
-	fakes.Count
+	fakes.Face
+	fakes.Limit
 	opts Options
 
 	mu    sync.Mutex
@@ -83,9 +83,6 @@ type Prism struct {
 	// requests are the tasks of requests, by user and NTNX-Request-Id.
 	requests map[string]string
 	addrs    int
-	bucket   fakes.Bucket
-	// throttled is the time until which all calls are refused.
-	throttled time.Time
 	// after are functions to call once the lock is released.
 	after []func()
 	// failTask returns the error of a task, or nil.
@@ -196,13 +193,6 @@ func (p *Prism) FailTasks(fail func(operation, project, vmName string) *Message)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.failTask = fail
-}
-
-// Throttle refuses all calls for some time.
-func (p *Prism) Throttle(d time.Duration) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.throttled = time.Now().Add(d)
 }
 
 // A VM is an existing VM.

@@ -72,8 +72,8 @@ const gib = int64(1) << 10 // In MiB.
 
 // A Director is a Cloud Director.
 type Director struct {
-	fakes.Faults
-	fakes.Count
+	fakes.Face
+	fakes.Limit
 	opts Options
 
 	mu       sync.Mutex
@@ -83,9 +83,6 @@ type Director struct {
 	vms      map[string]*vm
 	tasks    map[string]*task
 	addrs    int
-	bucket   fakes.Bucket
-	// throttled is the time until which all calls are refused.
-	throttled time.Time
 	// after are functions to call once the lock is released.
 	after []func()
 	// failTask returns the error of a task, or nil.
@@ -286,13 +283,6 @@ func (d *Director) FailTasks(fail func(operation, org, vmName string) *Message) 
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.failTask = fail
-}
-
-// Throttle refuses all calls for some time.
-func (d *Director) Throttle(t time.Duration) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.throttled = time.Now().Add(t)
 }
 
 // A VM is an existing VM.

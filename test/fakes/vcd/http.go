@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -83,10 +82,7 @@ var identified = regexp.MustCompile(`^((vm|vapp|vappTemplate)-|urn:vcloud:vdc:)?
 
 // ServeHTTP responds to a request. It panics with [http.ErrAbortHandler] to cut the connection.
 func (d *Director) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		panic(http.ErrAbortHandler)
-	}
+	body := fakes.BodyOf(r)
 	c := &call{
 		Director: d, now: time.Now(), method: r.Method, path: r.URL.Path, query: r.URL.Query(), header: r.Header, body: body,
 		// The public address has another name than the one that clients call.
@@ -96,21 +92,12 @@ func (d *Director) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if i := strings.Index(name, " /oauth/tenant/"); i >= 0 {
 		name = "POST /oauth/tenant/{org}/token"
 	}
-	d.Note(name)
-	f := d.Of(name, c.organization(r), body)
-	if f != nil && !f.Lost {
-		if f.Refused {
-			panic(http.ErrAbortHandler)
-		}
+	d.Serve(name, c.organization(r), body, func(f *fakes.Fault) {
 		c.respond(w, result{}, &failure{status: f.Status, code: f.Code, message: f.Message})
-		return
-	}
-	out, problem := c.serve(r)
-	if f != nil && f.Lost {
-		f.Done()
-		panic(http.ErrAbortHandler)
-	}
-	c.respond(w, out, problem)
+	}, func() func() {
+		out, problem := c.serve(r)
+		return func() { c.respond(w, out, problem) }
+	})
 }
 
 // organization returns the name of the organization of a request, for faults.
@@ -173,12 +160,7 @@ func (c *call) serve(r *http.Request) (result, *failure) {
 	c.mu.Lock()
 	defer c.release()
 	c.settle(c.now)
-	limited := c.now.Before(c.throttled)
-	if c.opts.RateLimit > 0 && !limited {
-		ok, _, _ := c.bucket.Take(c.now, c.opts.RateLimit, c.opts.Refill)
-		limited = !ok
-	}
-	if limited {
+	if !c.Admits(c.now, c.opts.RateLimit, c.opts.Refill) {
 		return result{}, fail(http.StatusTooManyRequests, "", "Too Many Requests")
 	}
 	if strings.HasPrefix(c.path, "/oauth/tenant/") {
