@@ -102,7 +102,7 @@ velero: build packages ##+ Build Velero, and restore a control cluster with the 
 .PHONY: bench
 bench: build packages ##+ Count API writes a Machine and bytes a response, and print them; LARGE=1 also of 1000 Machines.
 	go test -run '^$$' -bench . -benchtime 1x ./internal/function/...
-	DROVER_BIN=$(BIN) DROVER_PACKAGES=$(PACKAGES) go test -run '^$$' -bench . -benchtime 1x -timeout 90m ./test/bench $(if $(LARGE),-large)
+	DROVER_BIN=$(BIN) DROVER_PACKAGES=$(PACKAGES) go test -run '^$$' -bench . -benchtime 1x -timeout 90m ./test/load $(if $(LARGE),-large)
 
 $(BIN)/benchstat: tools/benchstat/go.mod
 	@mkdir -p $(BIN)

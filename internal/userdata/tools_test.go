@@ -9,7 +9,7 @@ import (
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/osprofile"
-	"github.com/drover-dev/drover/test/tools"
+	"github.com/drover-dev/drover/test/kit/tools"
 )
 
 // tool returns the path of a program that judges rendered documents.

@@ -14,8 +14,8 @@ import (
 	"testing"
 
 	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/kit/tools"
 	"github.com/drover-dev/drover/test/patience"
-	"github.com/drover-dev/drover/test/tools"
 )
 
 // TestADashboardShowsThePoolThatRuns has a real Prometheus, which scrapes provider-drover and

@@ -15,7 +15,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	tfdrover "github.com/drover-dev/drover/internal/terraform/drover"
 	"github.com/drover-dev/drover/test/kit"
-	"github.com/drover-dev/drover/test/terraform"
+	"github.com/drover-dev/drover/test/kit/terraformcli"
 )
 
 // A stack is a configuration of a Terraform user.
@@ -31,7 +31,7 @@ type stack struct {
 func (s *stack) write(replacements ...string) {
 	s.t.Helper()
 	s.text = strings.NewReplacer(replacements...).Replace(s.text)
-	terraform.Write(s.t, s.file, s.text)
+	terraformcli.Write(s.t, s.file, s.text)
 }
 
 // ofProvider is the first part of a configuration.
@@ -89,7 +89,7 @@ func isRefused(t *testing.T, err error, words ...string) {
 func TestTerraformManagesAPool(t *testing.T) {
 	t.Parallel()
 	f := plane.NewFleet(t)
-	tf, dir := terraform.Start(t, tfdrover.Address)
+	tf, dir := terraformcli.Start(t, tfdrover.Address)
 	small := f.MachineSpec(kit.OldVersion)
 	s := &stack{t: t, fleet: f, tf: tf, file: filepath.Join(dir, "main.tf"), text: ofProvider() + fmt.Sprintf(`
 resource "drover_machine_class" "small" {
@@ -251,7 +251,7 @@ func TestTerraformManagesANodePool(t *testing.T) {
 	t.Parallel()
 	f := plane.NewFleet(t)
 	offerZones(t, f)
-	tf, dir := terraform.Start(t, tfdrover.Address)
+	tf, dir := terraformcli.Start(t, tfdrover.Address)
 	s := &stack{t: t, fleet: f, tf: tf, file: filepath.Join(dir, "main.tf"), text: ofProvider() + fmt.Sprintf(`
 resource "drover_node_pool" "web" {
   namespace = %[1]q

@@ -8,7 +8,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/drover-dev/drover/test/tools"
+	"github.com/drover-dev/drover/test/kit/tools"
 )
 
 // TestAlertsFireWhenTheyShould checks the rules and runs the cases of testdata/alerts.yaml, both

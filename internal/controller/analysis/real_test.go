@@ -15,8 +15,8 @@ import (
 	"time"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/test/kit/tools"
 	"github.com/drover-dev/drover/test/patience"
-	"github.com/drover-dev/drover/test/tools"
 )
 
 // TestARealPrometheusDecidesACanary has the errors of the Nodes in a Prometheus that scrapes them. A canary without errors

@@ -15,7 +15,7 @@ import (
 	"github.com/drover-dev/drover/internal/lift"
 	api "github.com/drover-dev/drover/internal/localcloud"
 	"github.com/drover-dev/drover/internal/terraform/localcloud"
-	"github.com/drover-dev/drover/test/terraform"
+	"github.com/drover-dev/drover/test/kit/terraformcli"
 )
 
 const address = "localcloud_virtual_machine.a"
@@ -58,14 +58,14 @@ func TestTerraform(t *testing.T) {
 	if _, err := cloud.SetSettings(ctx, api.Settings{CreateTime: api.Duration(time.Second), ShutdownTime: api.Duration(time.Second)}); err != nil {
 		t.Fatal(err)
 	}
-	tf, dir := terraform.Start(t, localcloud.Address)
+	tf, dir := terraformcli.Start(t, localcloud.Address)
 	// Steps change the environment by which the provider knows the cloud.
 	t.Setenv("TF_CLI_CONFIG_FILE", filepath.Join(filepath.Dir(dir), "terraformrc"))
 	t.Setenv("CHECKPOINT_DISABLE", "1")
 	if err := tf.SetEnv(nil); err != nil {
 		t.Fatal(err)
 	}
-	terraform.Write(t, filepath.Join(dir, "main.tf"), configuration)
+	terraformcli.Write(t, filepath.Join(dir, "main.tf"), configuration)
 	if err := tf.Init(ctx); err != nil {
 		t.Fatal(err)
 	}

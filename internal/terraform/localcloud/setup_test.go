@@ -11,8 +11,8 @@ import (
 
 	api "github.com/drover-dev/drover/internal/localcloud"
 	"github.com/drover-dev/drover/internal/terraform/localcloud"
+	"github.com/drover-dev/drover/test/kit/terraformcli"
 	"github.com/drover-dev/drover/test/patience"
-	"github.com/drover-dev/drover/test/terraform"
 )
 
 // startCloud runs the local cloud's daemon for the time of the test.
@@ -20,7 +20,7 @@ func startCloud(t *testing.T) *api.Client {
 	t.Helper()
 	dir := t.TempDir()
 	bin := filepath.Join(dir, "local-cloud")
-	terraform.Build(t, filepath.Join("cluster", "cloud"), ".", bin)
+	terraformcli.Build(t, filepath.Join("cluster", "cloud"), ".", bin)
 
 	state := filepath.Join(dir, "state")
 	cmd := exec.Command(bin, "--dir", state, "--listen", "127.0.0.1:0")

@@ -134,6 +134,25 @@ func TestThePictureOfTheFoldersIsThatOfTheImports(t *testing.T) {
 	}
 }
 
+// TestEachFolderOfTheTestsHasALine finds a folder of which no reader knows the purpose.
+func TestEachFolderOfTheTestsHasALine(t *testing.T) {
+	b, err := os.ReadFile(filepath.Join(root, "test/README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(b), "\n## The folders\n")
+	table, _, _ = strings.Cut(table, "\n## ")
+	folders, err := os.ReadDir(filepath.Join(root, "test"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range folders {
+		if f.IsDir() && !strings.Contains(table, "["+f.Name()+"]("+f.Name()) {
+			t.Errorf("test/README.md has no line for test/%s", f.Name())
+		}
+	}
+}
+
 // draw returns the picture, without the arrows that follow from others.
 func draw(arrows map[string]map[string]bool) string {
 	b := &strings.Builder{}

@@ -1,6 +1,6 @@
 // Package terraformcli evaluates strings like the Terraform CLI. Some Crossplane providers do not
 // call the code of their Terraform provider. They write a main.tf.json and run the CLI, which
-// evaluates each string in that file as a template.
+// evaluates each string in that file as a template. It also runs the real Terraform with the providers of this repository.
 package terraformcli
 
 import (

@@ -1,6 +1,4 @@
-// Package bench measures Drover on a local control plane. It measures counts, not seconds:
-// durations mean nothing on a shared machine.
-package bench
+package main
 
 import (
 	"context"
@@ -21,7 +19,7 @@ var large = flag.Bool("large", false, "count the writes of 1000 Machines too, wh
 // including those of Crossplane and of the kubelet. Crossplane's circuit breaker has the limits
 // that docs/install.md recommends, and VMs boot at once.
 //
-//	go test -run '^$' -bench APIWrites -benchtime 1x ./test/bench [-large]
+//	go test -run '^$' -bench APIWrites -benchtime 1x ./test/load [-large]
 func BenchmarkAPIWrites(b *testing.B) {
 	plane, err := kit.Up(b.Context(), kit.Options{Args: kit.Limits})
 	defer plane.Down()

@@ -1,5 +1,4 @@
-// Package terraform runs the real Terraform with the providers of this repository.
-package terraform
+package terraformcli
 
 import (
 	"fmt"
