@@ -32,6 +32,8 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"comment": comment,
 	"lines":   lines,
 	"join":    strings.Join,
+	// The name of a cloud may have a hyphen, an identifier of Go not.
+	"identifier": func(name string) string { return strings.ReplaceAll(name, "-", "") },
 	"kind": func(c typesOf, kind, scope string) map[string]any {
 		return map[string]any{"Cloud": c, "Kind": kind, "Scope": scope}
 	},

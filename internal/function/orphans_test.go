@@ -388,7 +388,7 @@ func TestAnOrphanIsFoundByMoreThanItsExternalName(t *testing.T) {
 		"AtAzureWithoutAResourceGroupOfACollector": {"azure", `{}`, ofAzure, `{"resourceGroupName":"other-nodes"}`},
 		"AtAzureByThatOfTheCollectorIfNoneIsKnown": {"azure", `{"resourceGroupName": "production-nodes"}`, "", `{"resourceGroupName":"production-nodes"}`},
 		"AtGoogleCloudByItsZone":                   {"gcp", `{"zone": "europe-west4-a"}`, "gce://my-project/europe-west4-c/web-0-x7k2p", `{"zone":"europe-west4-c"}`},
-		"AtAWSByThoseOfTheCollectorAlone":          {"aws", `{"region": "eu-west-1"}`, "aws:///eu-west-1b/web-0-x7k2p", `{"region":"eu-west-1"}`},
+		"AtAWSByThoseOfTheCollectorAlone":          {"upjet-aws", `{"region": "eu-west-1"}`, "aws:///eu-west-1b/web-0-x7k2p", `{"region":"eu-west-1"}`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -442,7 +442,7 @@ func TestFieldsThatCannotBeSetAreRefusedBeforeThereIsAnOrphan(t *testing.T) {
 		"OfAnUnknownVariable":  {"spec.forProvider.zone", "machine.name", "undeclared reference to 'machine'"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			in := inputOf(t, "aws")
+			in := inputOf(t, "upjet-aws")
 			in.VirtualMachine.Fields = []fn.OrphanField{{Path: tc.path, Value: tc.value}}
 			if err := validateOrphans(in); err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("error %v, want %q", err, tc.want)

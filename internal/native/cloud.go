@@ -115,4 +115,7 @@ type Provider[T Resource, C any] struct {
 	// Settle is the time after which the cloud certainly shows a VM that it accepted. After a creation
 	// with an unknown result, nothing is created during this time.
 	Settle time.Duration
+	// Repeatable means that a creation with an unknown result may be repeated during Settle: the cloud
+	// creates one VM per token that Prepare chose, and returns this VM. Only a deletion then waits for Settle.
+	Repeatable bool
 }

@@ -69,12 +69,8 @@ func (s *shared[T, C]) open(ctx context.Context, mg resource.ModernManaged) (*ac
 	if err != nil {
 		return nil, err
 	}
-	secret, err := providerconfig.SecretOf(pc)
-	if err != nil {
-		return nil, err
-	}
 	var credentials C
-	if err := secret.Read(ctx, s.kube, &credentials, s.provider.SecretLike); err != nil {
+	if err := providerconfig.ReadCredentials(ctx, s.kube, pc, &credentials, s.provider.SecretLike); err != nil {
 		return nil, err
 	}
 	k, err := keyOf(pc, credentials)

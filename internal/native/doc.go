@@ -21,7 +21,8 @@
 // If the response of a creation is lost, or the provider is killed during it, a VM may exist. The VM
 // is found by its external name, which is chosen before the creation and written with the annotation
 // external-create-pending. If the cloud chooses names, [Account].FindLost finds it. Until the cloud
-// certainly shows the VM (Provider.Settle), nothing is created. Then [Account].Prepare chooses the
+// certainly shows the VM (Provider.Settle), nothing is created, unless the cloud itself creates one VM
+// per token (Provider.Repeatable). Then [Account].Prepare chooses the
 // same ID again, so that the cloud refuses the second of two creations that overtake each other.
 //
 // # Tests

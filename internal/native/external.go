@@ -119,10 +119,11 @@ func (x *external[T, C]) look(ctx context.Context, vm T) (VM, error) {
 func (x *external[T, C]) factsOf(vm T, seen VM) facts {
 	pending := meta.GetExternalCreatePending(vm)
 	return facts{
-		deleting: meta.WasDeleted(vm),
-		finished: vm.Observation().ProviderID != "",
-		settling: meta.ExternalCreateIncomplete(vm) && x.now().Sub(pending) < x.provider.Settle,
-		state:    seen.State,
+		deleting:   meta.WasDeleted(vm),
+		finished:   vm.Observation().ProviderID != "",
+		settling:   meta.ExternalCreateIncomplete(vm) && x.now().Sub(pending) < x.provider.Settle,
+		repeatable: x.provider.Repeatable,
+		state:      seen.State,
 	}
 }
 

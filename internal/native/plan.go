@@ -30,6 +30,8 @@ type facts struct {
 	// settling reports whether the result of a creation is unknown, and the cloud may not show its VM
 	// yet.
 	settling bool
+	// repeatable reports whether the cloud creates no second VM if a creation is repeated.
+	repeatable bool
 	// state is the observed state of the VM.
 	state State
 }
@@ -65,7 +67,7 @@ func plan(f facts) step {
 		switch {
 		case f.finished:
 			return stepLost
-		case f.settling:
+		case f.settling && !f.repeatable:
 			return stepWait
 		}
 		return stepCreate

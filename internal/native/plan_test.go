@@ -9,6 +9,7 @@ func TestPlan(t *testing.T) {
 	}{
 		"AVMThatTheCloudDoesNotHaveIsCreated":                    {facts{}, stepCreate},
 		"ACreationOfUnknownResultIsNotRepeatedAtOnce":            {facts{settling: true}, stepWait},
+		"ARepeatableCreationOfUnknownResultIsRepeatedAtOnce":     {facts{settling: true, repeatable: true}, stepCreate},
 		"AVMThatIsBeingCreatedIsWaitedFor":                       {facts{state: StateCreating}, stepWait},
 		"AVMThatIsFoundWhileItsResultIsUnknownIsNotCreatedAgain": {facts{settling: true, state: StateCreating}, stepWait},
 		"AnIncompleteVMIsContinued":                              {facts{state: StateIncomplete}, stepContinue},
@@ -25,6 +26,7 @@ func TestPlan(t *testing.T) {
 		"ADeletedVMThatDoesNotExistIsGone":                 {facts{deleting: true}, stepGone},
 		"ADeletedVMThatRanAndDoesNotExistIsGone":           {facts{deleting: true, finished: true}, stepGone},
 		"ADeletedVMOfUnknownResultIsWaitedFor":             {facts{deleting: true, settling: true}, stepWait},
+		"ADeletedVMOfARepeatableCreationIsWaitedForToo":    {facts{deleting: true, settling: true, repeatable: true}, stepWait},
 		"ADeletedVMThatIsBeingDeletedIsWaitedFor":          {facts{deleting: true, state: StateDeleting}, stepWait},
 		"ADeletedVMThatRunsIsDeleted":                      {facts{deleting: true, finished: true, state: StateRunning}, stepDelete},
 		"ADeletedVMThatIsStoppedIsDeleted":                 {facts{deleting: true, finished: true, state: StateStopped}, stepDelete},
@@ -46,10 +48,10 @@ func TestPlan(t *testing.T) {
 func TestNoHistoryCreatesASecondVM(t *testing.T) {
 	states := []State{StateNone, StateCreating, StateIncomplete, StateStopped, StateRunning, StateFailed, StateDeleting}
 	for _, s := range states {
-		for bits := range 8 {
-			f := facts{deleting: bits&1 > 0, finished: bits&2 > 0, settling: bits&4 > 0, state: s}
+		for bits := range 16 {
+			f := facts{deleting: bits&1 > 0, finished: bits&2 > 0, settling: bits&4 > 0, repeatable: bits&8 > 0, state: s}
 			got := plan(f)
-			if got == stepCreate && (f != facts{}) {
+			if got == stepCreate && (f.deleting || f.finished || f.settling && !f.repeatable || s != StateNone) {
 				t.Errorf("%+v: a VM is created", f)
 			}
 			if (got == stepDelete) && !f.deleting {

@@ -22,6 +22,7 @@ import (
 	openstack "github.com/drover-dev/drover/apis/openstack/v1alpha1"
 	proxmox "github.com/drover-dev/drover/apis/proxmox/v1alpha1"
 	terraform "github.com/drover-dev/drover/apis/terraform/v1alpha1"
+	upjetaws "github.com/drover-dev/drover/apis/upjet-aws/v1alpha1"
 	vcd "github.com/drover-dev/drover/apis/vcd/v1alpha1"
 	vsphere "github.com/drover-dev/drover/apis/vsphere/v1alpha1"
 	yandex "github.com/drover-dev/drover/apis/yandex/v1alpha1"
@@ -47,6 +48,7 @@ func Scheme(t testing.TB) *runtime.Scheme {
 		openstack.AddToScheme,
 		proxmox.AddToScheme,
 		terraform.AddToScheme,
+		upjetaws.AddToScheme,
 		vcd.AddToScheme,
 		vsphere.AddToScheme,
 		yandex.AddToScheme,

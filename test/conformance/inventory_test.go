@@ -46,7 +46,7 @@ type fakeAPI struct {
 // fakeAPIs has, by cloud, a function that starts a fake until the end of the test. A cloud without
 // a fake is tested without its inventory.
 var fakeAPIs = map[string]func(t *testing.T, s *simulated, fleet string) fakeAPI{
-	"aws":          startEC2,
+	"upjet-aws":    startEC2,
 	"azure":        startAzure,
 	"digitalocean": startDigitalOcean,
 	"gcp":          startGoogleCloud,

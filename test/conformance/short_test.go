@@ -8,7 +8,7 @@ import "slices"
 // The long form is make conformance.
 var (
 	// standsFor has a cloud of each kind: one whose provider is Drover's, and one whose provider the suite simulates.
-	standsFor = []string{"hcloud", "aws"}
+	standsFor = []string{"hcloud", "upjet-aws"}
 	// standsForCase has the clouds of the cases that those two cannot have.
 	standsForCase = map[string][]string{CaseConsole: {"openstack"}, CasePoliciesOff: {"scaleway"}}
 	// rebootsAt are the clouds at which the short form reboots a VM: one whose provider is lifted, and one on the frame of

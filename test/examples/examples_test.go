@@ -182,7 +182,7 @@ func TestACopyHasNoPlaceholders(t *testing.T) {
 }
 
 func TestASpotVMHasTheFieldsThatItsCommentShows(t *testing.T) {
-	for _, folder := range []string{"alibaba", "aws", "azure", "gcp", "yandex"} {
+	for _, folder := range []string{"alibaba", "aws", "azure", "gcp", "upjet-aws", "yandex"} {
 		file := root + "/" + folder + "/machineclass.yaml"
 		plain, err := Read(file)
 		if err != nil {
@@ -205,7 +205,7 @@ func TestASpotVMHasTheFieldsThatItsCommentShows(t *testing.T) {
 		}
 		added := slices.DeleteFunc(slices.Sorted(maps.Keys(of(after))), func(k string) bool { _, ok := of(before)[k]; return ok })
 		want := map[string][]string{
-			"alibaba": {"spotStrategy"}, "aws": {"instanceMarketOptions"}, "azure": {"evictionPolicy", "maxBidPrice", "priority"},
+			"alibaba": {"spotStrategy"}, "aws": {"spot"}, "upjet-aws": {"instanceMarketOptions"}, "azure": {"evictionPolicy", "maxBidPrice", "priority"},
 			"gcp": {"scheduling"}, "yandex": {"schedulingPolicy"},
 		}[folder]
 		if !slices.Equal(added, want) {

@@ -21,7 +21,7 @@ type PlainField struct {
 // PlainUserData lists all such fields. docs/providers/README.md documents the same list. A test
 // compares both with each other, and with the Compositions and the CRDs.
 var PlainUserData = []PlainField{
-	{"aws", schema.GroupResource{Group: "ec2.aws.m.upbound.io", Resource: "instances"}, forProvider("userDataBase64")},
+	{"upjet-aws", schema.GroupResource{Group: "ec2.aws.m.upbound.io", Resource: "instances"}, forProvider("userDataBase64")},
 	{"digitalocean", schema.GroupResource{Group: "droplet.digitalocean.m.crossplane.io", Resource: "droplets"}, forProvider("userData")},
 	{"gcp", schema.GroupResource{Group: "compute.gcp.m.upbound.io", Resource: "instances"}, forProvider("metadata", "user-data")},
 	{"scaleway", schema.GroupResource{Group: "instance.scaleway.m.upbound.io", Resource: "servers"}, forProvider("userData", "cloud-init")},

@@ -433,7 +433,7 @@ func asSpot(t *testing.T, cloud string) func(*unstructured.Unstructured) {
 }
 
 func TestASpotVMIsLookedAtEachMinute(t *testing.T) {
-	for _, cloud := range []string{"aws", "azure", "gcp", "yandex"} {
+	for _, cloud := range []string{"azure", "gcp", "upjet-aws", "yandex"} {
 		t.Run(cloud, func(t *testing.T) {
 			vm := rendered(t, newPlane(t, cloud, "", asSpot(t, cloud)))
 			if got := vm.GetAnnotations()["crossplane.io/poll-interval"]; got != "1m" {

@@ -185,7 +185,7 @@ func TestAClassIsNeededUntilTheDiskIsAttached(t *testing.T) {
 
 // TestAVMOfAWSGetsItsAddressAndItsPlaceInATargetGroup has a class of the example with both companions.
 func TestAVMOfAWSGetsItsAddressAndItsPlaceInATargetGroup(t *testing.T) {
-	p := newPlane(t, "aws", "", func(class *unstructured.Unstructured) {
+	p := newPlane(t, "upjet-aws", "", func(class *unstructured.Unstructured) {
 		machinetest.Set(class, map[string]any{
 			"elasticip":   map[string]any{"forProvider": map[string]any{"domain": "vpc", "publicIpv4Pool": "ipv4pool-ec2-1"}},
 			"targetgroup": map[string]any{"forProvider": map[string]any{"targetGroupArn": "arn:workers", "port": int64(443)}},
@@ -195,7 +195,7 @@ func TestAVMOfAWSGetsItsAddressAndItsPlaceInATargetGroup(t *testing.T) {
 	if got := composed(p); got != "Instance" {
 		t.Fatalf("composed %s before there is a VM", got)
 	}
-	vmIsThere(t, p, "aws")
+	vmIsThere(t, p, "upjet-aws")
 	p.Reconcile()
 	if got := composed(p); got != "Instance EIP" {
 		t.Fatalf("composed %s", got)
@@ -207,7 +207,7 @@ func TestAVMOfAWSGetsItsAddressAndItsPlaceInATargetGroup(t *testing.T) {
 		if got := forProviderOf(p, resource, field); got != id || id == "" {
 			t.Errorf("%s is of VM %q, want %q", resource, got, id)
 		}
-		golden(t, "aws-"+resource, withoutUserData(p.Composed[resource]))
+		golden(t, "upjet-aws-"+resource, withoutUserData(p.Composed[resource]))
 	}
 	b, _ := json.Marshal(p.Machine.Object["status"])
 	if !strings.Contains(string(b), "203.0.113.9") {

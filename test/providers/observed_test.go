@@ -93,10 +93,10 @@ func TestAVirtualMachineOfKubeVirt(t *testing.T) {
 
 func TestAVMThatIsGoneOrWillNotComeBackFailsTheMachine(t *testing.T) {
 	cases := map[string]struct{ cloud, atProvider, reason string }{
-		"TerminatedAtAWS":        {"aws", `{id: i-0abc, availabilityZone: eu-west-1a, instanceState: shutting-down}`, "VMLost"},
+		"TerminatedAtAWS":        {"upjet-aws", `{id: i-0abc, availabilityZone: eu-west-1a, instanceState: shutting-down}`, "VMLost"},
 		"NotBuiltByOpenStack":    {"openstack", `{id: 0e6c3d2f-7a0c-4b0e-9b1f-6f0f4f0c7f11, powerState: error}`, "VMFailed"},
-		"StoppedSpotAtAWS":       {"aws", `{id: i-0abc, availabilityZone: eu-west-1a, instanceState: stopped, instanceLifecycle: spot}`, "VMFailed"},
-		"StoppedByAUserAtAWS":    {"aws", `{id: i-0abc, availabilityZone: eu-west-1a, instanceState: stopped}`, ""},
+		"StoppedSpotAtAWS":       {"upjet-aws", `{id: i-0abc, availabilityZone: eu-west-1a, instanceState: stopped, instanceLifecycle: spot}`, "VMFailed"},
+		"StoppedByAUserAtAWS":    {"upjet-aws", `{id: i-0abc, availabilityZone: eu-west-1a, instanceState: stopped}`, ""},
 		"PreemptedAtGoogle":      {"gcp", `{id: projects/my-project/zones/europe-west4-a/instances/w, currentStatus: TERMINATED}`, "VMFailed"},
 		"PreemptedAtYandexCloud": {"yandex", `{id: fhmexample, status: stopped}`, "VMFailed"},
 	}

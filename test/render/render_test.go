@@ -18,7 +18,7 @@ const (
 	machineAzure      = "machine-azure.yaml"
 	machineOpenStack  = "machine-openstack.yaml"
 	orphansLocal      = "orphancollector-local.yaml"
-	orphansAWS        = "orphancollector-aws.yaml"
+	orphansAWS        = "orphancollector-upjet-aws.yaml"
 )
 
 func TestCompositions(t *testing.T) {
@@ -184,7 +184,7 @@ func TestCompositions(t *testing.T) {
 		},
 		{
 			name:        "ACollectorAtAWSAsksForTheInventoryOfItsRegion",
-			composition: orphansAWS, dir: "orphancollector-aws",
+			composition: orphansAWS, dir: "orphancollector-upjet-aws",
 			composed: "VirtualMachineInventory",
 		},
 		{

@@ -26,11 +26,12 @@ type SecretKeySelector struct {
 	// Name of the Secret.
 	// +kubebuilder:validation:MinLength=1
 	Name string `json:"name"`
-	// Namespace of the Secret.
-	// +kubebuilder:validation:MinLength=1
-	Namespace string `json:"namespace"`
-	// Key in the Secret. Its value is a file of credentials with the profile default, as the
-	// aws command has in ~/.aws/credentials.
+	// Namespace of the Secret. A ProviderConfig reads only its own namespace, and
+	// needs none.
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+	// Key in the Secret. Its value is a JSON object, like {"accessKeyID": "...",
+	// "secretAccessKey": "..."}. Temporary credentials have a sessionToken too.
 	// +kubebuilder:default=credentials
 	Key string `json:"key,omitempty"`
 }
@@ -42,19 +43,48 @@ type Credentials struct {
 	// Source of the credentials.
 	// +kubebuilder:default=Secret
 	Source CredentialsSource `json:"source,omitempty"`
-	// SecretRef names the credentials.
+	// SecretRef names the access key.
 	// +optional
 	SecretRef *SecretKeySelector `json:"secretRef,omitempty"`
 }
 
 // ProviderConfigSpec describes the access to an account at AWS.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.externalID) || has(self.roleARN)",message="externalID requires roleARN"
 type ProviderConfigSpec struct {
-	// Endpoint of the API. The default is that of EC2 in the region of the inventory.
+	// Region of the instances, such as eu-west-1.
+	//
+	// The provider never searches for a VM in another region or account than the one that the VM was created in.
+	// For another region, create another configuration.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9-]+$`
+	Region string `json:"region"`
+	// RoleARN of an IAM role that the provider assumes with the credentials, such as
+	// arn:aws:iam::123456789012:role/drover. The default is none.
+	// +optional
+	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:Pattern=`^arn:[a-z0-9-]+:iam::[0-9]{12}:role/[A-Za-z0-9+=,.@_/-]+$`
+	RoleARN string `json:"roleARN,omitempty"`
+	// ExternalID that the trust policy of the role requires. The default is none.
+	// +optional
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MaxLength=1224
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9+=,.@:/_-]+$`
+	ExternalID string `json:"externalID,omitempty"`
+	// Endpoint of EC2. The default is the public endpoint of the region, such as https://ec2.eu-west-1.amazonaws.com. A
+	// provider in a VPC without access to the Internet needs that of an interface endpoint.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:Pattern=`^https?://[A-Za-z0-9.:\[\]/_-]+$`
+	// +kubebuilder:validation:Pattern=`^https?://[A-Za-z0-9.:\[\]-]+/?$`
 	Endpoint string `json:"endpoint,omitempty"`
-	// CABundle is the PEM bundle that the certificates of the API, and of what issues its tokens, are checked with. The
+	// STSEndpoint is the endpoint of the Security Token Service, which returns the ID of the account. The
+	// default is the public endpoint of the region, such as https://sts.eu-west-1.amazonaws.com.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^https?://[A-Za-z0-9.:\[\]-]+/?$`
+	STSEndpoint string `json:"stsEndpoint,omitempty"`
+	// CABundle is the PEM bundle that the certificates of the API are checked with. The
 	// default are the roots that the provider's image trusts.
 	// +optional
 	CABundle []byte `json:"caBundle,omitempty"`
@@ -67,11 +97,40 @@ type ProviderConfigStatus struct {
 	xpv2.ProviderConfigStatus `json:",inline"`
 }
 
+// A ProviderConfig describes the access to AWS. It serves its namespace.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Namespaced,categories={crossplane,providerconfig,aws}
+// +kubebuilder:validation:XValidation:rule="self.spec.credentials.source == 'Secret'",message="spec.credentials.source must be Secret: only a ClusterProviderConfig uses the identity of the provider's pod"
+// +kubebuilder:printcolumn:name="Region",type=string,JSONPath=`.spec.region`
+// +kubebuilder:printcolumn:name="Secret",type=string,JSONPath=`.spec.credentials.secretRef.name`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type ProviderConfig struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	stored.Undecoded  `json:"-"`
+
+	Spec   ProviderConfigSpec   `json:"spec"`
+	Status ProviderConfigStatus `json:"status,omitempty"`
+}
+
+// A ProviderConfigList is a list of ProviderConfigs.
+//
+// +kubebuilder:object:root=true
+type ProviderConfigList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []ProviderConfig `json:"items"`
+}
+
 // A ClusterProviderConfig describes the access to AWS. It serves all namespaces.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Cluster,categories={crossplane,providerconfig,aws}
+// +kubebuilder:validation:XValidation:rule="!has(self.spec.credentials.secretRef) || has(self.spec.credentials.secretRef.__namespace__)",message="spec.credentials.secretRef.namespace is required: a ClusterProviderConfig has no namespace of its own"
+// +kubebuilder:printcolumn:name="Region",type=string,JSONPath=`.spec.region`
 // +kubebuilder:printcolumn:name="Secret",type=string,JSONPath=`.spec.credentials.secretRef.name`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type ClusterProviderConfig struct {
@@ -107,8 +166,25 @@ func (c *ClusterProviderConfig) CredentialsSecret() *xpv2.SecretKeySelector {
 	return c.Spec.Credentials.secret()
 }
 
+// CredentialsSecret returns the location of the credentials, which are in the namespace of the configuration; nil if they are those of the pod.
+func (c *ProviderConfig) CredentialsSecret() *xpv2.SecretKeySelector {
+	return c.Spec.Credentials.secret()
+}
+
+// SpecOf returns the spec of a ProviderConfig or a ClusterProviderConfig, and an empty one of any other object.
+func SpecOf(config metav1.Object) ProviderConfigSpec {
+	switch c := config.(type) {
+	case *ProviderConfig:
+		return c.Spec
+	case *ClusterProviderConfig:
+		return c.Spec
+	}
+	return ProviderConfigSpec{}
+}
+
 func init() {
 	SchemeBuilder.Register(
+		&ProviderConfig{}, &ProviderConfigList{},
 		&ClusterProviderConfig{}, &ClusterProviderConfigList{},
 	)
 }

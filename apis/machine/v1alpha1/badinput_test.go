@@ -47,7 +47,7 @@ func TestAMistakeIsAnsweredWithFieldValueAndForm(t *testing.T) {
 	inClusterClass, inMachine, inCollector := of(clusterCRD, clusterClass), of(machineCRD, machine), of(collectorXRD, collector)
 	inOpenStack, inProxmox := of(ofCloud("openstack", "openstack", "authURL: 'https://a', ")), of(ofCloud("proxmox", "proxmox", "server: 'https://a', "))
 	inVCD, inAlibaba := of(ofCloud("vcd", "vcd", "server: 'https://a', organization: a, ")), of(ofCloud("alibaba", "alibaba", "region: a, "))
-	inAWS := of(ofCloud("aws", "inventory", ""))
+	ofInventory := of(ofCloud("digitalocean", "inventory", ""))
 	const (
 		duration = "must be a duration of at most 87600h, with the largest unit first, such as 90s, 10m or 1h30m"
 		key      = "must be a key as labels have it: a name of at most 63 letters, digits, -, _ and ., that begins and ends with a letter or a digit, and may follow a domain and a slash, such as example.org/dedicated"
@@ -114,7 +114,7 @@ func TestAMistakeIsAnsweredWithFieldValueAndForm(t *testing.T) {
 
 		// Certificates, files and images.
 		inTarget("ACertificateThatIsNotEncoded", "spec.apiServer", object{"caBundle": "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"}, base64),
-		inAWS("ACertificateThatIsCutOff", "spec.caBundle", "LS0tLS1CRUdJTiB", base64),
+		ofInventory("ACertificateThatIsCutOff", "spec.caBundle", "LS0tLS1CRUdJTiB", base64),
 		inClass("ACertificateThatIsNoPEM", "spec.operatingSystem.caBundle", "MIIB", "spec.operatingSystem.caBundle: Invalid value: \"MIIB\": must be certificates in PEM, which begin with -----BEGIN CERTIFICATE-----"),
 		inClass("AnImageWithoutItsRegistry", "spec.operatingSystem.sandboxImage", "pause:3.10", `spec.operatingSystem.sandboxImage: Invalid value: "pause:3.10": must be an image with its registry, such as registry.k8s.io/pause:3.10`),
 		inClass("AnEmptyImage", "spec.operatingSystem.sandboxImage", "", `spec.operatingSystem.sandboxImage: Invalid value: "": must be an image with its registry`),

@@ -3,11 +3,11 @@ package inventories
 import (
 	"context"
 
-	awsv1alpha1 "github.com/drover-dev/drover/apis/aws/v1alpha1"
 	azurev1alpha1 "github.com/drover-dev/drover/apis/azure/v1alpha1"
 	digitaloceanv1alpha1 "github.com/drover-dev/drover/apis/digitalocean/v1alpha1"
 	gcpv1alpha1 "github.com/drover-dev/drover/apis/gcp/v1alpha1"
 	kubevirtv1alpha1 "github.com/drover-dev/drover/apis/kubevirt/v1alpha1"
+	awsv1alpha1 "github.com/drover-dev/drover/apis/upjet-aws/v1alpha1"
 	yandexv1alpha1 "github.com/drover-dev/drover/apis/yandex/v1alpha1"
 	"github.com/drover-dev/drover/internal/cloud/aws"
 	"github.com/drover-dev/drover/internal/cloud/azure"

@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
-	awsv1alpha1 "github.com/drover-dev/drover/apis/aws/v1alpha1"
 	inventoryv1alpha1 "github.com/drover-dev/drover/apis/inventory/v1alpha1"
+	awsv1alpha1 "github.com/drover-dev/drover/apis/upjet-aws/v1alpha1"
 	"github.com/drover-dev/drover/internal/controller/providerconfig"
 	"github.com/drover-dev/drover/internal/inventory"
 )
@@ -68,7 +68,7 @@ func TestTheCredentialsOfAnInventory(t *testing.T) {
 		"LackTheirKey":            {[]client.Object{bySecret, secret(nil)}, "ClusterProviderConfig", nil, "", `key "credentials" of Secret system/aws: must not be empty`},
 		"LackTheirConfiguration":  {nil, "ClusterProviderConfig", nil, "", `spec.providerConfigRef: cannot get ClusterProviderConfig "default"`},
 		"AreOfANamespacedConfig":  {[]client.Object{bySecret, right}, "ProviderConfig", nil, "", `spec.providerConfigRef.kind: invalid value "ProviderConfig": must be ClusterProviderConfig`},
-		"AreRefusedByTheirLister": {[]client.Object{bySecret, right}, "ClusterProviderConfig", errors.New("no region"), "", `ClusterProviderConfig "default" of aws.drover.dev: no region`},
+		"AreRefusedByTheirLister": {[]client.Object{bySecret, right}, "ClusterProviderConfig", errors.New("no region"), "", `ClusterProviderConfig "default" of upjet-aws.drover.dev: no region`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
-	awsv1alpha1 "github.com/drover-dev/drover/apis/aws/v1alpha1"
 	azurev1alpha1 "github.com/drover-dev/drover/apis/azure/v1alpha1"
 	digitaloceanv1alpha1 "github.com/drover-dev/drover/apis/digitalocean/v1alpha1"
 	gcpv1alpha1 "github.com/drover-dev/drover/apis/gcp/v1alpha1"
+	awsv1alpha1 "github.com/drover-dev/drover/apis/upjet-aws/v1alpha1"
 	yandexv1alpha1 "github.com/drover-dev/drover/apis/yandex/v1alpha1"
 	"github.com/drover-dev/drover/internal/inventory"
 	"github.com/drover-dev/drover/test/fakes/awstest"

@@ -52,12 +52,29 @@ func (configs Configs) Get(ctx context.Context, c client.Reader, mg resource.Mod
 // A SecretKey is the location of credentials.
 type SecretKey struct{ Namespace, Name, Key string }
 
+// withCredentials is a configuration of a cloud.
+type withCredentials interface {
+	// CredentialsSecret returns the location of the credentials, nil if they are those of the provider's pod.
+	CredentialsSecret() *xpv2.SecretKeySelector
+}
+
+// ReadCredentials decodes the JSON object in the Secret of a configuration into credentials. They stay empty if the configuration
+// uses the identity of the provider's pod. No error contains values of the Secret; like is an example of the expected object.
+func ReadCredentials(ctx context.Context, c client.Reader, pc client.Object, credentials any, like string) error {
+	if config, ok := pc.(withCredentials); ok && config.CredentialsSecret() == nil {
+		return nil
+	}
+	key, err := SecretOf(pc)
+	if err != nil {
+		return err
+	}
+	return key.Read(ctx, c, credentials, like)
+}
+
 // SecretOf returns the location of the credentials of a configuration. A ProviderConfig reads only its own namespace:
 // otherwise a user with access to one namespace could use the Secrets of another.
 func SecretOf(pc client.Object) (SecretKey, error) {
-	config, ok := pc.(interface {
-		CredentialsSecret() *xpv2.SecretKeySelector
-	})
+	config, ok := pc.(withCredentials)
 	if !ok || config.CredentialsSecret() == nil {
 		return SecretKey{}, errors.New("spec.credentials of the provider config: names no Secret")
 	}

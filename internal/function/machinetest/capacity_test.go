@@ -27,6 +27,11 @@ func TestTheCapacityOfNodesIsThatOfTheInstanceType(t *testing.T) {
 			"c7gn.16xlarge": "64 128Gi arm64", "m7i-flex.xlarge": "4 16Gi amd64", "t3.micro": "2 1Gi amd64", "t4g.2xlarge": "8 32Gi arm64", "r8gd.xlarge": "4 32Gi arm64",
 			"c5n.large": "", "m4.large": "", "m5.metal": "", "p4d.24xlarge": "", "t2.micro": "", "x2idn.16xlarge": "", "": "", "m5": "", "xlarge": "",
 		}},
+		"upjet-aws": {"instanceType", map[string]string{
+			"m7i.large": "2 8Gi amd64", "m5.24xlarge": "96 384Gi amd64", "c5.9xlarge": "36 72Gi amd64", "r6g.medium": "1 8Gi arm64",
+			"c7gn.16xlarge": "64 128Gi arm64", "m7i-flex.xlarge": "4 16Gi amd64", "t3.micro": "2 1Gi amd64", "t4g.2xlarge": "8 32Gi arm64", "r8gd.xlarge": "4 32Gi arm64",
+			"c5n.large": "", "m4.large": "", "m5.metal": "", "p4d.24xlarge": "", "t2.micro": "", "x2idn.16xlarge": "", "": "", "m5": "", "xlarge": "",
+		}},
 		"azure": {"size", map[string]string{
 			"Standard_D4s_v5": "4 16Gi amd64", "Standard_D2_v3": "2 8Gi amd64", "Standard_D8ps_v5": "8 32Gi arm64", "Standard_D8pls_v5": "8 16Gi arm64", "Standard_D16ls_v5": "16 32Gi amd64",
 			"Standard_E48s_v5": "48 384Gi amd64", "Standard_F72s_v2": "72 144Gi amd64", "Standard_D96as_v5": "96 384Gi amd64",

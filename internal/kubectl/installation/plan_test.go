@@ -56,8 +56,9 @@ func TestDroverIsInstalledBeforeTheProviderOfTheCloud(t *testing.T) {
 		"Configuration drover-drover " + registry + "/drover:v0.2.0",
 	}
 	for cloud, want := range map[string]string{
-		"hcloud": "Provider drover-provider-hcloud " + registry + "/provider-hcloud:v0.2.0",
-		"aws":    "Provider crossplane-contrib-provider-aws-ec2 xpkg.crossplane.io/crossplane-contrib/provider-aws-ec2:v2.7.0",
+		"hcloud":    "Provider drover-provider-hcloud " + registry + "/provider-hcloud:v0.2.0",
+		"aws":       "Provider drover-provider-aws " + registry + "/provider-aws:v0.2.0",
+		"upjet-aws": "Provider crossplane-contrib-provider-aws-ec2 xpkg.crossplane.io/crossplane-contrib/provider-aws-ec2:v2.7.0",
 	} {
 		if got := packagesOf(planOf(t, Options{Cloud: cloud})); !slices.Equal(got, append(slices.Clone(own), want)) {
 			t.Errorf("%s: %q", cloud, got)

@@ -202,6 +202,14 @@ func (w *world[T, C]) requestReboot(vm T, mode machinev1alpha1.RebootMode, id st
 	return request
 }
 
+// rebootOf returns the reboot of a running VM that the cloud carries out in a mode.
+func (w *world[T, C]) rebootOf(mode machinev1alpha1.RebootMode) string {
+	if w.OneReboot {
+		mode = machinev1alpha1.RebootSoft
+	}
+	return string(mode)
+}
+
 // wantReboots fails unless these reboots of a VM happened, and no others.
 func (w *world[T, C]) wantReboots(name string, want ...string) {
 	w.Helper()
@@ -221,7 +229,7 @@ func isRebooted[T native.Resource, C any](w *world[T, C]) {
 			if mode == machinev1alpha1.RebootSoft && w.LacksSoftReboot {
 				status = corev1.ConditionFalse
 			} else {
-				want = append(want, string(mode))
+				want = append(want, w.rebootOf(mode))
 			}
 			w.untilCondition(enough, vm, machinev1alpha1.ConditionRebooted, status, w.requestReboot(vm, mode, id)+": ")
 			w.restart()
@@ -256,7 +264,7 @@ func isRebootedAfterThrottling[T native.Resource, C any](w *world[T, C]) {
 	request := w.requestReboot(vm, machinev1alpha1.RebootHard, "one")
 	w.untilCondition(enough, vm, machinev1alpha1.ConditionRebooted, corev1.ConditionTrue, request+": ")
 	time.Sleep(10 * poll)
-	w.wantReboots("vm-1", "Hard")
+	w.wantReboots("vm-1", w.rebootOf(machinev1alpha1.RebootHard))
 	w.deleteAll(vm)
 }
 

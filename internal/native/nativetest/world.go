@@ -91,6 +91,9 @@ type Cloud[T native.Resource, C any] struct {
 	Reboots func(name string) []string
 	// LacksSoftReboot means that the cloud cannot ask the operating system of a VM to restart.
 	LacksSoftReboot bool
+	// OneReboot means that the cloud has one kind of reboot for both modes: it asks the operating system, and resets a VM that
+	// does not restart. Each counts as "Soft".
+	OneReboot bool
 	// CutCreations makes the next n creations succeed without a response. It calls then before it cuts
 	// a connection.
 	CutCreations func(n int, then func())

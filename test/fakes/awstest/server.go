@@ -5,8 +5,6 @@
 package awstest
 
 import (
-	"context"
-	"crypto/sha256"
 	"encoding/hex"
 	"encoding/xml"
 	"fmt"
@@ -15,12 +13,8 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
-
-	"github.com/aws/aws-sdk-go-v2/aws"
-	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 )
 
 // version of the API.
@@ -31,7 +25,6 @@ const (
 	maxValues  = 200
 	minResults = 5
 	maxResults = 1000
-	maxClock   = 5 * time.Minute
 )
 
 // A Backend provides the resources of an account in a region.
@@ -231,56 +224,21 @@ func (s *Server) take(key string) bool {
 	return true
 }
 
-// authenticate verifies the signature of a request, which it computes again with the secret that
-// EC2 knows.
+// authenticate verifies the signature of a request to EC2.
 func (s *Server) authenticate(r *http.Request, body []byte) (Account, string, *failure) {
-	none := fail(http.StatusUnauthorized, "AuthFailure", "AWS was not able to validate the provided access credentials")
-	header := r.Header.Get("Authorization")
-	fields, ok := strings.CutPrefix(header, "AWS4-HMAC-SHA256 ")
-	if !ok {
-		return Account{}, "", fail(http.StatusBadRequest, "MissingParameter", "The request must contain the parameter AWSAccessKeyId")
+	account, scope, refused := Verify(r, body, s.options.Now(), func(keyID string) (Account, bool) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		a, ok := s.accounts[keyID]
+		return a, ok
+	})
+	switch {
+	case refused != nil:
+		return Account{}, "", &failure{refused.Status, refused.Code, refused.Message}
+	case scope.Service != "ec2":
+		return Account{}, "", &failure{notValidated.Status, notValidated.Code, notValidated.Message}
 	}
-	parts := map[string]string{}
-	for _, f := range strings.Split(fields, ", ") {
-		k, v, _ := strings.Cut(f, "=")
-		parts[k] = v
-	}
-	scope := strings.Split(parts["Credential"], "/") // key/date/region/service/aws4_request
-	at, err := time.Parse("20060102T150405Z", r.Header.Get("X-Amz-Date"))
-	if err != nil || len(scope) != 5 || scope[3] != "ec2" {
-		return Account{}, "", none
-	}
-	if d := s.options.Now().Sub(at); d > maxClock || d < -maxClock {
-		return Account{}, "", fail(http.StatusBadRequest, "RequestExpired", "Request has expired.")
-	}
-	s.mu.Lock()
-	account, ok := s.accounts[scope[0]]
-	s.mu.Unlock()
-	if !ok || account.SessionToken != r.Header.Get("X-Amz-Security-Token") {
-		return Account{}, "", none
-	}
-	again, err := http.NewRequestWithContext(r.Context(), r.Method, "http://"+r.Host+r.URL.RequestURI(), http.NoBody)
-	if err != nil {
-		return Account{}, "", none
-	}
-	for _, h := range strings.Split(parts["SignedHeaders"], ";") {
-		switch h {
-		case "host":
-		case "content-length":
-			again.ContentLength = r.ContentLength
-		default:
-			again.Header[http.CanonicalHeaderKey(h)] = r.Header.Values(h)
-		}
-	}
-	sum := sha256.Sum256(body)
-	credentials := aws.Credentials{AccessKeyID: scope[0], SecretAccessKey: account.Secret, SessionToken: account.SessionToken}
-	if err := v4.NewSigner().SignHTTP(context.Background(), credentials, again, hex.EncodeToString(sum[:]), "ec2", scope[2], at); err != nil {
-		return Account{}, "", none
-	}
-	if again.Header.Get("Authorization") != header {
-		return Account{}, "", fail(http.StatusForbidden, "SignatureDoesNotMatch", "The request signature we calculated does not match the signature you provided. Check your AWS Secret Access Key and signing method. Consult the service documentation for details.")
-	}
-	return account, scope[2], nil
+	return account, scope.Region, nil
 }
 
 // A page of a list: filters, size, and where it begins.

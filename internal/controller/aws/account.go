@@ -1,0 +1,85 @@
+package aws
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/drover-dev/drover/apis/aws/v1alpha1"
+	cloudaws "github.com/drover-dev/drover/internal/cloud/aws"
+	"github.com/drover-dev/drover/internal/inventory"
+	"github.com/drover-dev/drover/internal/native"
+)
+
+// An account is an account at AWS in one region.
+type account struct {
+	cloudaws.Clients
+	region string
+	now    func() time.Time
+	paces  paces
+
+	lister     *cloudaws.Lister
+	instances  *native.Listing[types.Instance]
+	spots      *native.Listing[types.SpotInstanceRequest]
+	references *native.References
+
+	mu sync.Mutex
+	// deleted are the times at which instances were terminated, by ID: a list may show them as running for a moment.
+	deleted map[string]time.Time
+}
+
+var (
+	_ native.Account[*v1alpha1.VirtualMachine] = &account{}
+	_ inventory.ResourceLister                 = &account{}
+)
+
+// open returns a function that opens an account. Its calls use the transport next, or the network if next
+// is nil.
+func open(next http.RoundTripper, now func() time.Time) func(client.Object, keys) (native.Account[*v1alpha1.VirtualMachine], error) {
+	return func(pc client.Object, k keys) (native.Account[*v1alpha1.VirtualMachine], error) {
+		spec := v1alpha1.SpecOf(pc)
+		clients, err := connect(spec, pc.GetNamespace() != "", k, next, now)
+		if err != nil {
+			return nil, err
+		}
+		return &account{
+			Clients: clients, region: spec.Region, now: now, paces: newPaces(), lister: &cloudaws.Lister{Client: clients.EC2},
+			instances: native.NewListing[types.Instance](), spots: native.NewListing[types.SpotInstanceRequest](),
+			references: native.NewReferences(now), deleted: map[string]time.Time{},
+		}, nil
+	}
+}
+
+// Place is the ID of the account and the region.
+func (a *account) Place(ctx context.Context) (string, error) {
+	out, err := a.STS.GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
+	if err != nil {
+		return "", classify("cannot read the ID of the account", err)
+	}
+	return "account " + *out.Account + ", region " + a.region, nil
+}
+
+// isDeleting reports whether EC2 accepted the termination of an instance a moment ago.
+func (a *account) isDeleting(id string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	at, ok := a.deleted[id]
+	return ok && a.now().Sub(at) < deletingFor
+}
+
+// setDeleting records that EC2 accepted the termination of an instance.
+func (a *account) setDeleting(id string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for other, at := range a.deleted {
+		if a.now().Sub(at) >= deletingFor {
+			delete(a.deleted, other)
+		}
+	}
+	a.deleted[id] = a.now()
+}
