@@ -128,6 +128,8 @@ type CreateVMRequest struct {
 	Size string `json:"size"`
 	// Zone: a DNS label. Default DefaultZone.
 	Zone string `json:"zone,omitempty"`
+	// Address is the internal address, one of 10.200.0.10 to 10.200.64.9 that no VM has. Default: the lowest.
+	Address string `json:"address,omitempty"`
 	// UserData for cloud-init, plain or gzip; base64 on the wire.
 	UserData []byte            `json:"userData,omitempty"`
 	Tags     map[string]string `json:"tags,omitempty"`

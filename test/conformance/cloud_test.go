@@ -25,6 +25,9 @@ type Backing string
 const (
 	// realCloud is the cloud itself, with the provider from its package.
 	realCloud Backing = "real"
+	// realAPI is the software of the cloud itself, with a hypervisor that only pretends to run VMs, and the provider from its
+	// package. Without the software, as in CI, a fake stands for it whose answers are compared with the recorded ones.
+	realAPI Backing = "real API"
 	// fakedAPI speaks the wire format of the cloud's API with the provider from its package.
 	fakedAPI Backing = "faked API"
 	// played is a simulator in place of the cloud and of the provider: it writes the status that

@@ -19,7 +19,7 @@ import (
 )
 
 // openStack is an OpenStack: the real provider, from its package, against a fake of the
-// APIs.
+// APIs. The fake is held against the real one: see realOpenStack, and the recorded answers beside the fake.
 type openStack struct {
 	entry
 	guests
@@ -27,7 +27,9 @@ type openStack struct {
 	server *httptest.Server
 }
 
-func init() { register(&openStack{entry: "openstack"}) }
+func init() { register(theOpenStack()) }
+
+func (*openStack) Backing() Backing { return realAPI }
 
 func (o *openStack) Install(ctx context.Context, p *kit.Plane) error {
 	o.serve(p)
@@ -97,11 +99,16 @@ var plainCases = []string{CaseWrongField, CaseOrphan, CaseRestart, CaseCredentia
 
 func (a *openStackAccount) Class(t *testing.T) *machinev1alpha1.MachineClass {
 	t.Helper()
-	file := "examples/openstack/machineclass-ports.yaml"
+	return classOf(t, a.fleet, exampleOf(t), a.ProviderConfig())
+}
+
+// exampleOf returns the file of the class of a case.
+func exampleOf(t *testing.T) string {
+	t.Helper()
 	if slices.ContainsFunc(plainCases, func(name string) bool { return strings.HasSuffix(t.Name(), "/"+name) }) {
-		file = "examples/openstack/machineclass.yaml"
+		return "examples/openstack/machineclass.yaml"
 	}
-	return classOf(t, a.fleet, file, a.ProviderConfig())
+	return "examples/openstack/machineclass-ports.yaml"
 }
 
 // Beside returns the ports and floating IPs that Nova did not create.
@@ -129,10 +136,9 @@ func (a *openStackAccount) VMs(context.Context) ([]VM, error) {
 
 // openstackRefusals are the errors of Nova, by error class.
 var openstackRefusals = map[fn.ErrorCode]openstack.Fault{
-	fn.ErrorCapacityExhausted: {Status: http.StatusConflict, Code: "conflictingRequest", Message: "No valid host was found. There are not enough hosts available."},
-	fn.ErrorQuotaExceeded:     {Status: http.StatusForbidden, Code: "forbidden", Message: "Quota exceeded for instances: Requested 1, but already used 10 of 10 instances"},
-	fn.ErrorInvalidRequest:    {Status: http.StatusBadRequest, Code: "badRequest", Message: "Can not find requested image"},
-	fn.ErrorPermissionDenied:  {Status: http.StatusForbidden, Code: "forbidden", Message: "Policy doesn't allow os_compute_api:servers:create to be performed."},
+	fn.ErrorQuotaExceeded:    {Status: http.StatusForbidden, Code: "forbidden", Message: "Quota exceeded for instances: Requested 1, but already used 10 of 10 instances"},
+	fn.ErrorInvalidRequest:   {Status: http.StatusBadRequest, Code: "badRequest", Message: "Can not find requested image"},
+	fn.ErrorPermissionDenied: {Status: http.StatusForbidden, Code: "forbidden", Message: "Policy doesn't allow os_compute_api:servers:create to be performed."},
 	// The pause is longer than the provider waits.
 	fn.ErrorThrottled: {Status: http.StatusTooManyRequests, Code: "overLimit", Message: "This request was rate-limited.", RetryAfter: "35"},
 }
@@ -170,8 +176,8 @@ func (a *openStackAccount) DieAtCreation(*testing.T) {
 	})
 }
 
-// Leaks returns 1: the provider never learns the ID of the server, whose Machine is Failed.
-func (*openStack) Leaks() int { return 1 }
+// Leaks returns 0: the provider finds a server that it did not record by its name and metadata.
+func (*openStack) Leaks() int { return 0 }
 
 func (a *openStackAccount) Throttle(*testing.T, string) (calls func() int, end func()) {
 	n := &atomic.Int64{}
@@ -189,14 +195,19 @@ func (a *openStackAccount) FailAllocation(_ *testing.T, machine string) {
 func (a *openStackAccount) ShowsFailure() bool { return true }
 
 func (a *openStackAccount) Reboots(_ context.Context, id string) ([]machinev1alpha1.RebootMode, error) {
-	modes := map[string]machinev1alpha1.RebootMode{"SOFT": machinev1alpha1.RebootSoft, "HARD": machinev1alpha1.RebootHard}
-	var out []machinev1alpha1.RebootMode
 	for _, s := range a.cloud.Servers(a.fleet.Namespace) {
-		for _, kind := range s.Reboots {
-			if s.ID == id {
-				out = append(out, modes[kind])
-			}
+		if s.ID == id {
+			return rebootModes(s.Reboots), nil
 		}
 	}
-	return out, nil
+	return nil, nil
+}
+
+// rebootModes returns the modes of reboots in the notation of Nova.
+func rebootModes(kinds []string) []machinev1alpha1.RebootMode {
+	var out []machinev1alpha1.RebootMode
+	for _, kind := range kinds {
+		out = append(out, map[string]machinev1alpha1.RebootMode{"SOFT": machinev1alpha1.RebootSoft, "HARD": machinev1alpha1.RebootHard}[kind])
+	}
+	return out
 }

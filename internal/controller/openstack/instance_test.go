@@ -198,7 +198,7 @@ func TestAnInstanceThatFailsSaysWhyAndIsKnown(t *testing.T) {
 		vm := instance("a")
 		w.Add(vm)
 		c := w.UntilCondition(soon, vm, xpv2.TypeReady, xpv2.ReasonUnavailable)
-		if c.Message != "power state: error: No valid host was found. There are not enough hosts available." {
+		if c.Message != "power state: error: No valid host was found. " {
 			t.Errorf("Ready: %s", c.Message)
 		}
 		if id := w.cloud.Servers("ours")["a"].ID; meta.GetExternalName(vm) != id || ptr.Deref(vm.Status.AtProvider.PowerState, "") != "error" || w.posts() != 1 {

@@ -50,4 +50,4 @@ func (l lister) List(ctx context.Context, installation string) ([]inventory.VM, 
 }
 
 // isDeleted reports whether a server is gone, although Nova may still list it.
-func isDeleted(s servers.Server) bool { return s.Status == "DELETED" || s.Status == "SOFT_DELETED" }
+func isDeleted(s servers.Server) bool { return isDeletedStatus(s.Status) }

@@ -175,7 +175,11 @@ func (w watch) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	if id := oneServer.FindStringSubmatch(req.URL.Path); id != nil {
 		w.project.hasShown.Store(true)
-		err = w.faults.note(id[1], resp)
+		var status string
+		status, err = w.faults.note(id[1], resp)
+		if err == nil && isDeletedStatus(status) {
+			return asGone(resp, id[1]), nil
+		}
 		if err == nil {
 			err = showReadable(resp)
 		}
@@ -203,12 +207,12 @@ func unknown(resp *http.Response, err error) (*http.Response, error) {
 // reports that a server failed.
 type faults struct{ texts sync.Map }
 
-// note records the fault in the response about a server.
-func (f *faults) note(id string, resp *http.Response) error {
+// note records the fault in the response about a server, and returns the status of the server.
+func (f *faults) note(id string, resp *http.Response) (string, error) {
 	b, err := io.ReadAll(resp.Body)
 	_ = resp.Body.Close()
 	if err != nil {
-		return err
+		return "", err
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(b))
 	var s struct {
@@ -228,7 +232,7 @@ func (f *faults) note(id string, resp *http.Response) error {
 	default:
 		f.texts.Delete(id)
 	}
-	return nil
+	return s.Server.Status, nil
 }
 
 func (f *faults) of(id string) string {

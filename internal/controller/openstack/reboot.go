@@ -51,13 +51,30 @@ const inTask = "while it is in task_state"
 // shownAs are the statuses of a server, in the notation of Nova, for which the Terraform provider fails, and what it is shown
 // instead. Otherwise the instance could be neither observed, nor rebooted, nor deleted while it has the status. An instance
 // that is not ACTIVE is not Ready, and the message of the condition has its real status: see faults.
-//
-// The statuses DELETED, SOFT_DELETED and UNKNOWN are not here: nothing is known about whether the instance runs.
 var shownAs = map[string]string{
 	// The instance runs, or is about to: its password is reset, or it was resized and waits for a confirmation.
 	"REBOOT": active, "HARD_REBOOT": active, "PASSWORD": active, "VERIFY_RESIZE": active,
 	// The instance does not run its own disk, or does not run at all.
 	"SUSPENDED": shutoff, "RESCUE": shutoff, "REBUILD": shutoff, "RESIZE": shutoff, "REVERT_RESIZE": shutoff,
+	// Nova has no status for the state that it recorded, or does not reach the cell of the instance.
+	"UNKNOWN": shutoff,
+}
+
+// isDeletedStatus reports whether a status is that of a server which is gone, although Nova still shows it: to
+// administrators, or until it is reclaimed.
+func isDeletedStatus(status string) bool { return status == "DELETED" || status == "SOFT_DELETED" }
+
+// asGone makes the response about a server that is gone the one of Nova about a server that does not exist, which the
+// Terraform provider understands. An instance that was deleted softly would otherwise keep its Machine.
+func asGone(resp *http.Response, id string) *http.Response {
+	_ = resp.Body.Close()
+	gone := fmt.Sprintf(`{"itemNotFound": {"code": 404, "message": "Instance %s could not be found."}}`, id)
+	out := *resp
+	out.StatusCode, out.Status = http.StatusNotFound, "404 Not Found"
+	out.Header = resp.Header.Clone()
+	out.Header.Set("Content-Length", strconv.Itoa(len(gone)))
+	out.Body, out.ContentLength = io.NopCloser(strings.NewReader(gone)), int64(len(gone))
+	return &out
 }
 
 // Statuses that the Terraform provider can read, also while it waits for the end of a deletion.

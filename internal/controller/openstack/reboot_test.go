@@ -10,6 +10,7 @@ import (
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
 
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	fakecloud "github.com/drover-dev/drover/test/fakes/openstack"
 )
 
@@ -142,6 +143,7 @@ func TestAnInstanceIsObservedInEachStatus(t *testing.T) {
 	for status, want := range map[string]xpv2.ConditionReason{
 		"PASSWORD": xpv2.ReasonAvailable, "VERIFY_RESIZE": xpv2.ReasonAvailable,
 		"SUSPENDED": xpv2.ReasonUnavailable, "RESCUE": xpv2.ReasonUnavailable, "REBUILD": xpv2.ReasonUnavailable, "RESIZE": xpv2.ReasonUnavailable, "REVERT_RESIZE": xpv2.ReasonUnavailable,
+		"UNKNOWN": xpv2.ReasonUnavailable,
 	} {
 		t.Run(status, func(t *testing.T) {
 			inWorld(t, fakecloud.Options{Step: time.Second}, func(t *testing.T, w *world) {
@@ -163,6 +165,25 @@ func TestAnInstanceIsObservedInEachStatus(t *testing.T) {
 				w.Until(10*time.Minute, "it is gone", func() bool { return w.Gone(vm) })
 				if warnings := w.Warnings(); len(warnings) > 0 {
 					t.Errorf("warnings %q", warnings)
+				}
+			})
+		})
+	}
+}
+
+// TestAnInstanceThatNovaStillShowsAfterItsDeletionIsGone: at a Nova that reclaims instances after a while, one that was deleted
+// is SOFT_DELETED until then. Administrators see DELETED ones.
+func TestAnInstanceThatNovaStillShowsAfterItsDeletionIsGone(t *testing.T) {
+	for _, status := range []string{"SOFT_DELETED", "DELETED"} {
+		t.Run(status, func(t *testing.T) {
+			inWorld(t, fakecloud.Options{Step: time.Second}, func(t *testing.T, w *world) {
+				vm := w.running("a")
+				w.cloud.SetStatus(meta.GetExternalName(vm), status)
+				w.UntilCondition(soon, vm, xpv2.TypeReady, machinev1alpha1.ReasonMissing)
+				w.Delete(vm)
+				w.Until(soon, "it is gone", func() bool { return w.Gone(vm) })
+				if n := w.posts(); n != 1 {
+					t.Errorf("%d servers were made", n)
 				}
 			})
 		})
@@ -220,7 +241,7 @@ func TestAServerIsShownWithAStatusThatCanBeRead(t *testing.T) {
 		"ASoftReboot":    {`{"server":{"id":"a","status":"REBOOT","flavor":{"vcpus":12345678901234567890}}}`, `{"server":{"flavor":{"vcpus":12345678901234567890},"id":"a","status":"ACTIVE"}}`},
 		"AHardReboot":    {`{"server":{"status":"HARD_REBOOT"}}`, `{"server":{"status":"ACTIVE"}}`},
 		"Suspended":      {`{"server":{"status":"SUSPENDED"}}`, `{"server":{"status":"SHUTOFF"}}`},
-		"Unknown":        {`{"server":{"status":"UNKNOWN"}}`, `{"server":{"status":"UNKNOWN"}}`},
+		"Unknown":        {`{"server":{"status":"UNKNOWN"}}`, `{"server":{"status":"SHUTOFF"}}`},
 		"AnotherStatus":  {`{"server": {"status": "SHUTOFF"}}`, `{"server": {"status": "SHUTOFF"}}`},
 		"NoStatus":       {`{"server":{}}`, `{"server":{}}`},
 		"NoServer":       {`{"servers":[]}`, `{"servers":[]}`},

@@ -226,6 +226,11 @@ func (c *call) authenticate() (int, any, *failure) {
 }
 
 func answerFailure(w http.ResponseWriter, f *failure) {
+	if f.kind == "error" {
+		// Keystone also has the name of the status.
+		fakes.AnswerJSON(w, f.status, map[string]any{f.kind: map[string]any{"code": f.status, "message": f.message, "title": http.StatusText(f.status)}})
+		return
+	}
 	if f.kind == "NeutronError" {
 		fakes.AnswerJSON(w, f.status, map[string]any{f.kind: map[string]any{"type": f.kindOfError, "message": f.message, "detail": ""}})
 		return

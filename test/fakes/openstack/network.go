@@ -30,6 +30,9 @@ const (
 	StorageSubnetID = "55555555-0000-4000-8000-000000000003"
 	PublicSubnetID  = "55555555-0000-4000-8000-000000000004"
 
+	// RouterID is that of the router between the network of the nodes and the external one.
+	RouterID = "99999999-0000-4000-8000-000000000001"
+
 	DefaultGroupID = "66666666-0000-4000-8000-000000000001"
 	GroupID        = "66666666-0000-4000-8000-000000000002"
 )
@@ -184,9 +187,9 @@ func orEmpty[T any](s []T) []T {
 }
 
 func (f *floatingIP) view(p *project) map[string]any {
-	status, portID, fixed := "DOWN", any(nil), any(nil)
+	status, portID, fixed, router := "DOWN", any(nil), any(nil), any(nil)
 	if f.port != "" {
-		portID, fixed = f.port, f.fixed
+		portID, fixed, router = f.port, f.fixed, RouterID
 		if p.ports[f.port].device != "" {
 			status = "ACTIVE"
 		}
@@ -194,7 +197,7 @@ func (f *floatingIP) view(p *project) map[string]any {
 	at := f.made.UTC().Format("2006-01-02T15:04:05Z")
 	return map[string]any{
 		"id": f.id, "description": f.description, "floating_network_id": f.network, "floating_ip_address": f.address, "port_id": portID,
-		"fixed_ip_address": fixed, "router_id": nil, "status": status, "tags": orEmpty(f.tags), "tenant_id": "p", "project_id": "p",
+		"fixed_ip_address": fixed, "router_id": router, "status": status, "tags": orEmpty(f.tags), "tenant_id": "p", "project_id": "p",
 		"created_at": at, "updated_at": at,
 	}
 }
@@ -324,6 +327,17 @@ type portRequest struct {
 	Profile     map[string]any `json:"binding:profile"`
 }
 
+// reserved returns the rules that let only administrators set the fields of the request.
+func (r portRequest) reserved() string {
+	switch {
+	case r.Host == "":
+		return "rule:create_port:binding:profile"
+	case len(r.Profile) == 0:
+		return "rule:create_port:binding:host_id"
+	}
+	return "(rule:create_port:binding:host_id and rule:create_port:binding:profile)"
+}
+
 // maxDescription is the maximum length of a description, in characters.
 const maxDescription = 255
 
@@ -344,7 +358,7 @@ func (c *call) createPort() (int, any, *failure) {
 	case len(r.Description) > maxDescription:
 		return 0, nil, neutron(http.StatusBadRequest, "HTTPBadRequest", "Invalid input for description. Reason: '%s' exceeds maximum length of %d.", r.Description, maxDescription)
 	case r.Host != "" || len(r.Profile) > 0:
-		return 0, nil, neutron(http.StatusForbidden, "PolicyNotAuthorized", "(rule:create_port and (rule:create_port:binding:host_id and rule:create_port:binding:profile)) is disallowed by policy")
+		return 0, nil, neutron(http.StatusForbidden, "PolicyNotAuthorized", "(rule:create_port and %s) is disallowed by policy", r.reserved())
 	case c.opts.PortLimit > 0 && len(c.project.ports) >= c.opts.PortLimit:
 		return 0, nil, neutron(http.StatusConflict, "OverQuota", "Quota exceeded for resources: ['port'].")
 	case c.opts.PortAddresses > 0 && len(c.project.ports) >= c.opts.PortAddresses:
@@ -414,7 +428,7 @@ func (c *call) setSecurity(r portRequest, _ *netw, p *port) *failure {
 		}
 	}
 	if !p.security && len(p.groups) > 0 {
-		return neutron(http.StatusConflict, "PortSecurityPortHasSecurityGroup", "Port has security group associated. Cannot disable port security or IP address until security group is removed.")
+		return neutron(http.StatusBadRequest, "PortSecurityAndIPRequiredForSecurityGroups", "Port security must be enabled and port must have an IP address in order to use security groups.")
 	}
 	if !p.security && len(r.Pairs) > 0 {
 		return neutron(http.StatusConflict, "AddressPairAndPortSecurityRequired", "Port Security must be enabled in order to have allowed address pairs on a port.")
@@ -422,7 +436,7 @@ func (c *call) setSecurity(r portRequest, _ *netw, p *port) *failure {
 	for _, a := range r.Pairs {
 		if _, err := netip.ParsePrefix(a.IP); err != nil {
 			if _, err := netip.ParseAddr(a.IP); err != nil {
-				return neutron(http.StatusBadRequest, "HTTPBadRequest", "Invalid input for allowed_address_pairs. Reason: '%s' is not a valid IP address or CIDR.", a.IP)
+				return neutron(http.StatusBadRequest, "HTTPBadRequest", "'%s' is not a valid IP address", a.IP)
 			}
 		}
 	}

@@ -23,25 +23,53 @@ const (
 const pageSize = 20
 
 func (c *call) view(s *server) map[string]any {
-	out := map[string]any{
-		"id": s.id, "name": s.name, "status": s.status(c.now), "tenant_id": "p", "user_id": "u", "hostId": "", "metadata": s.metadata,
-		"created": s.made.UTC().Format(time.RFC3339), "updated": s.made.UTC().Format(time.RFC3339), "key_name": s.key,
-		"flavor": map[string]any{"id": s.flavor}, "image": map[string]any{"id": s.image}, "OS-EXT-AZ:availability_zone": s.zone,
-		"accessIPv4": "", "accessIPv6": "", "addresses": map[string]any{}, "OS-EXT-STS:task_state": nil,
+	status, made, key := s.status(c.now), s.made.UTC().Format(time.RFC3339), any(nil)
+	if s.key != "" {
+		key = s.key
 	}
+	out := map[string]any{
+		"id": s.id, "name": s.name, "status": status, "tenant_id": "p", "user_id": "u", "hostId": "", "metadata": s.metadata,
+		"created": made, "updated": made, "key_name": key, "config_drive": "", "os-extended-volumes:volumes_attached": []any{},
+		"flavor": map[string]any{"id": s.flavor}, "image": map[string]any{"id": s.image}, "OS-EXT-AZ:availability_zone": s.zone,
+		"accessIPv4": "", "accessIPv6": "", "addresses": map[string]any{}, "OS-DCF:diskConfig": "MANUAL",
+		"OS-EXT-STS:task_state": nil, "OS-EXT-STS:vm_state": stateOf(status), "OS-EXT-STS:power_state": 0,
+		"OS-SRV-USG:launched_at": nil, "OS-SRV-USG:terminated_at": nil,
+	}
+	if status == "ERROR" {
+		out["fault"] = map[string]any{"code": http.StatusInternalServerError, "message": s.fault, "created": made}
+		return out
+	}
+	out["security_groups"], out["progress"] = groupsOf(s), 0
+	if status != "BUILD" {
+		out["addresses"], out["OS-SRV-USG:launched_at"] = c.addresses(s), s.builtAt.UTC().Format("2006-01-02T15:04:05.000000")
+	}
+	if status == "ACTIVE" {
+		out["OS-EXT-STS:power_state"] = 1
+	}
+	return out
+}
+
+func groupsOf(s *server) []any {
 	groups := []any{}
 	for _, g := range s.groups {
 		groups = append(groups, map[string]any{"name": g})
 	}
-	out["security_groups"] = groups
-	switch s.status(c.now) {
-	case "BUILD":
-	case "ERROR":
-		out["fault"] = map[string]any{"code": 500, "message": s.fault, "created": s.made.UTC().Format(time.RFC3339)}
-	default:
-		out["addresses"] = c.addresses(s)
+	return groups
+}
+
+// stateOf returns the vm_state of a server with a status.
+func stateOf(status string) string {
+	switch state := statesOf[status]; {
+	case state != "":
+		return state
+	case status == "BUILD":
+		return "building"
+	case status == "ERROR":
+		return "error"
+	case status == "SHUTOFF":
+		return "stopped"
 	}
-	return out
+	return "active"
 }
 
 // addresses of a server by network: those of its ports, and the floating IPs that lead to them.
@@ -88,7 +116,7 @@ func (c *call) getServer() (int, any, *failure) {
 func (c *call) listServers() (int, any, *failure) {
 	name, err := regexp.Compile(c.query.Get("name"))
 	if err != nil {
-		return 0, nil, fail(http.StatusBadRequest, "badRequest", "Invalid input for query parameters name.")
+		return 0, nil, fail(http.StatusBadRequest, "badRequest", "Invalid input for query parameters name. Value: %[1]s. '%[1]s' is not a 'regex'", c.query.Get("name"))
 	}
 	found := []any{}
 	var last string
@@ -134,7 +162,7 @@ func (c *call) createServer() (int, any, *failure) {
 	}
 	userData, err := base64.StdEncoding.DecodeString(r.UserData)
 	if err != nil {
-		return 0, nil, fail(http.StatusBadRequest, "badRequest", "Invalid input for field/attribute user_data.")
+		return 0, nil, fail(http.StatusBadRequest, "badRequest", "Invalid input for field/attribute user_data. Value: %[1]s. '%[1]s' is not a 'base64'", r.UserData)
 	}
 	s := c.made(c.now, r.Name)
 	s.userData, s.key = string(userData), r.KeyName
@@ -157,7 +185,7 @@ func (c *call) createServer() (int, any, *failure) {
 	c.project.servers[s.id] = s
 	if c.full || c.project.full {
 		// A server that no host has is not attached to anything.
-		s.fault = "No valid host was found. There are not enough hosts available."
+		s.fault = "No valid host was found. "
 	} else {
 		for _, nic := range nics {
 			if nic.port != nil {
@@ -168,7 +196,7 @@ func (c *call) createServer() (int, any, *failure) {
 		}
 		c.after = append(c.after, func() { c.boot(s) })
 	}
-	return http.StatusAccepted, map[string]any{"server": map[string]any{"id": s.id, "links": []any{}, "OS-DCF:diskConfig": "MANUAL", "security_groups": []any{}}}, nil
+	return http.StatusAccepted, map[string]any{"server": map[string]any{"id": s.id, "OS-DCF:diskConfig": "MANUAL", "adminPass": "password", "security_groups": groupsOf(s)}}, nil
 }
 
 // A nic is a port that exists, or the network of one that Nova creates.
@@ -236,7 +264,7 @@ func (c *call) check(r request) *failure {
 	}
 	for k, v := range r.Metadata {
 		if len(k) > maxMetadata || len(v) > maxMetadata {
-			return fail(http.StatusBadRequest, "badRequest", "Invalid input for field/attribute %s. Value is too long", k)
+			return fail(http.StatusBadRequest, "badRequest", "Invalid input for field/attribute %s. Value: %[2]s. '%[2]s' is too long", k, v)
 		}
 	}
 	return nil
@@ -264,15 +292,23 @@ func (c *call) act() (int, any, *failure) {
 			Type string `json:"type"`
 		} `json:"reboot"`
 	}
-	if err := json.Unmarshal(c.body, &in); err != nil || in.Console == nil && in.Reboot == nil {
-		return 0, nil, fail(http.StatusBadRequest, "badRequest", "There is no such action: %s", c.body)
+	if err := json.Unmarshal(c.body, &in); err != nil {
+		return 0, nil, fail(http.StatusBadRequest, "badRequest", "Malformed request body")
+	}
+	if in.Console == nil && in.Reboot == nil {
+		names := map[string]any{}
+		_ = json.Unmarshal(c.body, &names)
+		return 0, nil, fail(http.StatusBadRequest, "badRequest", "There is no such action: %s", strings.Join(slices.Sorted(maps.Keys(names)), " "))
 	}
 	s, problem := c.server()
 	switch {
 	case problem != nil:
 		return 0, nil, problem
 	case in.Reboot != nil:
-		return c.reboot(s, in.Reboot.Type)
+		if !slices.Contains(rebootTypes, in.Reboot.Type) {
+			return 0, nil, fail(http.StatusBadRequest, "badRequest", "Invalid input for field/attribute type. Value: %[1]s. '%[1]s' is not one of ['%[2]s']", in.Reboot.Type, strings.Join(rebootTypes, "', '"))
+		}
+		return c.reboot(s, strings.ToUpper(in.Reboot.Type))
 	case s.status(c.now) != "ACTIVE":
 		return 0, nil, fail(http.StatusConflict, "conflictingRequest", "Instance %s is not ready", s.id)
 	}
@@ -287,6 +323,9 @@ func (c *call) act() (int, any, *failure) {
 // statesOf are the vm_states of statuses that a user causes.
 var statesOf = map[string]string{"SUSPENDED": "suspended", "RESCUE": "rescued", "VERIFY_RESIZE": "resized"}
 
+// rebootTypes are those that Nova accepts.
+var rebootTypes = []string{"HARD", "Hard", "hard", "SOFT", "Soft", "soft"}
+
 // reboot a server. The states in which it is allowed are those of nova.compute.api: a soft reboot needs an active server
 // without a task, and a hard reboot is also allowed for a stopped or suspended server and during a soft reboot.
 func (c *call) reboot(s *server, kind string) (int, any, *failure) {
@@ -295,8 +334,6 @@ func (c *call) reboot(s *server, kind string) (int, any, *failure) {
 	}
 	status := s.status(c.now)
 	switch {
-	case kind != "SOFT" && kind != "HARD":
-		return 0, nil, fail(http.StatusBadRequest, "badRequest", "Invalid input for field/attribute type. Value: %s. '%s' is not one of ['HARD', 'SOFT']", kind, kind)
 	case status == "BUILD":
 		return refused("vm_state building")
 	case status == "ERROR":

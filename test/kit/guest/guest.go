@@ -43,6 +43,8 @@ type Request struct {
 	ID string
 	// Name of the VM and of its Node.
 	Name string
+	// Address of the VM in its cloud. Empty means one of the local cloud's choice.
+	Address string
 	// UserData as the cloud passes it to the VM: plain or gzip.
 	UserData []byte
 	// Metadata is the cloud's metadata service for this VM. It answers each plain HTTP request of
@@ -85,7 +87,7 @@ func (h *Host) Boot(ctx context.Context, r Request) (*Guest, error) {
 		return nil, err
 	}
 	vm, err := h.Cloud.CreateVM(ctx, localcloud.CreateVMRequest{
-		Name: r.Name, Image: localcloud.ImageUbuntu2404, Size: localcloud.SizeSmall, UserData: userData, Tags: tags,
+		Name: r.Name, Image: localcloud.ImageUbuntu2404, Size: localcloud.SizeSmall, Address: r.Address, UserData: userData, Tags: tags,
 	})
 	if err != nil {
 		return nil, err

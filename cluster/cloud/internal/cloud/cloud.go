@@ -249,9 +249,9 @@ func (c *Cloud) Create(req localcloud.CreateVMRequest) (vm localcloud.VM, lose *
 	if q := c.account.Quota.VMs; q > 0 && len(c.vms) >= q {
 		return vm, nil, localcloud.NewError(localcloud.CodeQuotaExceeded, "the quota of %d VMs is used up", q)
 	}
-	network, ok := freeNetwork(c.vms)
-	if !ok {
-		return vm, nil, localcloud.NewError(localcloud.CodeCapacityExhausted, "there are no addresses left")
+	network, err := networkFor(req.Address, c.vms)
+	if err != nil {
+		return vm, nil, err
 	}
 	e, left := hit(c.account.Faults, req.Name, req.Tags)
 	if len(left) != len(c.account.Faults) || !slices.EqualFunc(left, c.account.Faults, sameFault) {

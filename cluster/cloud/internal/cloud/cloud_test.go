@@ -171,6 +171,34 @@ func TestTheLifeOfAVM(t *testing.T) {
 	}
 }
 
+func TestAVMHasTheAddressThatItsRequestNames(t *testing.T) {
+	b := newBench(t)
+	for i, tc := range []struct{ address, want, refused string }{
+		{"", "10.200.0.10", ""},
+		{"10.200.32.1", "10.200.32.1", ""},
+		{"", "10.200.0.11", ""},
+		{"10.200.64.9", "10.200.64.9", ""},
+		{"10.200.32.1", "", "address: 10.200.32.1: another VM has it"},
+		{"10.200.64.10", "", `address: invalid value "10.200.64.10": must be one of 10.200.0.10 to 10.200.64.9`},
+		{"here", "", `address: invalid value "here": must be one of 10.200.0.10 to 10.200.64.9`},
+	} {
+		r := request(fmt.Sprintf("vm-%d", i))
+		r.Address = tc.address
+		vm, _, err := b.Create(r)
+		if tc.refused != "" {
+			if err == nil || !strings.Contains(err.Error(), tc.refused) {
+				t.Errorf("%q: %v, want %s", tc.address, err, tc.refused)
+			}
+			continue
+		}
+		b.must(err)
+		b.pass(time.Second)
+		if got, err := b.Get(vm.ID); err != nil || got.Addresses[0].Address != tc.want {
+			t.Errorf("%q: %v, %v, want %s", tc.address, got.Addresses, err, tc.want)
+		}
+	}
+}
+
 func TestARebootKeepsWhatTheVMWas(t *testing.T) {
 	b := newBench(t)
 	id, pending := b.create("a"), ""

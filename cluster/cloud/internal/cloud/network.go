@@ -28,16 +28,22 @@ func addresses(r *Record) []localcloud.Address {
 	}
 }
 
-// freeNetwork returns the lowest number that no VM has.
-func freeNetwork(vms map[string]*Record) (int, bool) {
+// networkFor returns the number with the address, or if it is empty the lowest number that no VM has.
+func networkFor(address string, vms map[string]*Record) (int, error) {
 	used := make(map[int]bool, len(vms))
 	for _, r := range vms {
 		used[r.Network] = true
 	}
 	for n := range maxNetworks {
-		if !used[n] {
-			return n, true
+		switch {
+		case address == "" && !used[n], address == ip(n) && !used[n]:
+			return n, nil
+		case address == ip(n):
+			return 0, localcloud.NewError(localcloud.CodeInvalidRequest, "address: %s: another VM has it", address)
 		}
 	}
-	return 0, false
+	if address != "" {
+		return 0, invalid("address", address, "one of "+ip(0)+" to "+ip(maxNetworks-1))
+	}
+	return 0, localcloud.NewError(localcloud.CodeCapacityExhausted, "there are no addresses left")
 }

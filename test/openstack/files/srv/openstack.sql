@@ -1,0 +1,11 @@
+CREATE DATABASE keystone;
+CREATE DATABASE glance;
+CREATE DATABASE placement;
+CREATE DATABASE nova;
+CREATE DATABASE nova_api;
+CREATE DATABASE nova_cell0;
+CREATE DATABASE neutron;
+CREATE USER openstack@localhost IDENTIFIED BY 'openstack';
+CREATE USER openstack@127.0.0.1 IDENTIFIED BY 'openstack';
+GRANT ALL ON *.* TO openstack@localhost;
+GRANT ALL ON *.* TO openstack@127.0.0.1;
