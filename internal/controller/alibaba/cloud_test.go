@@ -93,11 +93,8 @@ func newVM(name string, attributes map[string]string) *v1alpha1.VirtualMachine {
 
 // cloudOf returns a lab for the cases that every cloud must pass.
 func cloudOf(l *lab) nativetest.Cloud[*v1alpha1.VirtualMachine, credentials] {
-	pc := &v1alpha1.ClusterProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: nativetest.Config}}
+	pc := &v1alpha1.ClusterProviderConfig{}
 	pc.Spec.Region = "cn-hangzhou"
-	pc.Spec.Credentials.SecretRef = v1alpha1.SecretKeySelector{
-		Namespace: nativetest.CredentialsNamespace, Name: nativetest.CredentialsSecret, Key: nativetest.CredentialsKey,
-	}
 	return nativetest.Cloud[*v1alpha1.VirtualMachine, credentials]{
 		Provider:    provider(fakes.InMemory(l)),
 		AddToScheme: v1alpha1.AddToScheme,
@@ -106,9 +103,6 @@ func cloudOf(l *lab) nativetest.Cloud[*v1alpha1.VirtualMachine, credentials] {
 		Rotate:      l.rotate,
 		Secrets:     func() []string { return []string{l.credentials().AccessKeySecret} },
 		VM:          newVM,
-		UseUserData: func(vm *v1alpha1.VirtualMachine, ref xpv2.LocalSecretKeySelector) {
-			vm.Spec.ForProvider.UserDataSecretRef = &ref
-		},
 		Invalid: func(vm *v1alpha1.VirtualMachine) string {
 			vm.Spec.ForProvider.SystemDisk = &v1alpha1.SystemDisk{SizeGiB: ptr.To(int32(10))}
 			return "systemDisk.sizeGiB"
@@ -130,15 +124,7 @@ func cloudOf(l *lab) nativetest.Cloud[*v1alpha1.VirtualMachine, credentials] {
 		Lose:    func(name string) { l.Lose(l.id(name)) },
 		Stop:    func(name string) { l.PowerOff(l.id(name)) },
 		Reboots: l.reboots,
-		CutCreations: func(n int, then func()) {
-			l.Break(fakealibaba.Fault{Call: "RunInstances", Times: n, Lost: true, Then: then})
-		},
-		CutAny:   l.CutAny,
-		Throttle: l.Throttle,
-		Calls: func() map[string]int {
-			calls, _ := l.Calls()
-			return calls
-		},
+		Fake:    l, CreateCall: "RunInstances",
 		MostCalls: 8, MostDeletionCalls: 6, CreationTakes: 10 * time.Minute,
 	}
 }

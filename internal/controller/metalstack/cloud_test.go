@@ -85,11 +85,8 @@ func newVM(name string, attributes map[string]string) *v1alpha1.VirtualMachine {
 
 // cloudOf returns a lab for the cases that every cloud must pass.
 func cloudOf(l *lab) nativetest.Cloud[*v1alpha1.VirtualMachine, credentials] {
-	pc := &v1alpha1.ClusterProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: nativetest.Config}}
+	pc := &v1alpha1.ClusterProviderConfig{}
 	pc.Spec.Server, pc.Spec.Project = "https://api.metal.example.org/metal", fakemetal.Project
-	pc.Spec.Credentials.SecretRef = v1alpha1.SecretKeySelector{
-		Namespace: nativetest.CredentialsNamespace, Name: nativetest.CredentialsSecret, Key: nativetest.CredentialsKey,
-	}
 	return nativetest.Cloud[*v1alpha1.VirtualMachine, credentials]{
 		Provider:    provider(fakes.InMemory(l)),
 		AddToScheme: v1alpha1.AddToScheme,
@@ -98,9 +95,6 @@ func cloudOf(l *lab) nativetest.Cloud[*v1alpha1.VirtualMachine, credentials] {
 		Rotate:      l.rotate,
 		Secrets:     func() []string { return []string{l.credentials().HMAC, l.credentials().Token} },
 		VM:          newVM,
-		UseUserData: func(vm *v1alpha1.VirtualMachine, ref xpv2.LocalSecretKeySelector) {
-			vm.Spec.ForProvider.UserDataSecretRef = &ref
-		},
 		Invalid: func(vm *v1alpha1.VirtualMachine) string {
 			vm.Spec.ForProvider.Networks = []string{fakemetal.NetworkEast, "guests"}
 			return "networks[1]"
@@ -127,15 +121,7 @@ func cloudOf(l *lab) nativetest.Cloud[*v1alpha1.VirtualMachine, credentials] {
 		Stop:            func(name string) { l.each(name, l.PowerOff) },
 		Reboots:         l.reboots,
 		LacksSoftReboot: true,
-		CutCreations: func(n int, then func()) {
-			l.Break(fakemetal.Fault{Call: fakemetal.CreateCall, Times: n, Lost: true, Then: then})
-		},
-		CutAny:   l.CutAny,
-		Throttle: l.Throttle,
-		Calls: func() map[string]int {
-			calls, _ := l.Calls()
-			return calls
-		},
+		Fake:            l, CreateCall: fakemetal.CreateCall,
 		MostCalls: 25, MostDeletionCalls: 6, CreationTakes: 10 * time.Minute,
 	}
 }

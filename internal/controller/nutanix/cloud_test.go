@@ -71,11 +71,8 @@ func newVM(name string, attributes map[string]string) *v1alpha1.VirtualMachine {
 
 // cloudOf returns a lab for the cases that every cloud must pass.
 func cloudOf(l *lab) nativetest.Cloud[*v1alpha1.VirtualMachine, credentials] {
-	pc := &v1alpha1.ClusterProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: nativetest.Config}}
+	pc := &v1alpha1.ClusterProviderConfig{}
 	pc.Spec.Server = "https://prism.example.org"
-	pc.Spec.Credentials.SecretRef = v1alpha1.SecretKeySelector{
-		Namespace: nativetest.CredentialsNamespace, Name: nativetest.CredentialsSecret, Key: nativetest.CredentialsKey,
-	}
 	return nativetest.Cloud[*v1alpha1.VirtualMachine, credentials]{
 		Provider:    provider(fakes.InMemory(l)),
 		AddToScheme: v1alpha1.AddToScheme,
@@ -84,9 +81,6 @@ func cloudOf(l *lab) nativetest.Cloud[*v1alpha1.VirtualMachine, credentials] {
 		Rotate:      l.rotate,
 		Secrets:     func() []string { return []string{l.credentials().Password} },
 		VM:          newVM,
-		UseUserData: func(vm *v1alpha1.VirtualMachine, ref xpv2.LocalSecretKeySelector) {
-			vm.Spec.ForProvider.UserDataSecretRef = &ref
-		},
 		Invalid: func(vm *v1alpha1.VirtualMachine) string {
 			vm.Spec.ForProvider.Subnets = []string{"workers", "guests"}
 			return "subnets[1]"
@@ -105,15 +99,7 @@ func cloudOf(l *lab) nativetest.Cloud[*v1alpha1.VirtualMachine, credentials] {
 			l.each(name, func(id string) { out = l.Reboots(id) })
 			return out
 		},
-		CutCreations: func(n int, then func()) {
-			l.Break(fakenutanix.Fault{Call: fakenutanix.CreateCall, Times: n, Lost: true, Then: then})
-		},
-		CutAny:   l.CutAny,
-		Throttle: l.Throttle,
-		Calls: func() map[string]int {
-			calls, _ := l.Calls()
-			return calls
-		},
+		Fake: l, CreateCall: fakenutanix.CreateCall,
 		MostCalls: 20, MostDeletionCalls: 12, CreationTakes: 10 * time.Minute,
 	}
 }

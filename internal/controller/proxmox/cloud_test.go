@@ -73,11 +73,8 @@ func newVM(name string, attributes map[string]string) *v1alpha1.VirtualMachine {
 
 // cloudOf returns a lab for the cases that every cloud must pass.
 func cloudOf(l *lab) nativetest.Cloud[*v1alpha1.VirtualMachine, credentials] {
-	pc := &v1alpha1.ClusterProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: nativetest.Config}}
+	pc := &v1alpha1.ClusterProviderConfig{}
 	pc.Spec.Server = "https://pve.example.org"
-	pc.Spec.Credentials.SecretRef = v1alpha1.SecretKeySelector{
-		Namespace: nativetest.CredentialsNamespace, Name: nativetest.CredentialsSecret, Key: nativetest.CredentialsKey,
-	}
 	return nativetest.Cloud[*v1alpha1.VirtualMachine, credentials]{
 		Provider:    provider(l),
 		AddToScheme: v1alpha1.AddToScheme,
@@ -86,9 +83,6 @@ func cloudOf(l *lab) nativetest.Cloud[*v1alpha1.VirtualMachine, credentials] {
 		Rotate:      l.rotate,
 		Secrets:     func() []string { return []string{l.credentials().Secret} },
 		VM:          newVM,
-		UseUserData: func(vm *v1alpha1.VirtualMachine, ref xpv2.LocalSecretKeySelector) {
-			vm.Spec.ForProvider.UserDataSecretRef = &ref
-		},
 		Invalid: func(vm *v1alpha1.VirtualMachine) string {
 			vm.Spec.ForProvider.CloudInit.Storage = "local-lvm"
 			return "cloudInit.storage"
@@ -108,15 +102,7 @@ func cloudOf(l *lab) nativetest.Cloud[*v1alpha1.VirtualMachine, credentials] {
 		Lose:      func(name string) { l.Lose(l.id(name)) },
 		Stop:      func(name string) { l.PowerOff(l.id(name)) },
 		Reboots:   func(name string) []string { return l.Reboots(l.id(name)) },
-		CutCreations: func(n int, then func()) {
-			l.Break(fakeproxmox.Fault{Call: "POST /nodes/{node}/qemu/{id}/clone", Times: n, Lost: true, Then: then})
-		},
-		CutAny:   l.CutAny,
-		Throttle: l.Unavailable,
-		Calls: func() map[string]int {
-			calls, _ := l.Calls()
-			return calls
-		},
+		Fake:      l, CreateCall: "POST /nodes/{node}/qemu/{id}/clone",
 		MostCalls: 40, MostDeletionCalls: 20, CreationTakes: 20 * time.Minute,
 	}
 }

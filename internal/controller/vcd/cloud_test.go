@@ -110,11 +110,8 @@ func newVM(name string, metadata map[string]string) *v1alpha1.VirtualMachine {
 }
 
 func configuration() *v1alpha1.ClusterProviderConfig {
-	pc := &v1alpha1.ClusterProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: nativetest.Config}}
+	pc := &v1alpha1.ClusterProviderConfig{}
 	pc.Spec.Server, pc.Spec.Organization = "https://vcd.example.org", organization
-	pc.Spec.Credentials.SecretRef = v1alpha1.SecretKeySelector{
-		Namespace: nativetest.CredentialsNamespace, Name: nativetest.CredentialsSecret, Key: nativetest.CredentialsKey,
-	}
 	return pc
 }
 
@@ -128,9 +125,6 @@ func cloudOf(l *lab) nativetest.Cloud[*v1alpha1.VirtualMachine, credentials] {
 		Rotate:      l.rotate,
 		Secrets:     func() []string { c := l.credentials(); return []string{c.Password, c.APIToken} },
 		VM:          newVM,
-		UseUserData: func(vm *v1alpha1.VirtualMachine, ref xpv2.LocalSecretKeySelector) {
-			vm.Spec.ForProvider.UserDataSecretRef = &ref
-		},
 		Invalid: func(vm *v1alpha1.VirtualMachine) string {
 			vm.Spec.ForProvider.Networks[1].Name = "guests"
 			return "networks[1].name"
@@ -147,15 +141,7 @@ func cloudOf(l *lab) nativetest.Cloud[*v1alpha1.VirtualMachine, credentials] {
 		Lose:      func(name string) { l.each(name, l.Lose) },
 		Stop:      func(name string) { l.each(name, l.PowerOff) },
 		Reboots:   l.reboots,
-		CutCreations: func(n int, then func()) {
-			l.Break(fakevcd.Fault{Call: fakevcd.CreateCall, Times: n, Lost: true, Then: then})
-		},
-		CutAny:   l.CutAny,
-		Throttle: l.Throttle,
-		Calls: func() map[string]int {
-			calls, _ := l.Calls()
-			return calls
-		},
+		Fake:      l, CreateCall: fakevcd.CreateCall,
 		MostCalls: 45, MostDeletionCalls: 16, CreationTakes: 10 * time.Minute,
 	}
 }

@@ -32,6 +32,7 @@ import (
 
 	"github.com/drover-dev/drover/internal/inventory"
 	"github.com/drover-dev/drover/internal/native"
+	"github.com/drover-dev/drover/test/fakes"
 )
 
 const (
@@ -62,7 +63,7 @@ type Cloud[T native.Resource, C any] struct {
 	Provider native.Provider[T, C]
 	// AddToScheme registers the provider's kinds.
 	AddToScheme func(*runtime.Scheme) error
-	// Config is a ClusterProviderConfig that names the Secret with the credentials.
+	// Config is a ClusterProviderConfig. The package adds its name and the Secret with the credentials.
 	Config client.Object
 	// Credentials that the cloud accepts.
 	Credentials func() C
@@ -74,7 +75,7 @@ type Cloud[T native.Resource, C any] struct {
 	// VM returns a VM that the cloud accepts, with the attributes as its tags. The package adds its
 	// user data, its configuration and its UID.
 	VM func(name string, attributes map[string]string) T
-	// UseUserData sets the Secret with the user data.
+	// UseUserData sets the Secret with the user data. The default sets spec.forProvider.userDataSecretRef.
 	UseUserData func(vm T, ref xpv2.LocalSecretKeySelector)
 	// Invalid changes a field of the VM so that the provider refuses it before it creates anything. It
 	// returns the field.
@@ -94,6 +95,10 @@ type Cloud[T native.Resource, C any] struct {
 	// OneReboot means that the cloud has one kind of reboot for both modes: it asks the operating system, and resets a VM that
 	// does not restart. Each counts as "Soft".
 	OneReboot bool
+	// Fake is the fake of the cloud's API, and CreateCall the name of the call that creates a VM there. The next three
+	// functions and Throttle need not be set with them.
+	Fake       Fake
+	CreateCall string
 	// CutCreations makes the next n creations succeed without a response. It calls then before it cuts
 	// a connection.
 	CutCreations func(n int, then func())
@@ -109,6 +114,61 @@ type Cloud[T native.Resource, C any] struct {
 	MostCalls, MostDeletionCalls int
 	// CreationTakes is the maximum time until 50 VMs run.
 	CreationTakes time.Duration
+}
+
+// A Fake has the methods that the fakes of HTTP APIs share: see the package fakes.
+type Fake interface {
+	Break(fault fakes.Fault) (mend func())
+	CutAny(probability float64, random *rand.Rand)
+	Calls() (calls map[string]int, total int)
+	Throttle(d time.Duration)
+}
+
+// complete sets the fields of a cloud that follow from others.
+func complete[T native.Resource, C any](t *testing.T, c Cloud[T, C]) Cloud[T, C] {
+	t.Helper()
+	c.Config.SetName(Config)
+	merge(t, c.Config, map[string]any{"credentials": map[string]any{
+		"secretRef": map[string]any{"namespace": CredentialsNamespace, "name": CredentialsSecret, "key": CredentialsKey},
+	}})
+	if c.UseUserData == nil {
+		c.UseUserData = func(vm T, ref xpv2.LocalSecretKeySelector) {
+			merge(t, vm, map[string]any{"forProvider": map[string]any{"userDataSecretRef": ref}})
+		}
+	}
+	if c.Fake == nil {
+		return c
+	}
+	if c.CutCreations == nil {
+		c.CutCreations = func(n int, then func()) {
+			c.Fake.Break(fakes.Fault{Call: c.CreateCall, Times: n, Lost: true, Then: then})
+		}
+	}
+	if c.CutAny == nil {
+		c.CutAny = c.Fake.CutAny
+	}
+	if c.Throttle == nil {
+		c.Throttle = c.Fake.Throttle
+	}
+	if c.Calls == nil {
+		c.Calls = func() map[string]int {
+			calls, _ := c.Fake.Calls()
+			return calls
+		}
+	}
+	return c
+}
+
+// merge writes fields into the spec of an object.
+func merge(t *testing.T, o client.Object, spec map[string]any) {
+	t.Helper()
+	b, err := json.Marshal(map[string]any{"spec": spec})
+	if err == nil {
+		err = json.Unmarshal(b, o)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // An Existing is a VM that exists.
@@ -143,7 +203,7 @@ func newWorld[T native.Resource, C any](t *testing.T, c Cloud[T, C]) *world[T, C
 			t.Fatal(err)
 		}
 	}
-	w := &world[T, C]{T: t, Cloud: c, wake: map[types.NamespacedName]chan struct{}{}, requeue: map[types.NamespacedName]time.Duration{}, busy: make(chan struct{}, workers)}
+	w := &world[T, C]{T: t, Cloud: complete(t, c), wake: map[types.NamespacedName]chan struct{}{}, requeue: map[types.NamespacedName]time.Duration{}, busy: make(chan struct{}, workers)}
 	b := fake.NewClientBuilder().WithScheme(s).WithObjects(c.Config, w.secret(), &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: UserDataSecret},
 		Data:       map[string][]byte{"userData": []byte(UserData)},

@@ -213,8 +213,8 @@ func (c *Cluster) FailTasks(fail func(kind, pool, vmName string) string) {
 	c.failTask = fail
 }
 
-// Unavailable makes all calls fail with 503 for some time.
-func (c *Cluster) Unavailable(d time.Duration) {
+// Throttle makes all calls fail with 503 for some time.
+func (c *Cluster) Throttle(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.unavailable = time.Now().Add(d)
