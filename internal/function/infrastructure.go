@@ -111,7 +111,7 @@ func lookUp(req *fnv1.RunFunctionRequest, rsp step.Response, b *vm.Binding, o *v
 func lookUpBegun(req *fnv1.RunFunctionRequest, rsp step.Response, b *vm.Binding, o *vm.Observed) (invalid *plan.Problem, complete bool) {
 	complete = lookUpForgotten(req, rsp, b, o)
 	lacking := b.LackingDependents(*o)
-	if len(lacking) == 0 {
+	if len(lacking) == 0 && !o.NeedsInstanceTypes() {
 		return nil, complete
 	}
 	class, problem, looked := rsp.Class(req, o.Machine, "spec.classRef.name")

@@ -51,7 +51,12 @@ func deriveCapacity(req *fnv1.RunFunctionRequest, rsp step.Response, o *nodetemp
 		return true
 	}
 	var err error
-	if o.Derived, err = b.NodeCapacity(o.Class); err != nil {
+	if len(o.Class.Spec.InstanceTypes) > 0 {
+		o.InstanceTypes, err = b.NodesOf(o.Class)
+	} else {
+		o.Derived, err = b.NodeCapacity(o.Class)
+	}
+	if err != nil {
 		o.NotDerived = fmt.Sprintf("Composition %q, input Infrastructure: %v", composition.GetName(), err)
 	}
 	return true

@@ -57,6 +57,8 @@ type FaultMatch struct {
 	// Name is a glob as of path.Match.
 	Name string            `json:"name,omitempty"`
 	Tags map[string]string `json:"tags,omitempty"`
+	// Size of VMs. Lists have none.
+	Size string `json:"size,omitempty"`
 }
 
 // FaultList is the response of ListFaults: the faults that are not used up.

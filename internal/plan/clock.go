@@ -27,6 +27,11 @@ func SettleStatus(now time.Time, s *machinev1alpha1.MachineStatus) {
 			settle(now, &u.Conditions[i].Since)
 		}
 	}
+	if t := s.InstanceType; t != nil {
+		for i := range t.Refused {
+			settle(now, &t.Refused[i].Time)
+		}
+	}
 	if s.Update != nil {
 		settle(now, &s.Update.Since)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
@@ -234,6 +235,15 @@ type VM struct {
 	// ErrorCode and Message of the provider's last error, if it is in error.
 	ErrorCode string `json:"errorCode,omitempty"`
 	Message   string `json:"message,omitempty"`
+	// InstanceType is which of the instance types of the class the VM has, or is tried. It is nil if that is not known,
+	// and empty if the class lists none.
+	InstanceType *machinev1alpha1.InstanceTypeStatus `json:"instanceType,omitempty"`
+	// Discard is the UID of the VM resource if it is to be deleted, because the cloud refused its instance type: another
+	// VM resource is created for the next one. It is empty otherwise.
+	Discard types.UID `json:"discard,omitempty"`
+	// Exhausted is the code of the refusals if the cloud refused all instance types of the class, and no VM exists since
+	// then. It stays while they are tried again. It is empty otherwise.
+	Exhausted string `json:"exhausted,omitempty"`
 	// Verdict of the cloud's inventory, nil if it has none. It holds unless the Node is Ready.
 	Verdict *Verdict `json:"verdict,omitempty"`
 	// Problem with the class or the binding that prevents the creation of a VM.

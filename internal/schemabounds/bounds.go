@@ -73,13 +73,14 @@ const (
 // list would cost more than an API server allows.
 func Apply(kind *extv1.JSONSchemaProps) {
 	for name, p := range kind.Properties {
-		apply(&p, name != "status")
+		apply(&p, name != "status", false)
 		kind.Properties[name] = p
 	}
 }
 
-// apply narrows a schema and all schemas in it. If users write them, wrong texts get messages instead of patterns.
-func apply(s *extv1.JSONSchemaProps, written bool) {
+// apply narrows a schema and all schemas in it. If users write them, wrong texts get messages instead of patterns. Quantities
+// in the items of a list keep their pattern: a rule for each would cost more than an API server allows.
+func apply(s *extv1.JSONSchemaProps, written, listed bool) {
 	switch {
 	case s.XIntOrString:
 		boundIntOrString(s)
@@ -97,18 +98,19 @@ func apply(s *extv1.JSONSchemaProps, written bool) {
 		describe(s)
 	}
 	for name, p := range s.Properties {
-		apply(&p, written)
+		apply(&p, written, listed)
 		s.Properties[name] = p
 	}
 	if s.Items != nil && s.Items.Schema != nil {
-		apply(s.Items.Schema, written)
+		apply(s.Items.Schema, written, true)
 	}
 	if s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil {
-		if written && s.MaxProperties == nil && strings.HasPrefix(s.AdditionalProperties.Schema.Pattern, QuantityPrefix) {
+		isQuantity := strings.HasPrefix(s.AdditionalProperties.Schema.Pattern, QuantityPrefix)
+		if written && s.MaxProperties == nil && isQuantity {
 			// It bounds the estimated cost of the rule for each quantity.
 			s.MaxProperties = ptr.To(int64(maxQuantities))
 		}
-		apply(s.AdditionalProperties.Schema, written)
+		apply(s.AdditionalProperties.Schema, written && (!listed || !isQuantity), listed)
 	}
 }
 

@@ -122,6 +122,7 @@ var Forms = map[string]Form{
 	`^[0-9]+(\.[0-9]{1,6})?$`:                         {"a price per hour with at most six decimals, in quotes", "0.035", ""},
 	`^[a-z0-9-]+\.[a-z0-9-]+$`:                        {"an instance type with a family and a size", "m7i.large", ""},
 	`^ecs\.[a-z0-9.-]+$`:                              {"an instance type that begins with ecs. and has a family and a size", "ecs.g7.large", ""},
+	`^[0-9]+(\.[0-9]+)?$`:                             {"a price per hour, in quotes", "0.0104", ""},
 	`^[0-9]+(\.[0-9]{1,3})?$`:                         {"a price per hour with at most three decimals, in quotes", "0.125", ""},
 	`^(ide[0-3]|sata[0-5]|scsi([0-9]|[12][0-9]|30))$`: {"a device of Proxmox VE: ide0 to ide3, sata0 to sata5, or scsi0 to scsi30", "ide2", ""},
 }

@@ -68,7 +68,9 @@ func TestNoFieldThatUsersWriteAnswersWithAPattern(t *testing.T) {
 // described looks at a schema and all schemas in it, and returns their number.
 func described(t *testing.T, path string, s *extv1.JSONSchemaProps) int {
 	t.Helper()
-	if s.Pattern != "" || s.Format != "" && s.Format != "int32" && s.Format != "int64" {
+	// A rule for each quantity in a list would cost more than an API server allows.
+	isListedQuantity := strings.HasSuffix(path, "[].nodeCapacity.capacity{}")
+	if s.Pattern != "" && !isListedQuantity || s.Format != "" && s.Format != "int32" && s.Format != "int64" {
 		t.Errorf("%s: an API server answers with the pattern %q or the format %q: add a form to schemabounds.Forms", path, s.Pattern, s.Format)
 	}
 	n := 1

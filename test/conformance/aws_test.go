@@ -55,6 +55,9 @@ func (v *violations) check(t *testing.T) {
 
 func init() { register(&amazon{entry: "aws"}) }
 
+// Backing returns judgedAPI: see the package awsmodel.
+func (*amazon) Backing() Backing { return judgedAPI }
+
 // ShowsInterruption returns true: EC2 announces that it takes back a spot instance.
 func (*amazon) ShowsInterruption() bool { return true }
 

@@ -30,6 +30,8 @@ const (
 	realAPI Backing = "real API"
 	// fakedAPI speaks the wire format of the cloud's API with the provider from its package.
 	fakedAPI Backing = "faked API"
+	// judgedAPI is a fakedAPI, and the model that the vendor publishes of the API judges each request and response.
+	judgedAPI Backing = "faked API, judged by the model of the vendor"
 	// played is a simulator in place of the cloud and of the provider: it writes the status that
 	// the provider would write.
 	played Backing = "played"

@@ -29,7 +29,8 @@ PROVIDER those of all. [Adding a provider](../adding-a-provider.md) describes ho
 The first row of the table names the kind of cloud behind the provider. *Real* is the cloud itself. *Real API* is the software of the cloud
 with a hypervisor that only pretends to run VMs: ` + "`make openstack`" + ` builds and starts an OpenStack for the suite. Without it, as in CI, a fake
 stands for it whose answers are compared with recorded ones of the real API. A *faked API* speaks the wire format of
-the cloud's API to the provider from its package. *Played* means that a simulator stands in for both the provider and the cloud: it writes
+the cloud's API to the provider from its package. If it is *judged*, the model that the vendor publishes of the API validates each request and
+each response. *Played* means that a simulator stands in for both the provider and the cloud: it writes
 the status that the provider would write.
 
 The simulator has the delays and the side effects of real providers and clouds. A provider observes a resource after it changed the

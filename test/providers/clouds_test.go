@@ -45,15 +45,18 @@ func readYAML(t *testing.T, file string) *unstructured.Unstructured {
 	return machinetest.Object(t, string(b))
 }
 
+func compositionOf(cloud string) string {
+	if slices.Contains(ofExamples, cloud) {
+		return root + "examples/" + cloud + "/composition.yaml"
+	}
+	return root + "apis/machine/compositions/machine-" + cloud + ".yaml"
+}
+
 // newPlane has a Machine with the changed class of a cloud's example, in a failure domain unless
 // that is empty. The join token exists from the first reconcile on.
 func newPlane(t *testing.T, cloud, failureDomain string, changes ...func(class *unstructured.Unstructured)) *machinetest.Plane {
 	t.Helper()
-	composition := "apis/machine/compositions/machine-" + cloud + ".yaml"
-	if slices.Contains(ofExamples, cloud) {
-		composition = "examples/" + cloud + "/composition.yaml"
-	}
-	p := machinetest.New(t, run, root+composition)
+	p := machinetest.New(t, run, compositionOf(cloud))
 	if crd, ok := crds[cloud]; ok {
 		p.AddSchema(filepath.Join("crds", crd))
 		for _, crd := range companionCRDs[cloud] {

@@ -50,6 +50,7 @@ func run(m *testing.M) int {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	if schemas, err = publish(dir,
+		"package/provider-hcloud/crds/hcloud.drover.dev_virtualmachines.yaml",
 		"package/provider-local/crds/local.drover.dev_virtualmachines.yaml",
 		"package/provider-openstack/crds/openstack.drover.dev_floatingips.yaml",
 		"package/provider-openstack/crds/openstack.drover.dev_ports.yaml",

@@ -17,6 +17,7 @@ const (
 	machineVSphere    = "machine-vsphere.yaml"
 	machineAzure      = "machine-azure.yaml"
 	machineOpenStack  = "machine-openstack.yaml"
+	machineHCloud     = "machine-hcloud.yaml"
 	orphansLocal      = "orphancollector-local.yaml"
 	orphansAWS        = "orphancollector-upjet-aws.yaml"
 )
@@ -176,6 +177,21 @@ func TestCompositions(t *testing.T) {
 			name:        "AMachineAtOpenStackWhosePortAndFloatingIPAreReadyRequestsItsVM",
 			composition: machineOpenStack, dir: "machine-openstack-port-ready",
 			composed: "FloatingIP Port VirtualMachine",
+		},
+		{
+			name:        "AMachineAtHetznerRequestsTheCheapestInstanceTypeOfItsClass",
+			composition: machineHCloud, dir: "machine-types-hcloud",
+			composed: "VirtualMachine", events: "VMRequested",
+		},
+		{
+			name:        "AMachineAtOpenStackBeginsWithTheFirstInstanceTypeAgain",
+			composition: machineOpenStack, dir: "machine-types-openstack",
+			composed: "VirtualMachine", events: "CapacityExhausted VMRequested",
+		},
+		{
+			name:        "AMachineRecordsThatAnInstanceTypeWasRefused",
+			composition: machineLocal, dir: "machine-types-local",
+			composed: "VirtualMachine", events: "InstanceTypeRefused VMRequested",
 		},
 		{
 			name:        "ACollectorAsksForAnInventoryOfItsInstallation",

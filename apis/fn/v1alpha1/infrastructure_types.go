@@ -104,6 +104,13 @@ type VirtualMachineBinding struct {
 	// +kubebuilder:validation:MinItems=1
 	Fields []FieldBinding `json:"fields"`
 
+	// InstanceTypePath is the path of the field that has the instance type, like spec.forProvider.serverType. It must
+	// be below spec.forProvider. The instance type of an entry in spec.instanceTypes of the class is set there, before
+	// the fields. By default VMs of the provider have no such field, and each entry of a class must have
+	// forProvider.
+	// +optional
+	InstanceTypePath string `json:"instanceTypePath,omitempty"`
+
 	// Reboot means that the provider reboots the VM when the annotation machine.drover.dev/reboot of the VM resource
 	// requests it: once for each value, Soft/ID or Hard/ID, and not before it has recorded the value in the annotation
 	// machine.drover.dev/rebooted. It reports a refusal by the condition Rebooted of the VM resource: False, with the

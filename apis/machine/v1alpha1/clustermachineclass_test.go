@@ -23,20 +23,25 @@ spec:
 // of the spec, so that one that is new is not forgotten.
 func TestAClusterMachineClassIsImmutableButForItsNamespaces(t *testing.T) {
 	changes := map[string]struct{ was, is any }{
-		"provider":          {"local", "hcloud"},
-		"forProvider":       {map[string]any{"a": []any{int64(1)}}, map[string]any{"a": []any{int64(2)}}},
-		"companions":        {map[string]any{"nic": map[string]any{"forProvider": map[string]any{"a": "b"}}}, map[string]any{"nic": map[string]any{"forProvider": map[string]any{"a": "c"}}}},
-		"providerConfigRef": {map[string]any{"kind": "ProviderConfig", "name": "a"}, map[string]any{"kind": "ProviderConfig", "name": "b"}},
-		"operatingSystem":   {map[string]any{"profile": "acme-debian-12-v1"}, map[string]any{"profile": "acme-debian-12-v2"}},
-		"kubelet":           {map[string]any{"configuration": map[string]any{"podsPerCore": int64(1)}}, map[string]any{"configuration": map[string]any{"podsPerCore": int64(2)}}},
-		"userData":          {map[string]any{"secretRef": map[string]any{"name": "a", "namespace": "b"}}, map[string]any{"secretRef": map[string]any{"name": "a", "namespace": "c"}}},
-		"nodeCapacity":      {map[string]any{"capacity": map[string]any{"cpu": int64(1)}}, map[string]any{"capacity": map[string]any{"cpu": int64(2)}}},
+		"provider":           {"local", "hcloud"},
+		"forProvider":        {map[string]any{"a": []any{int64(1)}}, map[string]any{"a": []any{int64(2)}}},
+		"instanceTypes":      {[]any{map[string]any{"name": "a", "forProvider": map[string]any{"cores": int64(2)}}}, []any{map[string]any{"name": "a", "forProvider": map[string]any{"cores": int64(4)}}}},
+		"allocationStrategy": {"Prioritized", "LowestPrice"},
+		"companions":         {map[string]any{"nic": map[string]any{"forProvider": map[string]any{"a": "b"}}}, map[string]any{"nic": map[string]any{"forProvider": map[string]any{"a": "c"}}}},
+		"providerConfigRef":  {map[string]any{"kind": "ProviderConfig", "name": "a"}, map[string]any{"kind": "ProviderConfig", "name": "b"}},
+		"operatingSystem":    {map[string]any{"profile": "acme-debian-12-v1"}, map[string]any{"profile": "acme-debian-12-v2"}},
+		"kubelet":            {map[string]any{"configuration": map[string]any{"podsPerCore": int64(1)}}, map[string]any{"configuration": map[string]any{"podsPerCore": int64(2)}}},
+		"userData":           {map[string]any{"secretRef": map[string]any{"name": "a", "namespace": "b"}}, map[string]any{"secretRef": map[string]any{"name": "a", "namespace": "c"}}},
+		"nodeCapacity":       {map[string]any{"capacity": map[string]any{"cpu": int64(1)}}, map[string]any{"capacity": map[string]any{"cpu": int64(2)}}},
 	}
 	s := schematest.Load(t, clusterCRD)
 	with := func(field string, value any) map[string]any {
 		obj := parse(t, clusterClass)
 		if value != nil {
 			setPath(obj, "spec."+field, value)
+		}
+		if field == "allocationStrategy" {
+			setPath(obj, "spec.instanceTypes", []any{map[string]any{"name": "a", "price": "0.1"}})
 		}
 		return obj
 	}

@@ -207,6 +207,10 @@ const (
 	// with commas between them.
 	AnnotationCompanions = Group + "/companions"
 
+	// AnnotationInstanceType on a VM is the name of the entry in spec.instanceTypes of its class that
+	// it was requested with. VMs of a class without a list do not have it.
+	AnnotationInstanceType = Group + "/instance-type"
+
 	// AnnotationAppliedHash on a VM, or a companion, is the hash of the last applied fields: by
 	// it the Machine's controller knows, also after a restart, whether fields were removed.
 	AnnotationAppliedHash = Group + "/applied-hash"

@@ -354,6 +354,47 @@ type ComposedReference struct {
 	Name string `json:"name"`
 }
 
+// A RefusedInstanceType is an instance type that the cloud had no room for.
+type RefusedInstanceType struct {
+	// Name of the entry in spec.instanceTypes of the class.
+	Name string `json:"name"`
+	// ErrorCode of the refusal: CapacityExhausted or QuotaExceeded.
+	ErrorCode string `json:"errorCode"`
+	// Message of the provider.
+	// +optional
+	Message string `json:"message,omitempty"`
+	// Time of the refusal.
+	Time metav1.Time `json:"time"`
+	// Round in which it was refused.
+	Round int32 `json:"round"`
+	// VMUID is the UID of the VM resource whose creation was refused. The resource is deleted, and another one is
+	// created for the next instance type.
+	VMUID types.UID `json:"vmUID"`
+}
+
+// InstanceTypeStatus is which of the instance types of its class a Machine has, or tries.
+type InstanceTypeStatus struct {
+	// Name of the entry in spec.instanceTypes of the class that the VM is requested with. It is copied from the VM
+	// resource. It is absent while the cloud has refused all entries.
+	// +optional
+	Name string `json:"name,omitempty"`
+	// InstanceType of the VM as the cloud calls it. The Node has it in the label node.kubernetes.io/instance-type,
+	// unless the Machine gives it another value.
+	// +optional
+	InstanceType string `json:"instanceType,omitempty"`
+	// NodeCapacity that a Node of this instance type is expected to have. It is absent if it is unknown.
+	// +optional
+	NodeCapacity *NodeCapacity `json:"nodeCapacity,omitempty"`
+	// Round counts how often the list of instance types was begun. It is 1 until all were refused.
+	Round int32 `json:"round"`
+	// Refused are the last refusals, in the order of their times. None is tried again in the same round.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=10
+	Refused []RefusedInstanceType `json:"refused,omitempty"`
+}
+
 // MachineStatus is the observed state of a Machine.
 type MachineStatus struct {
 	// ObservedGeneration is the generation of the spec that this status is about.
@@ -495,6 +536,11 @@ type MachineStatus struct {
 	// +optional
 	ExhaustedSince *metav1.Time `json:"exhaustedSince,omitempty"`
 
+	// InstanceType is which of the instance types of its class the Machine has, or tries. It is absent if the class
+	// lists none.
+	// +optional
+	InstanceType *InstanceTypeStatus `json:"instanceType,omitempty"`
+
 	// FailureReason is the reason why the phase is Failed.
 	// +optional
 	FailureReason FailureReason `json:"failureReason,omitempty"`
@@ -531,6 +577,7 @@ func (s MachineStatus) Failure() string {
 // +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.spec.version`
 // +kubebuilder:printcolumn:name="Class",type=string,JSONPath=`.spec.classRef.name`,priority=1
 // +kubebuilder:printcolumn:name="Failure-Domain",type=string,JSONPath=`.spec.failureDomain`,priority=1
+// +kubebuilder:printcolumn:name="Instance-Type",type=string,JSONPath=`.status.instanceType.instanceType`,priority=1
 // +kubebuilder:printcolumn:name="Deletion",type=string,JSONPath=`.status.deletion.stage`,priority=1
 // +kubebuilder:printcolumn:name="ProviderID",type=string,JSONPath=`.status.providerID`,priority=1
 // +kubebuilder:printcolumn:name="Update",type=string,JSONPath=`.status.update.state`,priority=1

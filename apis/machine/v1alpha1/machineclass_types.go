@@ -1,6 +1,8 @@
 package v1alpha1
 
 import (
+	"cmp"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -81,11 +83,66 @@ type Companion struct {
 	ForProvider *runtime.RawExtension `json:"forProvider,omitempty"`
 }
 
+// An InstanceType is one of the instance types of a class: a VM that a Machine may get if the cloud has no room for
+// those before it.
+type InstanceType struct {
+	// Name identifies the entry in the class, in the status of Machines and in the annotation
+	// machine.drover.dev/instance-type of VMs. It is also the instance type, unless instanceType is set.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`
+	Name string `json:"name"`
+
+	// InstanceType as the cloud calls it, such as m7i.large. It is set in the VM's managed resource at the path that
+	// the provider's Composition names. The default is the name. At clouds whose VMs have no such field, it must be
+	// absent, and forProvider has the size.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	InstanceType string `json:"instanceType,omitempty"`
+
+	// Price of an hour in any currency, such as 0.0104. The allocation strategy LowestPrice needs it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=20
+	// +kubebuilder:validation:Pattern=`^[0-9]+(\.[0-9]+)?$`
+	Price string `json:"price,omitempty"`
+
+	// ForProvider is merged over spec.forProvider of the class for this entry: objects field by field, and anything
+	// else, a list too, replaces what is there. By it an entry has another subnet, zone or size.
+	// +optional
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=object
+	ForProvider *runtime.RawExtension `json:"forProvider,omitempty"`
+
+	// NodeCapacity of the Nodes of this entry. Values that it lacks are derived from the instance type, if the
+	// provider's Composition knows it. Those in spec.nodeCapacity of the class hold for all entries.
+	// +optional
+	NodeCapacity *NodeCapacity `json:"nodeCapacity,omitempty"`
+}
+
+// Type returns the instance type of the entry as the cloud calls it.
+func (t InstanceType) Type() string { return cmp.Or(t.InstanceType, t.Name) }
+
+// An AllocationStrategy is the order in which the instance types of a class are tried.
+// +kubebuilder:validation:Enum=Prioritized;LowestPrice
+type AllocationStrategy string
+
+// Allocation strategies.
+const (
+	// AllocationPrioritized tries the instance types in the order of the list.
+	AllocationPrioritized AllocationStrategy = "Prioritized"
+	// AllocationLowestPrice tries the cheapest one first. Those of the same price are tried in the order of the list.
+	AllocationLowestPrice AllocationStrategy = "LowestPrice"
+)
+
 // MachineClassSpec describes the VM that a Machine of this class gets.
 //
 // With userData, Drover writes nothing that could carry out other settings. CEL does not see
 // kubelet.configuration: the planner refuses it.
 //
+// +kubebuilder:validation:XValidation:rule="!has(self.allocationStrategy) || has(self.instanceTypes)",fieldPath=".allocationStrategy",message="has no effect without instanceTypes: remove it, or list the instance types"
+// +kubebuilder:validation:XValidation:rule="!has(self.allocationStrategy) || self.allocationStrategy != 'LowestPrice' || !has(self.instanceTypes) || self.instanceTypes.all(t, has(t.price))",fieldPath=".instanceTypes",message="each must have a price with the allocationStrategy LowestPrice"
 // +kubebuilder:validation:XValidation:rule="!has(self.userData) || !has(self.operatingSystem.profile)",fieldPath=".operatingSystem.profile",message="has no effect with userData: remove it, and put it into the Secret"
 // +kubebuilder:validation:XValidation:rule="!has(self.userData) || !has(self.operatingSystem.parameters)",fieldPath=".operatingSystem.parameters",message="has no effect with userData: remove it, and put it into the Secret"
 // +kubebuilder:validation:XValidation:rule="!has(self.userData) || !has(self.operatingSystem.kubeletDownloadURL) || self.operatingSystem.kubeletDownloadURL == 'https://dl.k8s.io/release'",fieldPath=".operatingSystem.kubeletDownloadURL",message="has no effect with userData: remove it, and put it into the Secret"
@@ -121,6 +178,22 @@ type MachineClassSpec struct {
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=object
 	ForProvider *runtime.RawExtension `json:"forProvider,omitempty"`
+
+	// InstanceTypes are tried in their order when the cloud has no capacity or no quota for a VM: the next one is
+	// requested for the same Machine within a minute. forProvider then has what all have in common, without the
+	// instance type. When the cloud has refused all of them, the Machine reports that, and the first one is tried again
+	// after 1 minute, then 2, 4, 8 and each further 10 minutes.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=10
+	InstanceTypes []InstanceType `json:"instanceTypes,omitempty"`
+
+	// AllocationStrategy is the order in which the instance types are tried: Prioritized, the order of the list, or
+	// LowestPrice, the cheapest one first. The default is Prioritized.
+	// +optional
+	AllocationStrategy AllocationStrategy `json:"allocationStrategy,omitempty"`
 
 	// Companions of each VM, such as a network interface of its own at clouds where
 	// that is a resource beside the VM, by the names that the provider's Composition

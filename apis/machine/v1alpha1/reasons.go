@@ -880,6 +880,11 @@ const (
 	//   - Kinds: Machine
 	//   - Type: Normal or Warning
 	EventComposeResources = "ComposeResources"
+	// EventInstanceTypeRefused reports that the cloud has no capacity or no quota for an instance type of the class, and
+	// which one is tried next.
+	//   - Kinds: Machine
+	//   - Type: Warning
+	EventInstanceTypeRefused = "InstanceTypeRefused"
 	// EventVMRequested reports that Drover requested the VM from the provider.
 	//   - Kinds: Machine
 	//   - Type: Normal

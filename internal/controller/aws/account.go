@@ -2,10 +2,12 @@ package aws
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"sync"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -61,8 +63,14 @@ func (a *account) Place(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", classify("cannot read the ID of the account", err)
 	}
+	if aws.ToString(out.Account) == "" {
+		return "", classify("cannot read the ID of the account", errNoAccount)
+	}
 	return "account " + *out.Account + ", region " + a.region, nil
 }
+
+// errNoAccount is returned if the Security Token Service returns no ID of the account.
+var errNoAccount = errors.New("the Security Token Service returned no ID of the account")
 
 // isDeleting reports whether EC2 accepted the termination of an instance a moment ago.
 func (a *account) isDeleting(id string) bool {

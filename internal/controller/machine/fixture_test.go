@@ -272,6 +272,13 @@ func (w *world) interceptors() interceptor.Funcs {
 			if o.PropagationPolicy != nil {
 				w.deletes = append(w.deletes, *o.PropagationPolicy)
 			}
+			if u, ok := obj.(*unstructured.Unstructured); ok && o.Preconditions != nil && o.Preconditions.ResourceVersion != nil {
+				// The fake client ignores it.
+				is := u.DeepCopy()
+				if err := c.Get(ctx, client.ObjectKeyFromObject(obj), is); err == nil && is.GetResourceVersion() != *o.Preconditions.ResourceVersion {
+					return kerrors.NewConflict(schema.GroupResource{Group: u.GroupVersionKind().Group, Resource: u.GetKind()}, u.GetName(), errors.New("the object has been modified"))
+				}
+			}
 			m := &v1alpha1.Machine{}
 			if err := c.Get(ctx, client.ObjectKeyFromObject(obj), m); err == nil && m.GetDeletionTimestamp() != nil {
 				// The fake client would delete it again, at another time.

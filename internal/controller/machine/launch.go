@@ -56,7 +56,37 @@ func (r *Reconciler) launch(ctx context.Context, f *facts, d decision, isCurrent
 	if err := r.releaseDeletedDependents(ctx, f); err != nil {
 		return err
 	}
+	if err := r.discardRefused(ctx, f, d); err != nil {
+		return err
+	}
 	return r.discard(ctx, f, desired)
+}
+
+// discardRefused deletes the VM resource whose instance type the cloud refused. The refusal is in the status by now, and
+// another resource is created for the next instance type when this one is gone.
+//
+// There is never a second VM. crossplane-runtime writes the begin of a creation to the resource first, by the version that
+// it read, and the resource is deleted by the version that the refusal was read from: of both, the API server accepts one.
+// A resource that is being deleted is not created any more, and what exists of its VM is deleted before the resource.
+func (r *Reconciler) discardRefused(ctx context.Context, f *facts, d decision) error {
+	seen := f.observed[machinev1alpha1.ResourceVM]
+	if seen == nil || d.vm.Discard == "" || seen.GetUID() != d.vm.Discard {
+		return nil
+	}
+	if err := r.checkAlive(ctx, f.machine); err != nil {
+		return err
+	}
+	if seen.GetDeletionTimestamp() == nil {
+		uid, version := seen.GetUID(), seen.GetResourceVersion()
+		if err := r.client.Delete(ctx, seen.DeepCopy(), client.Preconditions{UID: &uid, ResourceVersion: &version}); err != nil {
+			return client.IgnoreNotFound(err)
+		}
+	}
+	now, err := r.readLive(ctx, seen.GroupVersionKind(), client.ObjectKeyFromObject(seen))
+	if err != nil || now == nil || now.GetUID() != seen.GetUID() || now.GetDeletionTimestamp() == nil || !isHeld(now) {
+		return err
+	}
+	return release(ctx, r.client, now.GroupVersionKind(), now, r.now())
 }
 
 // releaseDeletedDependents lets the provider delete the companions that depend on the VM and that a user
@@ -100,7 +130,7 @@ func (f *facts) isLaunched(d decision) (bool, error) {
 		}
 	}
 	for role, obj := range f.observed {
-		if isDiscarded(desired, role, obj) || isDeletedDependent(role, obj) {
+		if isDiscarded(desired, role, obj) || isDeletedDependent(role, obj) || role == machinev1alpha1.ResourceVM && obj.GetUID() == d.vm.Discard {
 			return false, nil
 		}
 	}
@@ -128,7 +158,7 @@ func (r *Reconciler) lookAt(ctx context.Context, m *machinev1alpha1.Machine) (*m
 }
 
 // discard deletes the resources that the pipeline does not desire any more, except for the VM and its
-// companions: only the deletion of their Machine deletes these.
+// companions: the deletion of their Machine deletes these, and discardRefused a VM resource without a VM.
 func (r *Reconciler) discard(ctx context.Context, f *facts, desired map[string]*fnv1.Resource) error {
 	var errs []error
 	for role, obj := range f.observed {

@@ -286,6 +286,7 @@ var reasons = map[key]Advice{
 	{"ClusterProviderConfig", "RightsMissing"}:              {Meaning: "Rights are missing. A warning with the reason reports it.", Do: "Grant the rights that the message names."},
 	{"Machine", "ReconcileError"}:                           {Meaning: "Reports an error that keeps a Machine from being reconciled. It is retried.", Do: "Correct what the message names: install the Function, grant the right, or correct the Composition."},
 	{"Machine", "ComposeResources"}:                         {Meaning: "Reports a result of a step of the pipeline that has no reason of its own.", Do: ""},
+	{"Machine", "InstanceTypeRefused"}:                      {Meaning: "Reports that the cloud has no capacity or no quota for an instance type of the class, and which one is tried next.", Do: ""},
 	{"Machine", "VMRequested"}:                              {Meaning: "Reports that Drover requested the VM from the provider.", Do: ""},
 	{"Machine", "NodeJoined"}:                               {Meaning: "Reports that the Node has joined the target cluster.", Do: ""},
 	{"Machine", "ReplaceRequested"}:                         {Meaning: "Reports that an annotation requests another Machine in place of this one.", Do: ""},

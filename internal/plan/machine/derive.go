@@ -2,6 +2,7 @@ package machine
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -36,7 +37,7 @@ func factsOf(now time.Time, o Observed) facts {
 	if f.problem == nil {
 		f.problem = o.VM.Problem
 	}
-	f.isRefused = o.VM.State == plan.VMCreating && o.VM.ErrorCode != "" && f.providerID == ""
+	f.isRefused = o.VM.State == plan.VMCreating && o.VM.ErrorCode != "" && f.providerID == "" && !f.isTried()
 	f.exhaustedSince = f.beginOfExhaustion()
 	f.isInvalid = f.problem != nil && o.VM.State == plan.VMAbsent && f.providerID == ""
 	f.refusedUntil = f.endOfRefusal()
@@ -85,7 +86,7 @@ const nodeMayRequestAfter = 5 * time.Minute
 
 func (f facts) beginOfExhaustion() *metav1.Time {
 	switch {
-	case !f.isRefused || !fn.ErrorCode(f.VM.ErrorCode).IsExhausted():
+	case f.providerID != "" || f.VM.Exhausted == "" && (!f.isRefused || !fn.ErrorCode(f.VM.ErrorCode).IsExhausted()):
 		return nil
 	case f.before.ExhaustedSince != nil:
 		return f.before.ExhaustedSince
@@ -94,6 +95,12 @@ func (f facts) beginOfExhaustion() *metav1.Time {
 }
 
 func (f facts) endOfRefusal() *metav1.Time {
+	switch before := f.before.InstanceType; {
+	case len(f.newRefusals()) > 0, before != nil && before.Name == "" && f.isTried():
+		return whole(f.now) // The next instance type has the whole creationTimeout.
+	case f.isTried():
+		return f.before.RefusedUntil
+	}
 	op := f.before.LastOperation
 	isReported := f.before.ProviderID == "" && op != nil && op.Type == machinev1alpha1.OperationCreate &&
 		(op.State == machinev1alpha1.OperationProcessing || f.before.FailureReason == machinev1alpha1.FailureCapacityTimeout)
@@ -102,6 +109,28 @@ func (f facts) endOfRefusal() *metav1.Time {
 		return f.before.RefusedUntil
 	}
 	return whole(f.now)
+}
+
+// isTried reports whether one of the instance types of the class is tried, or the VM resource of a refused one is deleted. The
+// error is that of earlier ones then, and the Machine waits no longer than its creationTimeout.
+func (f facts) isTried() bool {
+	t := f.VM.InstanceType
+	return f.VM.Exhausted != "" && t != nil && t.Name != ""
+}
+
+// newRefusals returns the refusals of instance types that are not recorded yet.
+func (f facts) newRefusals() []machinev1alpha1.RefusedInstanceType {
+	if f.VM.InstanceType == nil {
+		return nil
+	}
+	var out []machinev1alpha1.RefusedInstanceType
+	for _, r := range f.VM.InstanceType.Refused {
+		isRecorded := func(b machinev1alpha1.RefusedInstanceType) bool { return b.VMUID == r.VMUID }
+		if before := f.before.InstanceType; before == nil || !slices.ContainsFunc(before.Refused, isRecorded) {
+			out = append(out, r)
+		}
+	}
+	return out
 }
 
 func (f facts) describeWait() string {

@@ -24,6 +24,9 @@ func events(f facts, d Desired) []plan.Event {
 		(before.LastOperation == nil || before.LastOperation.ErrorCode != code) && d.Status.LastOperation.ErrorCode == code {
 		out = append(out, plan.Event{Warning: true, Reason: code, Message: f.VM.Message})
 	}
+	for _, r := range f.newRefusals() {
+		out = append(out, plan.Event{Warning: true, Reason: machinev1alpha1.EventInstanceTypeRefused, Message: fmt.Sprintf("The cloud has no room for instance type %s (%s): %s", r.Name, r.ErrorCode, r.Message)})
+	}
 	if u := d.Status.Update; begun(u) && (before.Update == nil || before.Update.ID != u.ID || before.Update.State != u.State) {
 		out = append(out, plan.Event{
 			Warning: u.State == machinev1alpha1.UpdateFailed,

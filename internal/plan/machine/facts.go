@@ -35,7 +35,7 @@ type facts struct {
 	addresses []workernode.Address
 	// problem that a user can fix, nil if there is none.
 	problem *plan.Problem
-	// isRefused means that the provider cannot create the VM and reports an error.
+	// isRefused means that the provider cannot create the VM and reports an error, and that no other instance type is tried.
 	isRefused bool
 	// exhaustedSince is the time since which the cloud refuses the VM for lack of room, nil if it
 	// does not.

@@ -20,6 +20,7 @@ func status(f facts, d decision) machinev1alpha1.MachineStatus {
 		Reboot:       d.reboot,
 		Preserve:     f.preserve,
 		RefusedUntil: f.refusedUntil,
+		InstanceType: instanceType(f),
 
 		ExhaustedSince: f.exhaustedSince,
 		Join:           withConsole(joinStatus(f), keptConsole(f, d)),
@@ -73,6 +74,18 @@ func status(f facts, d decision) machinev1alpha1.MachineStatus {
 	}
 	s.LastOperation = lastOperation(f.now, f.before.LastOperation, operation(f, d))
 	return s
+}
+
+// instanceType that the VM has or is requested with, nil if the class lists none.
+func instanceType(f facts) *machinev1alpha1.InstanceTypeStatus {
+	switch t := f.VM.InstanceType; {
+	case t == nil:
+		return f.before.InstanceType
+	case t.Round == 0:
+		return nil
+	default:
+		return t
+	}
 }
 
 // addresses of the VM or, at clouds that report none, of the Node.

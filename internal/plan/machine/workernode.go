@@ -3,6 +3,9 @@ package machine
 import (
 	"maps"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/workernode"
 )
@@ -17,7 +20,7 @@ func workerNode(f facts, d decision) *workernode.Parameters {
 		ProviderID:      f.providerID,
 		Addresses:       f.addresses,
 		CloudNamesNodes: f.CloudNamesNodes,
-		Labels:          labels(m),
+		Labels:          labels(f),
 		Annotations:     annotations(m),
 		Drained:         m.Spec.InPlaceUpdate != nil && begun(d.update),
 		Drain: workernode.Drain{
@@ -38,9 +41,13 @@ func workerNode(f facts, d decision) *workernode.Parameters {
 	return p
 }
 
-func labels(m *machinev1alpha1.Machine) map[string]string {
+// labels of the Node. One that the cloud calls by a name that is no label value has no instance type.
+func labels(f facts) map[string]string {
 	out := map[string]string{}
-	maps.Copy(out, m.Spec.Metadata.Labels)
+	if t := instanceType(f); t != nil && t.InstanceType != "" && len(validation.IsValidLabelValue(t.InstanceType)) == 0 {
+		out[corev1.LabelInstanceTypeStable] = t.InstanceType
+	}
+	maps.Copy(out, f.Machine.Spec.Metadata.Labels)
 	return out
 }
 

@@ -7,9 +7,7 @@
 package nodetemplate
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -17,6 +15,7 @@ import (
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/plan"
+	"github.com/drover-dev/drover/internal/plan/vm"
 )
 
 const refField = "spec.template.spec.infrastructureRef"
@@ -33,6 +32,8 @@ type Observed struct {
 	// Derived is the capacity that the provider's Composition derives from the class, nil if it
 	// derives none. Memory is that of the VM.
 	Derived *machinev1alpha1.NodeCapacity
+	// InstanceTypes are the Nodes of the instance types of the class, if it lists any. Derived is nil then.
+	InstanceTypes []vm.NodeOfInstanceType
 	// NotDerived is the reason why the Composition could not derive the capacity, "" if it could or
 	// does not derive any.
 	NotDerived string
@@ -68,7 +69,7 @@ func Plan(o Observed) Decision {
 	switch {
 	case !ok:
 		d.Condition = no(machinev1alpha1.ReasonNodeCapacityUnknown, "the class of the template cannot be used")
-	case !isKnown(status.Capacity):
+	case !plan.HasCPUAndMemory(&machinev1alpha1.NodeCapacity{Capacity: status.Capacity}):
 		d.Condition = unknown(o)
 	default:
 		d.Condition = &plan.Condition{Type: machinev1alpha1.ConditionScalesFromZero, Status: "True", Reason: machinev1alpha1.ReasonNodeCapacityKnown}
@@ -86,16 +87,8 @@ func statusOf(o Observed) (machinev1alpha1.NodeTemplateStatus, bool) {
 		}
 		return status, false
 	}
-	for _, c := range []*machinev1alpha1.NodeCapacity{usable(o.Derived), o.Class.Spec.NodeCapacity} {
-		if c == nil {
-			continue
-		}
-		if len(c.Capacity) > 0 && status.Capacity == nil {
-			status.Capacity = corev1.ResourceList{}
-		}
-		maps.Copy(status.Capacity, c.Capacity)
-		status.NodeInfo.Architecture = cmp.Or(c.Architecture, status.NodeInfo.Architecture)
-		status.NodeInfo.OperatingSystem = cmp.Or(c.OperatingSystem, status.NodeInfo.OperatingSystem)
+	if c := plan.MergedCapacity(plan.CapacityOfNode(o.Derived), o.smallest(), o.Class.Spec.NodeCapacity); c != nil {
+		status.Capacity, status.NodeInfo.Architecture, status.NodeInfo.OperatingSystem = c.Capacity, c.Architecture, c.OperatingSystem
 	}
 	if pods := o.Class.Spec.Kubelet.MaxPods; pods != nil && status.Capacity != nil {
 		// The kubelet is configured with this value, so it overrides that of the class.
@@ -104,27 +97,28 @@ func statusOf(o Observed) (machinev1alpha1.NodeTemplateStatus, bool) {
 	return status, true
 }
 
-// The firmware and the kernel of a VM reserve some of its memory, which the Node does not report.
-// If the reported capacity is too high, the autoscaler creates Nodes on which its pods do not fit.
-// If it is a little too low, only that difference is lost. Karpenter subtracts as much by default.
-const usablePerMille int64 = 925
-
-// usable returns the capacity of the Node of a VM, from the capacity of the VM.
-func usable(vm *machinev1alpha1.NodeCapacity) *machinev1alpha1.NodeCapacity {
-	if vm == nil {
-		return nil
+// smallest returns the capacity that a Node of any instance type of the class has at least, nil if that is not known.
+func (o Observed) smallest() *machinev1alpha1.NodeCapacity {
+	all := make([]*machinev1alpha1.NodeCapacity, 0, len(o.InstanceTypes))
+	for _, t := range o.InstanceTypes {
+		if !plan.HasCPUAndMemory(t.Capacity) {
+			return nil
+		}
+		all = append(all, t.Capacity)
 	}
-	c := vm.DeepCopy()
-	const mebi int64 = 1 << 20
-	memory := c.Capacity[corev1.ResourceMemory]
-	c.Capacity[corev1.ResourceMemory] = *resource.NewQuantity(memory.Value()/1000*usablePerMille/mebi*mebi, resource.BinarySI)
-	return c
+	return plan.SmallestCapacity(all)
 }
 
 func unknown(o Observed) *plan.Condition {
 	why := ""
+	for _, t := range o.InstanceTypes {
+		if !plan.HasCPUAndMemory(t.Capacity) {
+			why = fmt.Sprintf(" or in spec.instanceTypes %q", t.Name)
+			break
+		}
+	}
 	if o.NotDerived != "" {
-		why = ", and it cannot be derived from spec.forProvider: " + o.NotDerived
+		why += ", and it cannot be derived from spec.forProvider: " + o.NotDerived
 	}
 	return no(machinev1alpha1.ReasonNodeCapacityUnknown,
 		"%s has no cpu and memory in spec.nodeCapacity.capacity%s: the cluster-autoscaler cannot scale up from zero", o.Class.Reference(), why)
@@ -132,13 +126,7 @@ func unknown(o Observed) *plan.Condition {
 
 // Lacks reports whether a class does not specify the cpu and the memory of its Nodes.
 func Lacks(class *machinev1alpha1.MachineClass) bool {
-	return class.Spec.NodeCapacity == nil || !isKnown(class.Spec.NodeCapacity.Capacity)
-}
-
-// isKnown reports whether the autoscaler can determine which pods fit on a Node.
-func isKnown(capacity corev1.ResourceList) bool {
-	cpu, memory := capacity[corev1.ResourceCPU], capacity[corev1.ResourceMemory]
-	return cpu.Sign() > 0 && memory.Sign() > 0
+	return !plan.HasCPUAndMemory(class.Spec.NodeCapacity)
 }
 
 func newNodeTemplate(owner metav1.Object, status machinev1alpha1.NodeTemplateStatus) *machinev1alpha1.NodeTemplate {

@@ -11,6 +11,7 @@ import (
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/plan"
+	"github.com/drover-dev/drover/internal/plan/vm"
 )
 
 func ref(change ...func(*machinev1alpha1.InfrastructureReference)) *machinev1alpha1.InfrastructureReference {
@@ -152,5 +153,23 @@ func TestLacks(t *testing.T) {
 				t.Errorf("%v, want %v", got, tc.want)
 			}
 		})
+	}
+}
+
+// TestANodeTemplateHasTheSmallestInstanceType: the autoscaler must not expect more than the Node of any instance type has.
+func TestANodeTemplateHasTheSmallestInstanceType(t *testing.T) {
+	listed := class(resources("example.org/license", "1"))
+	listed.Spec.InstanceTypes = []machinev1alpha1.InstanceType{{Name: "a"}, {Name: "b"}}
+	a := vm.NodeOfInstanceType{Name: "a", Capacity: &machinev1alpha1.NodeCapacity{Capacity: resources("cpu", "8", "memory", "8Gi")}}
+	b := vm.NodeOfInstanceType{Name: "b", Capacity: &machinev1alpha1.NodeCapacity{Capacity: resources("cpu", "4", "memory", "16Gi", "nvidia.com/gpu", "1")}}
+	o := Observed{Owner: &machinev1alpha1.MachineDeployment{ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "uid"}}, Kind: "MachineDeployment", Ref: ref(), Class: listed, InstanceTypes: []vm.NodeOfInstanceType{a, b}}
+	d := Plan(o)
+	if want := resources("cpu", "4", "memory", "8Gi", "example.org/license", "1"); d.Condition.Status != "True" || !cmp.Equal(d.NodeTemplate.Status.Capacity, want) {
+		t.Errorf("condition %+v\n-want +got:\n%s", d.Condition, cmp.Diff(want, d.NodeTemplate.Status.Capacity))
+	}
+	o.InstanceTypes[1].Capacity = nil
+	const unknown = `MachineClass "small" has no cpu and memory in spec.nodeCapacity.capacity or in spec.instanceTypes "b": the cluster-autoscaler cannot scale up from zero`
+	if c := Plan(o).Condition; c.Status != "False" || c.Reason != machinev1alpha1.ReasonNodeCapacityUnknown || c.Message != unknown {
+		t.Errorf("condition %+v", c)
 	}
 }

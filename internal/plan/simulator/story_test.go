@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
+	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/names"
 	"github.com/drover-dev/drover/internal/plan"
@@ -82,6 +83,7 @@ type story struct {
 	conds    map[string]string
 	spec     machinev1alpha1.MachineDeploymentSpec
 	cloud    Cloud
+	types    []string
 }
 
 // play plays a script and returns its trace.
@@ -145,6 +147,9 @@ func (s *story) begin() {
 		return
 	}
 	s.w = NewWorld(s.spec, s.cloud)
+	if len(s.types) > 0 {
+		s.w.InstanceTypes = &InstanceTypes{Names: s.types, Refused: map[string]string{}}
+	}
 	s.w.OnEvent = func(source string, e plan.Event) {
 		switch e.Reason {
 		case machinev1alpha1.EventVMRequested, machinev1alpha1.ReasonVMRunning, machinev1alpha1.ReasonNodeReady:
@@ -207,6 +212,9 @@ func (s *story) tick() {
 			phase = "is created"
 		case m.Status.Phase == machinev1alpha1.MachineFailed:
 			phase += " (" + string(m.Status.FailureReason) + ")"
+		}
+		if st := m.Status.InstanceType; st != nil && st.Name != "" && m.DeletionTimestamp == nil {
+			phase += " as " + st.Name
 		}
 		is[name] = true
 		if s.phases[name] != phase {
@@ -337,6 +345,11 @@ func (s *story) play(words []string, line string) error {
 		})
 	case "cloud refuses":
 		w.Cloud.Refuses, w.Cloud.RefusesIn = arg(2), arg(4)
+	case "cloud lacks":
+		w.InstanceTypes.Refused[arg(2)] = string(fn.ErrorCapacityExhausted)
+		w.InstanceTypes.Accepts = func() bool { return arg(3) == "later" }
+	case "cloud has":
+		delete(w.InstanceTypes.Refused, arg(2))
 	case "cloud accepts":
 		w.Cloud.Refuses = ""
 	case "no Node":
@@ -441,6 +454,9 @@ func (s *story) prepare(words []string, arg func(int) string) (bool, error) {
 		n, err := strconv.ParseInt(arg(1), 10, 64)
 		s.cloud.GPUs = n
 		return true, err
+	case "types":
+		s.types = words[1:]
+		return true, nil
 	case "hang":
 		n, err := strconv.Atoi(arg(2))
 		s.cloud.Hangs = func(i int) bool { return i == n-1 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
@@ -14,6 +15,7 @@ import (
 	"github.com/drover-dev/drover/internal/plan"
 	"github.com/drover-dev/drover/internal/plan/group"
 	"github.com/drover-dev/drover/internal/plan/machine"
+	planvm "github.com/drover-dev/drover/internal/plan/vm"
 	"github.com/drover-dev/drover/internal/workernode"
 )
 
@@ -89,6 +91,8 @@ type vm struct {
 	// as many reboots as curedBy.
 	lacksGPU, isDead bool
 	curedBy          int
+	// resource is nil unless the World has instance types.
+	resource *typedResource
 }
 
 // A World is a cluster with a clock: its reconciles, its cloud and its Machines take time. The
@@ -103,6 +107,8 @@ type World struct {
 	// Provide, if it is set, is the provider of VMs: it is called after a change of a request, and calls Reported and
 	// RebootVM. Otherwise each request is carried out once.
 	Provide func(machine string)
+	// InstanceTypes of the class, nil if it lists none.
+	InstanceTypes *InstanceTypes
 	// Kill, if it is set, reports whether the controller of Machines is killed before its next write.
 	Kill func() bool
 
@@ -364,11 +370,18 @@ func (w *World) reconcileMachine(name string) {
 		w.leave(m, v)
 		return
 	}
-	if class := w.Classes[m.Spec.ClassRef.Name]; !v.requested && !class.Missing && class.Problem == nil {
+	if class := w.Classes[m.Spec.ClassRef.Name]; w.InstanceTypes == nil && !v.requested && !class.Missing && class.Problem == nil {
 		v.requested = true
 		w.request(m, v)
 	}
-	d := machine.Plan(w.Now, w.observe(m, v))
+	o := w.observe(m, v)
+	var launched planvm.Desired
+	var seen *unstructured.Unstructured
+	if w.InstanceTypes != nil {
+		launched, seen = w.planVM(m, v)
+		o.VM = launched.Word
+	}
+	d := machine.Plan(w.Now, o)
 	if w.isKilled() {
 		w.enqueueMachine(name, restartOfController)
 		return
@@ -400,6 +413,9 @@ func (w *World) reconcileMachine(name string) {
 		return
 	}
 	w.ask(m.Name, v, d.Requests.Reboot)
+	if w.InstanceTypes != nil {
+		w.launch(name, v, launched, seen)
+	}
 	w.enqueueMachine(name, d.CallAgain)
 }
 

@@ -30,6 +30,8 @@ type Binding struct {
 	pollInterval, nodeCapacity                                       *expression
 
 	errors []errorClass
+	// instanceTypePath of the VM resource has the instance type, "" if there is no such field.
+	instanceTypePath string
 	// reboots means that the provider can reboot the VM.
 	reboots bool
 }
@@ -121,6 +123,11 @@ func compileBinding(in *fn.Infrastructure) (*Binding, error) {
 		return nil, err
 	}
 	b.VM.pkg = in.VirtualMachine.Package
+	if b.instanceTypePath = in.VirtualMachine.InstanceTypePath; b.instanceTypePath != "" {
+		if err := checkInstanceTypePath(b.instanceTypePath); err != nil {
+			return nil, fmt.Errorf("virtualMachine.instanceTypePath: %q: %w", b.instanceTypePath, err)
+		}
+	}
 	if in.VirtualMachine.PollInterval != "" {
 		if b.pollInterval, err = compile(fields, "virtualMachine.pollInterval", in.VirtualMachine.PollInterval, cel.StringType); err != nil {
 			return nil, err
@@ -231,6 +238,17 @@ func checkPath(path string) error {
 	}
 	if strings.Contains(path, "*") {
 		return fmt.Errorf("must name one field, without wildcards")
+	}
+	return nil
+}
+
+// checkInstanceTypePath restricts the path to the part of the resource that is taken from the class.
+func checkInstanceTypePath(path string) error {
+	if err := checkPath(path); err != nil {
+		return err
+	}
+	if !strings.HasPrefix(path, forProviderPrefix) {
+		return fmt.Errorf("must be below spec.forProvider")
 	}
 	return nil
 }

@@ -34,10 +34,18 @@ func BindingOf(composition plan.Object, class *machinev1alpha1.MachineClass) (*B
 	return b, nil
 }
 
-// Check renders the VM of a specimen and returns the problem with it.
+// Check renders the VM of a specimen, for each instance type of the class, and returns the first problem.
 func Check(b *Binding, specimen Observed) *plan.Problem {
-	_, problem := render(b, specimen)
-	return problem
+	variants, problem := b.variantsOf(specimen.Class)
+	if problem != nil {
+		return problem
+	}
+	for _, v := range variants {
+		if _, problem := renderVariant(b, specimen, v); problem != nil {
+			return problem
+		}
+	}
+	return nil
 }
 
 // Specimen returns the view of a Machine that would be created now.

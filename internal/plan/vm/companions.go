@@ -15,7 +15,7 @@ func (d *Desired) compose(b *Binding, o Observed, made rendering) {
 			d.Companions[c.Name] = made.companions[c.Name]
 		}
 		if ready, word := await(b, c, o); !ready {
-			word.Name, word.ProviderID = d.Word.Name, d.Word.ProviderID
+			word.Name, word.ProviderID, word.InstanceType, word.Exhausted = d.Word.Name, d.Word.ProviderID, d.Word.InstanceType, d.Word.Exhausted
 			d.Word = word
 			return
 		}

@@ -64,6 +64,7 @@ func (d *Desired) composeDependent(b *Binding, o Observed, c Companion, before [
 	case o.Class.Spec.Provider != b.provider:
 		d.Word.Problem = plan.ProviderMismatch(o.Class, b.provider)
 	default:
+		o.Class = b.classFor(o.Class, *o.VM)
 		var made *unstructured.Unstructured
 		if made, d.Word.Problem = renderDependent(b, o, c, before); d.Word.Problem == nil {
 			d.Companions[c.Name] = made

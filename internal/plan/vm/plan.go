@@ -31,11 +31,20 @@ func planVM(b *Binding, invalid *plan.Problem, o Observed) Desired {
 		word.Problem = invalidBinding(err)
 	}
 	d := Desired{VM: keep(*o.VM, o.Machine), Companions: map[string]*unstructured.Unstructured{}, Word: word}
+	d.Word.InstanceType = instanceTypeOf(b, o)
+	if o.isDiscarded() || d.isRefused(o) {
+		d.fallBack(b, o)
+		return d
+	}
 	if o.Begun() {
 		if word.ProviderID != "" {
 			pin(d.VM)
 		}
 		d.Word.LookAgain = d.requestLook(o)
+		if d.isUncertain(o) {
+			d.awaitInstanceType(b, o)
+			return d
+		}
 		d.composeDependents(b, o)
 		return d
 	}
@@ -43,6 +52,8 @@ func planVM(b *Binding, invalid *plan.Problem, o Observed) Desired {
 	// applied. If the VM cannot be rendered now, the resource stays unchanged.
 	if made := create(b, invalid, o); made.VM != nil {
 		d.VM, d.Companions = made.VM, made.Companions
+		d.Word.InstanceType, d.Word.Exhausted = made.Word.InstanceType, made.Word.Exhausted
+		d.describeFallback()
 	} else if word.Problem == nil {
 		d.Word.Problem = made.Word.Problem
 	}
@@ -85,16 +96,34 @@ func create(b *Binding, invalid *plan.Problem, o Observed) Desired {
 	case o.Bootstrap.Problem != nil || o.Bootstrap.SecretName == "":
 		// The output of that step has the reason.
 	default:
-		// If the VM cannot be rendered, no companion is created either.
-		var made rendering
-		if made, d.Word.Problem = render(b, o); d.Word.Problem == nil && o.VM == nil && o.MissingConfig != nil {
-			d.Word.Problem = noProviderConfig(o.Class, *o.MissingConfig)
-		}
-		if d.Word.Problem == nil {
-			d.compose(b, o, made)
-		}
+		d.createVariant(b, o)
 	}
 	return d
+}
+
+// createVariant renders the VM for the instance type that is tried now. If the VM cannot be rendered, no companion is
+// created either.
+func (d *Desired) createVariant(b *Binding, o Observed) {
+	variants, problem := b.variantsOf(o.Class)
+	if problem != nil {
+		d.Word.Problem = problem
+		return
+	}
+	c := choose(variants, o)
+	d.Word.InstanceType, d.Word.Exhausted = c.status, c.exhausted
+	if c.variant == nil {
+		d.exhaust(o)
+		return
+	}
+	var made rendering
+	if made, d.Word.Problem = renderVariant(b, o, *c.variant); d.Word.Problem == nil && o.VM == nil && o.MissingConfig != nil {
+		d.Word.Problem = noProviderConfig(o.Class, *o.MissingConfig)
+	}
+	if d.Word.Problem == nil {
+		d.Word.InstanceType = c.variant.describe(b, c.status)
+		d.compose(b, o, made)
+		d.describeFallback()
+	}
 }
 
 // noProviderConfig is the problem of a class that names a configuration which does not exist.

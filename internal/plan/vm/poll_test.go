@@ -25,7 +25,7 @@ func TestPollInterval(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b, o := single(t, func(in *fn.Infrastructure) { in.VirtualMachine.PollInterval = tc.expression })
 			o.Class.Spec.ForProvider.Raw = []byte(`{"spot": true}`)
-			made, problem := render(b, o)
+			made, problem := render(b, o, "")
 			if tc.err != "" {
 				if problem == nil || problem.Reason != "BindingInvalid" || !strings.Contains(problem.Message, tc.err) {
 					t.Errorf("%+v, want %q", problem, tc.err)

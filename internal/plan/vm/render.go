@@ -38,6 +38,8 @@ type rendering struct {
 	variables map[string]any
 	// wrong are the problems that the API server would have with the resources.
 	wrong problems
+	// instanceType is the name of the variant of the class, "" if the class lists no instance types.
+	instanceType string
 }
 
 func newRendering(b *Binding, o Observed) rendering {
@@ -59,8 +61,9 @@ func newRendering(b *Binding, o Observed) rendering {
 // reference to a companion uses the existing one, if there is one. A companion that is created after
 // the VM is rendered with the desired VM, so that an invalid one is reported before anything is
 // created.
-func render(b *Binding, o Observed) (rendering, *plan.Problem) {
+func render(b *Binding, o Observed, instanceType string) (rendering, *plan.Problem) {
 	r := newRendering(b, o)
+	r.instanceType = instanceType
 	if problem := unknownCompanion(b, o.Class); problem != nil {
 		return r, problem
 	}
@@ -99,6 +102,9 @@ func (r *rendering) renderVM(companions []Companion) *plan.Problem {
 	annotations := map[string]string{
 		machinev1alpha1.AnnotationMachineUID: string(o.Machine.UID), machinev1alpha1.AnnotationNodeName: name,
 		machinev1alpha1.AnnotationInstallation: o.Installation,
+	}
+	if r.instanceType != "" {
+		annotations[machinev1alpha1.AnnotationInstanceType] = r.instanceType
 	}
 	var with []string
 	for _, c := range companions {

@@ -132,6 +132,9 @@ func expressions(compositions []drover.Composition) map[string]capacity.Expressi
 
 func newClass(kind, name string, labels map[string]string, spec drover.MachineClassSpec, derive map[string]capacity.Expression) offer.Class {
 	class := offer.Class{Kind: kind, Name: name, Labels: labels, FailureDomains: failureDomains(spec)}
+	if len(spec.InstanceTypes) > 0 {
+		class.Refused = "its spec.instanceTypes lists several instance types, and Karpenter must know which one a Node gets: create a class for each, and name those here"
+	}
 	var err error
 	if class.Node, err = capacity.Of(spec, derive[spec.Provider]); err != nil {
 		class.NotDerived = err.Error()

@@ -2,6 +2,7 @@ package control
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -38,6 +39,7 @@ spec:
 		composition("c", "cloud", "Machine", `{"capacity": {"cpu": 32, "memory": "1Gi"}}`),
 		decode(t, &drover.MachineClass{}, `{metadata: {namespace: nodes, name: four}, spec: {provider: cloud, forProvider: {cores: 4, failureDomains: [{name: zone-x}, {name: zone-y}]}}}`),
 		decode(t, &drover.MachineClass{}, `{metadata: {namespace: nodes, name: wrong}, spec: {provider: cloud, forProvider: {}}}`),
+		decode(t, &drover.MachineClass{}, `{metadata: {namespace: nodes, name: listed}, spec: {provider: none, instanceTypes: [{name: a}, {name: b}]}}`),
 		decode(t, &drover.MachineClass{}, `{metadata: {namespace: other, name: elsewhere}, spec: {provider: cloud}}`),
 		decode(t, &drover.ClusterMachineClass{}, `{metadata: {name: shared}, spec: {provider: none, allowedNamespaces: [team, n*s]}}`),
 		decode(t, &drover.ClusterMachineClass{}, `{metadata: {name: refused}, spec: {provider: none, allowedNamespaces: [node, "n.*"]}}`),
@@ -46,7 +48,7 @@ spec:
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(all) != 4 {
+	if len(all) != 5 {
 		t.Fatalf("%d classes", len(all))
 	}
 	for _, class := range all {
@@ -57,6 +59,10 @@ spec:
 			}
 		case "wrong":
 			if class.Node.IsKnown() || class.NotDerived == "" || class.FailureDomains != nil {
+				t.Errorf("class %+v", class)
+			}
+		case "listed":
+			if !strings.Contains(class.Refused, "spec.instanceTypes lists several instance types") {
 				t.Errorf("class %+v", class)
 			}
 		case "shared", "refused":

@@ -26,6 +26,12 @@ type MachineClassSpec struct {
 	Kubelet           Kubelet               `json:"kubelet,omitzero"`
 	NodeCapacity      *NodeCapacity         `json:"nodeCapacity,omitempty"`
 	AllowedNamespaces []string              `json:"allowedNamespaces,omitempty"`
+	InstanceTypes     []InstanceType        `json:"instanceTypes,omitempty"`
+}
+
+// An InstanceType is one of several of a class.
+type InstanceType struct {
+	Name string `json:"name"`
 }
 
 // A MachineClass is a class of a namespace. It has no allowedNamespaces.

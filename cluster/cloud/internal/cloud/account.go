@@ -65,7 +65,7 @@ func (c *Cloud) strike(f localcloud.Fault) (int, error) {
 	}
 	n := 0
 	for id, r := range c.vms {
-		if !matches(f.Match, r.VM.Name, r.VM.Tags) {
+		if !matches(f.Match, r.VM.Name, r.VM.Size, r.VM.Tags) {
 			continue
 		}
 		n++

@@ -253,7 +253,7 @@ func (c *Cloud) Create(req localcloud.CreateVMRequest) (vm localcloud.VM, lose *
 	if err != nil {
 		return vm, nil, err
 	}
-	e, left := hit(c.account.Faults, req.Name, req.Tags)
+	e, left := hit(c.account.Faults, req.Name, req.Size, req.Tags)
 	if len(left) != len(c.account.Faults) || !slices.EqualFunc(left, c.account.Faults, sameFault) {
 		// Write the fault before the VM: a fault must not hit more often than requested.
 		if err := c.putAccount(func(a *account) { a.Faults = left }); err != nil {

@@ -26,11 +26,11 @@ type effects struct {
 
 // hit uses up one count of every fault that matches a creation, oldest first, up to and including
 // the first that refuses it. It returns the faults that are left.
-func hit(faults []localcloud.Fault, name string, tags map[string]string) (effects, []localcloud.Fault) {
+func hit(faults []localcloud.Fault, name, size string, tags map[string]string) (effects, []localcloud.Fault) {
 	var e effects
 	left := []localcloud.Fault{}
 	for _, f := range faults {
-		if e.refuse != nil || !isOf(creation, f) || !matches(f.Match, name, tags) {
+		if e.refuse != nil || !isOf(creation, f) || !matches(f.Match, name, size, tags) {
 			left = append(left, f)
 			continue
 		}
@@ -48,7 +48,7 @@ func isOf(kinds []string, f localcloud.Fault) bool { return slices.Contains(kind
 // faults that are left.
 func hitList(faults []localcloud.Fault, o localcloud.ListVMsOptions) (*localcloud.Fault, []localcloud.Fault) {
 	for i, f := range faults {
-		if !isOf(ofLists, f) || !matches(f.Match, o.Name, o.Tags) {
+		if !isOf(ofLists, f) || !matches(f.Match, o.Name, "", o.Tags) {
 			continue
 		}
 		left := slices.Clone(faults)
@@ -112,7 +112,10 @@ func withDefaults(f localcloud.Fault) localcloud.Fault {
 	return f
 }
 
-func matches(m localcloud.FaultMatch, name string, tags map[string]string) bool {
+func matches(m localcloud.FaultMatch, name, size string, tags map[string]string) bool {
+	if m.Size != "" && m.Size != size {
+		return false
+	}
 	if m.Name != "" {
 		if ok, err := path.Match(m.Name, name); err != nil || !ok {
 			return false

@@ -55,7 +55,7 @@ func (h host) MirrorFails() bool {
 	defer h.cloud.mu.Unlock()
 	r, ok := h.cloud.vms[h.id]
 	return ok && slices.ContainsFunc(h.cloud.account.Faults, func(f localcloud.Fault) bool {
-		return f.Kind == localcloud.FaultMirrorFails && matches(f.Match, r.VM.Name, r.VM.Tags)
+		return f.Kind == localcloud.FaultMirrorFails && matches(f.Match, r.VM.Name, r.VM.Size, r.VM.Tags)
 	})
 }
 
