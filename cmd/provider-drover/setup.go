@@ -27,6 +27,7 @@ import (
 	"github.com/drover-dev/drover/internal/controller/nodeinventory"
 	"github.com/drover-dev/drover/internal/controller/packageguard"
 	"github.com/drover-dev/drover/internal/controller/terminator"
+	"github.com/drover-dev/drover/internal/controller/waves"
 	"github.com/drover-dev/drover/internal/metrics"
 	"github.com/drover-dev/drover/internal/operator"
 	"github.com/drover-dev/drover/internal/pipeline"
@@ -107,6 +108,12 @@ func (f *flags) setup(ctx context.Context, mgr ctrl.Manager, o controller.Option
 		machinev1alpha1.MachineGroupVersionKind,
 		machinev1alpha1.RolloutAnalysisGroupVersionKind,
 		machinev1alpha1.RolloutAnalysisRunGroupVersionKind,
+	)
+	operator.Gated(mgr, o, func() error { return waves.Setup(mgr, o) },
+		machinev1alpha1.MachineDeploymentGroupVersionKind,
+		machinev1alpha1.NodePoolGroupVersionKind,
+		machinev1alpha1.RolloutPolicyGroupVersionKind,
+		machinev1alpha1.RolloutTurnGroupVersionKind,
 	)
 	operator.Gated(mgr, o, func() error { return metrics.SetupOrphans(ctx, mgr, views) }, machinev1alpha1.OrphanCollectorGroupVersionKind)
 	return installations.Setup(mgr, o.Logger)

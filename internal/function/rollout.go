@@ -16,7 +16,10 @@ import (
 	"github.com/drover-dev/drover/internal/plan/nodetemplate"
 )
 
-const requirementSets = "machine-sets"
+const (
+	requirementSets     = "machine-sets"
+	requirementPolicies = "rollout-policies"
+)
 
 // runRollout runs the step. An error means that nothing can be decided on the deployment, and that
 // everything stays as it is.
@@ -35,6 +38,8 @@ func runRollout(now time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionR
 	rsp := step.NewResponse(req)
 	rsp.RequireByLabels(requirementSets, machinev1alpha1.SchemeGroupVersion.String(), machinev1alpha1.MachineSetGroupVersionKind.Kind,
 		d.Namespace, map[string]string{machinev1alpha1.LabelDeployment: d.Name})
+
+	rsp.RequireByLabels(requirementPolicies, machinev1alpha1.SchemeGroupVersion.String(), machinev1alpha1.RolloutPolicyGroupVersionKind.Kind, "", nil)
 
 	there, lookedForTemplate := requireNodeTemplate(req, rsp, d, template.Spec.InfrastructureRef)
 	o, looked, err := observeDeployment(now, req, rsp, d, next)
@@ -67,14 +72,19 @@ func observeDeployment(now time.Time, req *fnv1.RunFunctionRequest, rsp step.Res
 	if has {
 		o.Gate = gate
 	}
-	if o.Analysis, err = observedAnalysis(req); err != nil {
+	if o.Analysis, err = observed[machinev1alpha1.RolloutAnalysisRun](req, machinev1alpha1.ResourceAnalysisRun); err != nil {
+		return o, false, err
+	}
+	if o.Turn, err = observed[machinev1alpha1.RolloutTurn](req, machinev1alpha1.ResourceTurn); err != nil {
 		return o, false, err
 	}
 	class, problem, looked := rsp.Class(req, next, "spec.template.spec.classRef.name")
 	children, looked2 := step.Children(req, requirementSets, machinev1alpha1.MachineSetGroupVersionKind.Kind, d.UID)
-	if !looked || !looked2 {
+	policies, looked3 := step.Required(req, requirementPolicies)
+	if !looked || !looked2 || !looked3 {
 		return o, false, nil
 	}
+	o.HasPolicies = len(policies) > 0
 	o.ClassFound = class != nil || problem.Reason != machinev1alpha1.ReasonClassNotFound
 	o.ClassProblem = problem
 	for _, c := range children {
@@ -110,13 +120,13 @@ func observeDeployment(now time.Time, req *fnv1.RunFunctionRequest, rsp step.Res
 	return o, looked, nil
 }
 
-// observedAnalysis is the RolloutAnalysisRun of the deployment, nil if there is none.
-func observedAnalysis(req *fnv1.RunFunctionRequest) (*machinev1alpha1.RolloutAnalysisRun, error) {
-	composed, ok := step.Observed(req)[machinev1alpha1.ResourceAnalysisRun]
+// observed is a composed resource of the deployment, nil if there is none.
+func observed[T any](req *fnv1.RunFunctionRequest, name string) (*T, error) {
+	composed, ok := step.Observed(req)[name]
 	if !ok {
 		return nil, nil
 	}
-	return step.As[machinev1alpha1.RolloutAnalysisRun](composed)
+	return step.As[T](composed)
 }
 
 // proven reports whether Nodes of the class are Ready. A class is immutable, so its problems were
@@ -135,6 +145,11 @@ func respondDeployment(req *fnv1.RunFunctionRequest, rsp step.Response, d deploy
 	}
 	if d.Analysis != nil {
 		if err := rsp.Compose(machinev1alpha1.ResourceAnalysisRun, d.Analysis, true); err != nil {
+			return err
+		}
+	}
+	if d.Turn != nil {
+		if err := rsp.Compose(machinev1alpha1.ResourceTurn, d.Turn, true); err != nil {
 			return err
 		}
 	}

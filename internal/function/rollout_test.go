@@ -26,7 +26,8 @@ func gated(t *testing.T, gate string) *fnv1.RunFunctionRequest {
 			"spec": {"replicas": 2, "selector": {"matchLabels": {"pool": "a"}}, "template": ` + template("v1.35.4", "") + `},
 			"status": {"observedGeneration": 1, "machineSets": [{"name": "md-old", "replicas": 2}]}}`)}},
 		RequiredResources: map[string]*fnv1.Resources{
-			"class": {Items: []*fnv1.Resource{{Resource: resource.MustStructJSON(`{"apiVersion": "machine.drover.dev/v1alpha1", "kind": "MachineClass", "metadata": {"namespace": "ns", "name": "small"}, "spec": {"provider": "local"}}`)}}},
+			"class":             {Items: []*fnv1.Resource{{Resource: resource.MustStructJSON(`{"apiVersion": "machine.drover.dev/v1alpha1", "kind": "MachineClass", "metadata": {"namespace": "ns", "name": "small"}, "spec": {"provider": "local"}}`)}}},
+			requirementPolicies: {},
 			requirementSets: {Items: []*fnv1.Resource{{Resource: resource.MustStructJSON(`{"apiVersion": "machine.drover.dev/v1alpha1", "kind": "MachineSet",
 				"metadata": {"namespace": "ns", "name": "md-old", "uid": "s", "generation": 1, "labels": {"machine.drover.dev/deployment": "md", "machine.drover.dev/template-hash": "old"},
 					"ownerReferences": [{"apiVersion": "machine.drover.dev/v1alpha1", "kind": "MachineDeployment", "name": "md", "uid": "u", "controller": true}]},
@@ -103,5 +104,59 @@ func TestAnalysesAreComposedAndRead(t *testing.T) {
 	rsp, err := runRollout(now, gated(t, ""))
 	if err != nil || rsp.GetDesired().GetResources()[machinev1alpha1.ResourceAnalysisRun] != nil {
 		t.Errorf("without analyses a run is composed: %v", err)
+	}
+}
+
+// TestTurnsAreComposedAndRead has a RolloutPolicy, before and after provider-drover answered.
+func TestTurnsAreComposedAndRead(t *testing.T) {
+	run := func(t *testing.T, policies int, turn string) *fnv1.RunFunctionResponse {
+		t.Helper()
+		req := gated(t, "")
+		for range policies {
+			p := &fnv1.Resource{Resource: resource.MustStructJSON(`{"apiVersion": "machine.drover.dev/v1alpha1", "kind": "RolloutPolicy", "metadata": {"name": "fleet"}}`)}
+			req.RequiredResources[requirementPolicies].Items = append(req.RequiredResources[requirementPolicies].Items, p)
+		}
+		if turn != "" {
+			req.Observed.Resources = map[string]*fnv1.Resource{machinev1alpha1.ResourceTurn: {Resource: resource.MustStructJSON(turn)}}
+		}
+		rsp, err := runRollout(now, req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rsp
+	}
+	asked := run(t, 1, "").GetDesired().GetResources()[machinev1alpha1.ResourceTurn].GetResource()
+	template := asked.GetFields()["spec"].GetStructValue().GetFields()["template"].GetStringValue()
+	if got := asked.AsMap(); got["kind"] != "RolloutTurn" || template == "" || got["status"] != nil {
+		t.Fatalf("composed %v", got)
+	}
+	answer := func(status string) string {
+		return strings.ReplaceAll(`{"apiVersion": "machine.drover.dev/v1alpha1", "kind": "RolloutTurn", "metadata": {"namespace": "ns", "name": "md-x"}, "spec": {"machineDeployment": "md", "template": "%"}, "status": `+status+`}`, "%", template)
+	}
+	for name, tc := range map[string]struct {
+		policies              int
+		turn, reason, message string
+	}{
+		"without a policy":    {0, "", "MachineSetCreated", ""},
+		"before an answer":    {1, "", "AwaitingWave", "waits for provider-drover to ask the RolloutPolicies"},
+		"an answer":           {1, answer(`{"template": "%", "admittedTime": "2026-01-01T00:00:00Z"}`), "MachineSetCreated", ""},
+		"an answer to others": {1, answer(`{"template": "x", "admittedTime": "2026-01-01T00:00:00Z"}`), "AwaitingWave", "waits for provider-drover"},
+		"a hold":              {2, answer(`{"template": "%", "held": {"reason": "AwaitingWave", "message": "wave b waits for wave a"}}`), "AwaitingWave", "wave b waits for wave a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rsp := run(t, tc.policies, tc.turn)
+			if c := conditionOf(rsp, "Progressing"); c.GetReason() != tc.reason || !strings.Contains(c.GetMessage(), tc.message) {
+				t.Errorf("Progressing is %v, want %s with %q", c, tc.reason, tc.message)
+			}
+			if asks := rsp.GetDesired().GetResources()[machinev1alpha1.ResourceTurn] != nil; asks != (tc.policies > 0) {
+				t.Errorf("a turn is composed: %t", asks)
+			}
+		})
+	}
+	req := gated(t, "")
+	delete(req.RequiredResources, requirementPolicies)
+	rsp, err := runRollout(now, req)
+	if err != nil || rsp.GetRequirements().GetResources()[requirementPolicies] == nil || len(rsp.GetDesired().GetResources()) > 0 {
+		t.Errorf("before the policies were looked for it decides %v: %v", rsp, err)
 	}
 }

@@ -57,6 +57,11 @@ func AnalysisRun(deployment string, uid types.UID) string {
 	return join(deployment, suffix(string(uid), "analysis"))
 }
 
+// Turn returns the name of the RolloutTurn of a MachineDeployment.
+func Turn(deployment string, uid types.UID) string {
+	return join(deployment, suffix(string(uid), "turn"))
+}
+
 // Inventory returns the name of the inventory of an OrphanCollector.
 func Inventory(collector string, uid types.UID) string {
 	return join(collector, suffix(string(uid)))

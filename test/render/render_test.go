@@ -46,6 +46,11 @@ func TestCompositions(t *testing.T) {
 			composed: "MachineSet MachineSet", events: "ScalingMachineSet",
 		},
 		{
+			name:        "ARolloutUnderARolloutPolicyAsksForItsTurn",
+			composition: machineDeployment, dir: "machinedeployment-wave",
+			composed: "RolloutTurn MachineSet MachineSet", events: "AwaitingWave",
+		},
+		{
 			name:        "ADeploymentOfAnUnknownClassComposesNothingAndSaysWhy",
 			composition: machineDeployment, dir: "machinedeployment-unknown-class",
 			events: "ClassNotFound",

@@ -33,6 +33,8 @@ var (
 	HealthProfileGroupVersionKind          = SchemeGroupVersion.WithKind("HealthProfile")
 	RolloutAnalysisGroupVersionKind        = SchemeGroupVersion.WithKind("RolloutAnalysis")
 	RolloutAnalysisRunGroupVersionKind     = SchemeGroupVersion.WithKind("RolloutAnalysisRun")
+	RolloutPolicyGroupVersionKind          = SchemeGroupVersion.WithKind("RolloutPolicy")
+	RolloutTurnGroupVersionKind            = SchemeGroupVersion.WithKind("RolloutTurn")
 )
 
 // AddToScheme adds the kinds in this package to a scheme.
@@ -51,6 +53,8 @@ func AddToScheme(s *runtime.Scheme) error {
 		&HealthProfile{}, &HealthProfileList{},
 		&RolloutAnalysis{}, &RolloutAnalysisList{},
 		&RolloutAnalysisRun{}, &RolloutAnalysisRunList{},
+		&RolloutPolicy{}, &RolloutPolicyList{},
+		&RolloutTurn{}, &RolloutTurnList{},
 	)
 	metav1.AddToGroupVersion(s, SchemeGroupVersion)
 	return nil

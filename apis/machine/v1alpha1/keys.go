@@ -130,6 +130,10 @@ const (
 	// that time begins again, with its analyses.
 	AnnotationRolloutRetry = Group + "/rollout-retry"
 
+	// AnnotationPassWave on a RolloutPolicy lets the rollouts of later waves begin although a wave is not complete, until it is
+	// complete: the ID in its status.waves.
+	AnnotationPassWave = Group + "/pass-wave"
+
 	// AnnotationPaused is read from MachineDeployments and MachineSets by the
 	// cluster-autoscaler, whatever its CAPI_GROUP is.
 	AnnotationPaused = "cluster.x-k8s.io/paused"
@@ -323,6 +327,9 @@ const (
 // ResourceAnalysisRun is the name of the RolloutAnalysisRun among the resources that a MachineDeployment composes. Its
 // MachineSets have their own names, which have no underscore.
 const ResourceAnalysisRun = "analysis_run"
+
+// ResourceTurn is the name of the RolloutTurn among the resources that a MachineDeployment composes.
+const ResourceTurn = "rollout_turn"
 
 // DefinitionOfInstallation is the name of the CompositeResourceDefinition whose UID is
 // the ID of an installation of Drover. It is there as long as Machines can be, and

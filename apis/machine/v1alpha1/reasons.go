@@ -659,6 +659,12 @@ const (
 	//   - Of: Progressing=Unknown, Reconciling=False
 	//   - Do: The message has the cause in the words of that step.
 	ReasonGateHolds = "GateHolds"
+	// ReasonAwaitingWave means that a RolloutPolicy of the platform team holds the rollout until the waves before it are complete
+	// and have soaked. An event with the reason reports the begin.
+	//   - Kinds: MachineDeployment, NodePool
+	//   - Of: Progressing=Unknown, Reconciling=False
+	//   - Do: The message names the policy, the wave that it waits for, and until when. Who may change the RolloutPolicy can let the wave pass, by kubectl drover rollout pass.
+	ReasonAwaitingWave = "AwaitingWave"
 	// ReasonRolloutRejected means that the template in the spec was rejected: a user aborted its rollout,
 	// or it exceeded its deadline or failed an analysis with onFailure Rollback. The last revision that was complete is rolled
 	// out instead. A warning with the reason reports it.
@@ -1115,6 +1121,14 @@ const (
 	//   - Kinds: MachineDeployment
 	//   - Type: Normal
 	EventAnalysisPassed = "AnalysisPassed"
+	// EventWaveFailed reports that a rollout of a wave failed. The rollouts of all later waves are held.
+	//   - Kinds: RolloutPolicy
+	//   - Type: Warning
+	EventWaveFailed = "WaveFailed"
+	// EventWaveOverdue reports that a wave is not complete at its deadline.
+	//   - Kinds: RolloutPolicy
+	//   - Type: Warning
+	EventWaveOverdue = "WaveOverdue"
 	// EventMachineDeploymentResumed reports that a pause has ended.
 	//   - Kinds: MachineDeployment
 	//   - Type: Normal

@@ -81,3 +81,15 @@ func (in *RolloutAnalysisRun) UnmarshalJSON(b []byte) error {
 	type plain RolloutAnalysisRun
 	return stored.Unmarshal(b, (*plain)(in), &in.Undecoded)
 }
+
+// UnmarshalJSON decodes an object, and drops and records the fields that do not fit.
+func (in *RolloutPolicy) UnmarshalJSON(b []byte) error {
+	type plain RolloutPolicy
+	return stored.Unmarshal(b, (*plain)(in), &in.Undecoded)
+}
+
+// UnmarshalJSON decodes an object, and drops and records the fields that do not fit.
+func (in *RolloutTurn) UnmarshalJSON(b []byte) error {
+	type plain RolloutTurn
+	return stored.Unmarshal(b, (*plain)(in), &in.Undecoded)
+}

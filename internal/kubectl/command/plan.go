@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -26,6 +27,7 @@ import (
 	"github.com/drover-dev/drover/internal/kubectl/forecast"
 	"github.com/drover-dev/drover/internal/kubectl/view"
 	"github.com/drover-dev/drover/internal/plan"
+	"github.com/drover-dev/drover/internal/plan/deployment"
 )
 
 // lastApplied is the annotation in which kubectl apply keeps the applied object.
@@ -172,7 +174,12 @@ func (p *planner) deployment(u *unstructured.Unstructured) ([]forecast.Forecast,
 	if err != nil {
 		return nil, err
 	}
-	in.Before, in.After = before, after
+	in.Before, in.After, in.Labels = before, after, after.Labels
+	if by := metav1.GetControllerOf(before); by != nil && by.Kind == view.NodePool {
+		if pool := v.Pool(before.Namespace, by.Name); pool != nil {
+			in.Labels = pool.Labels
+		}
+	}
 	return []forecast.Forecast{forecast.Of(p.now(), in)}, nil
 }
 
@@ -199,8 +206,44 @@ func (p *planner) input(c client.Client, v *view.View, before, after *machinev1a
 	if in.ClassMissing, err = p.lacksClass(c, after); err != nil {
 		return in, err
 	}
+	if in.AnalysesMissing, err = p.lacksAnalyses(c, after); err != nil {
+		return in, err
+	}
+	if in.Policies, err = p.policies(c); err != nil {
+		return in, err
+	}
 	in.Profiles, err = p.profiles(c, after.Spec.Template.Spec.Health)
 	return in, err
+}
+
+// lacksAnalyses returns the RolloutAnalyses that the steps name, and that exist neither in the cluster nor in the file.
+func (p *planner) lacksAnalyses(c client.Client, d *machinev1alpha1.MachineDeployment) (missing []string, err error) {
+	for _, s := range deployment.StepsOf(d) {
+		for _, name := range s.Analyses {
+			if slices.Contains(missing, name) || p.has(machinev1alpha1.RolloutAnalysisGroupVersionKind, d.Namespace, name) {
+				continue
+			}
+			err := c.Get(p.ctx, client.ObjectKey{Namespace: d.Namespace, Name: name}, &machinev1alpha1.RolloutAnalysis{})
+			switch {
+			case apierrors.IsNotFound(err):
+				missing = append(missing, name)
+			case apierrors.IsForbidden(err):
+				// Drover's own condition reports a missing one.
+			case err != nil:
+				return nil, err
+			}
+		}
+	}
+	return missing, nil
+}
+
+// policies are the RolloutPolicies. Users without the right to read them see in the status what holds a rollout.
+func (p *planner) policies(c client.Client) ([]machinev1alpha1.RolloutPolicy, error) {
+	list := &machinev1alpha1.RolloutPolicyList{}
+	if err := c.List(p.ctx, list); err != nil && !apierrors.IsForbidden(err) {
+		return nil, err
+	}
+	return list.Items, nil
 }
 
 // profiles of a health: built-in ones, those of the file and those of the cluster.

@@ -52,6 +52,7 @@ func (p *planner) pool(u *unstructured.Unstructured) ([]forecast.Forecast, error
 			is = d
 		}
 		input, err := p.input(c, v, is, d)
+		input.Labels = after.Labels
 		if err != nil {
 			failed = err
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/kubectl/action"
@@ -21,7 +22,7 @@ func (a *app) rollout() *cobra.Command {
 		Short:   "Manage rollouts of MachineDeployments, as kubectl rollout does of Deployments",
 		Example: "  kubectl drover rollout status md/workers\n\n  kubectl drover rollout undo md/workers --to-revision=3",
 	}
-	cmd.AddCommand(a.revisions(), a.undo(), a.pause(), a.resume(), a.restart(), a.rolloutStatus(), a.approve(), a.hold(), a.abort(), a.retry())
+	cmd.AddCommand(a.revisions(), a.undo(), a.pause(), a.resume(), a.restart(), a.rolloutStatus(), a.approve(), a.hold(), a.abort(), a.retry(), a.pass())
 	return cmd
 }
 
@@ -174,6 +175,35 @@ func (a *app) retry() *cobra.Command {
 		Long:    "Roll a rejected template out again, from the first step on. If an analysis of a step failed, or has no verdict after its timeout, that step begins again, with its analyses.",
 		Example: "  kubectl drover rollout retry md/workers",
 	}, "retried", action.Retry)
+}
+
+func (a *app) pass() *cobra.Command {
+	f := a.newChange("passed")
+	cmd := &cobra.Command{
+		Use:   "pass POLICY WAVE",
+		Short: "Let the rollouts of later waves of a RolloutPolicy begin although a wave is not complete",
+		Long: "Let the rollouts of later waves of a RolloutPolicy begin although a wave is not complete, or a rollout in it failed. The annotation " + machinev1alpha1.AnnotationPassWave +
+			" names the time since which the wave is not complete: when the wave is complete, it holds later ones as before.",
+		Example: "  kubectl drover rollout pass fleet development",
+		Args:    cobra.ExactArgs(2), ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.connect()
+			if err != nil {
+				return err
+			}
+			p := &machinev1alpha1.RolloutPolicy{}
+			if err := c.Get(cmd.Context(), client.ObjectKey{Name: args[0]}, p); err != nil {
+				return err
+			}
+			change, err := action.PassWave(p, args[1])
+			if err != nil {
+				return err
+			}
+			return f.carryOut(cmd.Context(), change)
+		},
+	}
+	f.add(cmd)
+	return cmd
 }
 
 func (a *app) restart() *cobra.Command {

@@ -27,6 +27,7 @@ import (
 	"github.com/drover-dev/drover/internal/plan/deployment"
 	"github.com/drover-dev/drover/internal/plan/freeze"
 	"github.com/drover-dev/drover/internal/plan/set"
+	"github.com/drover-dev/drover/internal/plan/waves"
 	"github.com/drover-dev/drover/internal/schedule"
 )
 
@@ -38,6 +39,12 @@ type Input struct {
 	Machines      []machinev1alpha1.Machine
 	// ClassMissing means that the class of After does not exist.
 	ClassMissing bool
+	// AnalysesMissing are the RolloutAnalyses that steps of After name and that do not exist.
+	AnalysesMissing []string
+	// Policies are the RolloutPolicies that were read, and Labels those by which they select: of the NodePool that controls the
+	// MachineDeployment, or else its own.
+	Policies []machinev1alpha1.RolloutPolicy
+	Labels   map[string]string
 	// Profiles that the health of After names.
 	Profiles plan.HealthProfiles
 	// Config of the target cluster of After, nil if it was not read.
@@ -93,6 +100,8 @@ type Forecast struct {
 	Steps []Step `json:"steps,omitempty"`
 	// Window has the times in which Machines are replaced. It is empty without windows and blackouts.
 	Window string `json:"window,omitempty"`
+	// Waves name what each RolloutPolicy lets go first. There are none if no policy holds the rollout.
+	Waves []string `json:"waves,omitempty"`
 	// Follows is the MachineDeployment of the pool whose rollout is complete before this one begins. It is empty if there is none.
 	Follows string `json:"follows,omitempty"`
 	// Aging has the Machines that are replaced because of their age, and when. It is empty without spec.rollout.maxAge.
@@ -181,6 +190,11 @@ func (f *foresight) decide() {
 func (f *foresight) observed(d *machinev1alpha1.MachineDeployment) deployment.Observed {
 	// The class is judged apart: without one, the planner composes no set.
 	o := deployment.Observed{Deployment: d, ClassFound: true, Analysis: deployment.AnalysesFound(d)}
+	for _, name := range f.in.AnalysesMissing {
+		s := &o.Analysis.Status
+		s.Found = slices.DeleteFunc(s.Found, func(found string) bool { return found == name })
+		s.Problems = append(s.Problems, machinev1alpha1.AnalysisProblem{Name: name, Reason: machinev1alpha1.ReasonAnalysisNotFound, Message: fmt.Sprintf("the namespace %s has no RolloutAnalysis of the name", d.Namespace)})
+	}
 	for i := range f.in.Sets {
 		s := f.in.Sets[i].DeepCopy()
 		o.Sets = append(o.Sets, deployment.Set{MachineSet: s, Observed: true, Terminating: s.DeletionTimestamp != nil})
@@ -367,6 +381,13 @@ func (f *foresight) gates() {
 			f.Window = "It begins at once"
 		default:
 			f.Window = "It begins at once, and pauses when the window closes at " + w.Closes(f.now).UTC().Format(time.RFC3339)
+		}
+	}
+	after := f.in.After
+	member := waves.Member{Namespace: after.Namespace, Name: after.Name, Labels: f.in.Labels, Cluster: after.Spec.Template.Spec.ClusterRef}
+	for i := range f.in.Policies {
+		if text := waves.Before(&f.in.Policies[i], member); text != "" {
+			f.Waves = append(f.Waves, text)
 		}
 	}
 	if f.AtLeast.Duration > 0 && soak+wait > 0 {

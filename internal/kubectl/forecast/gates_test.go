@@ -19,8 +19,10 @@ func TestAForecastHasStepsAndWindows(t *testing.T) {
 	if !w.RunUntil(time.Hour, w.Settled) {
 		t.Fatal("the pool did not begin")
 	}
+	var missing []string
+	var policies []machinev1alpha1.RolloutPolicy
 	of := func(change func(*machinev1alpha1.MachineDeployment)) forecast.Forecast {
-		in := forecast.Input{Before: w.Deployment(), After: w.Deployment(), TargetRead: true}
+		in := forecast.Input{Before: w.Deployment(), After: w.Deployment(), TargetRead: true, AnalysesMissing: missing, Policies: policies, Labels: map[string]string{"stage": "production"}}
 		in.After.Spec.Template.Spec.Version = "v2"
 		change(in.After)
 		for _, s := range w.Sets() {
@@ -58,6 +60,25 @@ func TestAForecastHasStepsAndWindows(t *testing.T) {
 	if len(f.Blocks) == 0 || f.Blocks[0].Reason != machinev1alpha1.ReasonInvalidWindow || !strings.Contains(f.Blocks[0].Message, "there is no such day") {
 		t.Errorf("a window that never comes: %+v", f.Blocks)
 	}
+	analyzed := func(d *machinev1alpha1.MachineDeployment) {
+		d.Spec.Strategy.RollingUpdate.Steps = []machinev1alpha1.RolloutStep{{Updated: intstr.FromInt32(1), Analyses: []string{"pods", "errors"}}}
+	}
+	if f := of(analyzed); len(f.Blocks) > 0 {
+		t.Errorf("analyses that exist: %+v", f.Blocks)
+	}
+	missing = []string{"errors"}
+	if f := of(analyzed); len(f.Blocks) == 0 || f.Blocks[0].Reason != machinev1alpha1.ReasonAnalysisNotFound || !f.Blocks[0].All || len(f.Replaced) > 0 ||
+		!strings.Contains(f.Blocks[0].Message, `spec.strategy.rollingUpdate.steps[0].analyses[1]: invalid value "errors": the namespace default has no RolloutAnalysis of the name`) {
+		t.Errorf("an analysis that does not exist: %+v, %d are replaced", f.Blocks, len(f.Replaced))
+	}
+	missing = nil
+	policies = []machinev1alpha1.RolloutPolicy{{}}
+	policies[0].Name = "fleet"
+	policies[0].Spec.Waves = []machinev1alpha1.RolloutWave{{Name: "dev", MatchLabels: map[string]machinev1alpha1.LabelValue{"stage": "development"}}, {Name: "prod", MatchLabels: map[string]machinev1alpha1.LabelValue{"stage": "production"}}}
+	if f := of(func(*machinev1alpha1.MachineDeployment) {}); len(f.Waves) != 1 || !strings.HasPrefix(f.Waves[0], "It is in wave prod of RolloutPolicy fleet, and begins when") {
+		t.Errorf("with a policy: %q", f.Waves)
+	}
+	policies = nil
 	f = of(func(d *machinev1alpha1.MachineDeployment) {
 		d.Annotations = map[string]string{machinev1alpha1.AnnotationRolloutHold: "incident"}
 	})

@@ -113,6 +113,9 @@ func lines(f forecast.Forecast) []string {
 	if f.Follows != "" {
 		out = append(out, "It begins when the rollout of md/"+f.Follows+" is complete.")
 	}
+	for _, w := range f.Waves {
+		out = append(out, w+".")
+	}
 	if f.Window != "" {
 		out = append(out, f.Window+".")
 	}

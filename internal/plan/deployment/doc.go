@@ -9,7 +9,7 @@
 //   - sets.go has the status of one MachineSet, and the recorded decision about it.
 //   - fleet.go has the facts: a MachineDeployment and its MachineSets. gates.go has what a rollout may not do now: its steps
 //     with their analyses, windows and holds, and the rejection of its template. fallback.go has which template cannot be reached
-//     in place, and classify.go computes all of that once. No stage changes it.
+//     in place, turn.go the turn among the waves of RolloutPolicies, and classify.go computes all of that once. No stage changes it.
 //   - state.go has what the stages decided so far, progress.go the progress of the rollout, replicas.go the numbers of Machines.
 //   - revisions.go, scale.go (with one file per strategy: rolling.go, recreate.go, ondelete.go,
 //     inplace.go, spread.go) and remediation.go have the stages. A stage adds to a plan and calls

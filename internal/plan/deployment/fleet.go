@@ -145,6 +145,8 @@ type gates struct {
 	// goesBack means that the template of the spec was rejected. The way back waits for no window and no step.
 	goesBack bool
 	windows  *schedule.Windows
+	// turn is the template for which RolloutPolicies are asked, by a hash. It is "" if none are.
+	turn string
 	// rejected template of the spec, nil if there is none. isNew means that this plan rejects it.
 	rejected *machinev1alpha1.RejectedTemplate
 	isNew    bool
@@ -194,4 +196,14 @@ func (f *fleet) isProven() bool {
 	s := f.newSet.Status
 	onlyStart := s.AvailableReplicas > 0 && s.UnhealthyReplicas == 0 && f.newSet.desired-s.ReadyReplicas <= s.StartingReplicas
 	return f.newSet.unavailable() == 0 || onlyStart
+}
+
+// isLastGood reports whether the target is the revision that was complete last.
+func (f *fleet) isLastGood() bool {
+	for _, r := range slices.Backward(f.Deployment.Status.Revisions) {
+		if r.Outcome == machinev1alpha1.RevisionComplete {
+			return equal(content(r), f.target)
+		}
+	}
+	return false
 }

@@ -56,17 +56,8 @@ func (f *fleet) awaitAnalyses() {
 	if len(unknown) == 0 || f.isLastGood() {
 		return
 	}
-	f.hold = &machinev1alpha1.RolloutHold{Reason: machinev1alpha1.ReasonAnalyzing, Message: "the rollout waits for provider-drover to look for the RolloutAnalyses " + strings.Join(unknown, ", ")}
-	since := f.Deployment.Status.FrozenSince
-	if since == nil {
-		return
-	}
-	if until := since.Add(untilAnswered); f.now.Before(until) {
-		f.hold.Until = new(metav1.NewTime(until))
-	} else {
-		f.hold.Reason = machinev1alpha1.ReasonAnalysisInconclusive
-		f.hold.Message += fmt.Sprintf(" since %s; look at its Deployment and its log", since.UTC().Format(time.RFC3339))
-	}
+	f.hold = f.unanswered(machinev1alpha1.ReasonAnalyzing, machinev1alpha1.ReasonAnalysisInconclusive,
+		"the rollout waits for provider-drover to look for the RolloutAnalyses "+strings.Join(unknown, ", "))
 }
 
 // closeGates that do not depend on the set of the template.
@@ -75,6 +66,7 @@ func (f *fleet) closeGates() {
 	if f.outdated = slices.ContainsFunc(f.oldSets, f.isOutdated); !f.outdated {
 		return
 	}
+	f.askForTurn()
 	byUser, held := d.Annotations[machinev1alpha1.AnnotationRolloutHold]
 	switch {
 	case held:
@@ -91,7 +83,9 @@ func (f *fleet) closeGates() {
 			"outside of spec.rollout.windows: healthy Machines are replaced from %s on", opens.Format(time.RFC3339))}
 	default:
 		f.next = f.windows.Closes(f.now)
-		f.awaitAnalyses()
+		if f.awaitTurn(); f.hold == nil {
+			f.awaitAnalyses()
+		}
 	}
 	if f.hold != nil && f.hold.Until != nil {
 		f.next = f.hold.Until.Time
@@ -338,16 +332,6 @@ func ApprovedStep(d *machinev1alpha1.MachineDeployment, rollout string) int32 {
 		return 0
 	}
 	return int32(n)
-}
-
-// isLastGood reports whether the target is the revision that was complete last.
-func (f *fleet) isLastGood() bool {
-	for _, r := range slices.Backward(f.Deployment.Status.Revisions) {
-		if r.Outcome == machinev1alpha1.RevisionComplete {
-			return equal(content(r), f.target)
-		}
-	}
-	return false
 }
 
 // isLimited reports whether a step limits the number of Machines of the new template.

@@ -27,6 +27,9 @@ type Observed struct {
 	Safety       shared.Safety
 	// Gate of a step of the user's own in the pipeline, nil without one.
 	Gate *shared.RolloutGate
+	// HasPolicies means that there are RolloutPolicies. Turn has their answer, nil without one.
+	HasPolicies bool
+	Turn        *machinev1alpha1.RolloutTurn
 	// Analysis has the verdicts of the analyses of the steps, nil without one.
 	Analysis *machinev1alpha1.RolloutAnalysisRun
 }
@@ -42,6 +45,8 @@ type Decision struct {
 	Sets []Desired
 	// Analysis that provider-drover is to carry out, nil for none.
 	Analysis *machinev1alpha1.RolloutAnalysisRun
-	Status   machinev1alpha1.MachineDeploymentStatus
+	// Turn asks the RolloutPolicies, nil if there is nothing to ask.
+	Turn   *machinev1alpha1.RolloutTurn
+	Status machinev1alpha1.MachineDeploymentStatus
 	shared.Report
 }

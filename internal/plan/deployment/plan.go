@@ -36,7 +36,7 @@ func (p *plan) pruneEmptySets() {
 }
 
 func (p *plan) decide() Decision {
-	d := Decision{Analysis: p.analysisRun(), Status: p.status()}
+	d := Decision{Analysis: p.analysisRun(), Turn: p.rolloutTurn(), Status: p.status()}
 	for _, s := range p.sets {
 		d.Sets = append(d.Sets, Desired{MachineSet: p.composed(s), Ready: s.isReady()})
 	}

@@ -9,7 +9,7 @@ import (
 func IsGate(reason string) bool {
 	switch reason {
 	case machinev1alpha1.ReasonAwaitingApproval, machinev1alpha1.ReasonOutsideWindow, machinev1alpha1.ReasonRolloutHeld,
-		machinev1alpha1.ReasonGateHolds, machinev1alpha1.ReasonRolloutRejected,
+		machinev1alpha1.ReasonGateHolds, machinev1alpha1.ReasonAwaitingWave, machinev1alpha1.ReasonRolloutRejected,
 		machinev1alpha1.ReasonAnalysisFailed, machinev1alpha1.ReasonAnalysisInconclusive:
 		return true
 	}

@@ -90,6 +90,7 @@ type Cluster struct {
 	released map[string][]machinev1alpha1.ReleasedMachine
 	watcher
 	analyses
+	turns
 }
 
 // A Class that no Machine can be created from.
@@ -169,7 +170,7 @@ func (c *Cluster) planRollout(d *machinev1alpha1.MachineDeployment, children []c
 	s := freeze.Plan(c.Now, observed)
 	of := deployment.Template(d).Spec.ClassRef
 	class := c.Classes[of.Name]
-	o := deployment.Observed{Deployment: d, ClassFound: !class.Missing, Safety: s.Safety, Gate: c.Gate, Analysis: c.run.DeepCopy()}
+	o := deployment.Observed{Deployment: d, ClassFound: !class.Missing, Safety: s.Safety, Gate: c.Gate, Analysis: c.run.DeepCopy(), HasPolicies: c.HasPolicies, Turn: c.turn.DeepCopy()}
 	proven := false
 	for _, ch := range children {
 		o.Sets = append(o.Sets, deployment.Set{MachineSet: ch.object, Observed: ch.observed, Terminating: ch.terminating})
@@ -184,6 +185,7 @@ func (c *Cluster) planRollout(d *machinev1alpha1.MachineDeployment, children []c
 
 	// Composed resources are applied before the status is written.
 	c.apply(p.Analysis, c.uid)
+	c.applyTurn(p.Turn, c.uid)
 	var desired []*machinev1alpha1.MachineSet
 	for _, s := range p.Sets {
 		desired = append(desired, s.MachineSet)
@@ -365,7 +367,7 @@ func (c *Cluster) Machines() []*machinev1alpha1.Machine { return c.machines.list
 
 // Writes is the number of writes so far.
 func (c *Cluster) Writes() int {
-	return len(c.deployments.log) + len(c.sets.log) + len(c.groups.log) + len(c.machines.log) + c.runWrites
+	return len(c.deployments.log) + len(c.sets.log) + len(c.groups.log) + len(c.machines.log) + c.runWrites + c.turnWrites
 }
 
 // ReconcileDeployment with the present state of its views.

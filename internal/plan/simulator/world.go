@@ -263,6 +263,13 @@ func (w *World) enqueueAnalysis(d time.Duration) {
 	})
 }
 
+// AnswerTurn writes the status of the turn, which wakes the MachineDeployment.
+func (w *World) AnswerTurn(s machinev1alpha1.RolloutTurnStatus) {
+	w.turn.Status = s
+	w.turnWrites++
+	w.enqueueDeployment(reaction)
+}
+
 // again enqueues a reconcile after the delay that the plan requested, or at once after an error. A
 // plan that requests to be called at once, and then writes nothing, would be called forever.
 func (w *World) again(who string, enqueue func(time.Duration), err error, wrote bool) {
