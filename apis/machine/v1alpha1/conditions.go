@@ -211,4 +211,11 @@ const (
 	//   - False: The last call failed. The message has the error of the cloud.
 	//   - Do: Read the message.
 	ConditionLastAsyncOperation = "LastAsyncOperation"
+	// ConditionAsyncOperation is the condition of upjet that reports whether it calls the cloud now. Drover reads it.
+	//   - Kinds: VirtualMachine
+	//   - Polarity: neither is better
+	//   - True: The last call ended.
+	//   - False: The cloud is being called.
+	//   - Do: Wait until the call ends.
+	ConditionAsyncOperation = "AsyncOperation"
 )

@@ -859,6 +859,10 @@ const (
 	//   - Kinds: VirtualMachine
 	//   - Of: Ready=False
 	ReasonMissing = "Missing"
+	// ReasonOngoing means that a provider of upjet calls the cloud for the resource now.
+	//   - Kinds: VirtualMachine
+	//   - Of: AsyncOperation=False
+	ReasonOngoing = "Ongoing"
 	// ReasonDroverMachine means that the kubelet of a Machine requests a certificate that it may
 	// have.
 	//   - Kinds: CertificateSigningRequest

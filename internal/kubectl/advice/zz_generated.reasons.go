@@ -267,6 +267,7 @@ var reasons = map[key]Advice{
 	{"OrphanCollector", "NotDecodable"}:                     {Meaning: "The object is stored with a field that Drover cannot decode, such as a duration that is too long. The object is older than the schema that refuses the field. Nothing of the object is changed, and it can be deleted. The message names the field and its value. Objects of all kinds have a warning with the reason.", Do: "Correct the field that the message names, or delete the object."},
 	{"Machine", "Unspecified"}:                              {Meaning: "A step of the pipeline set a condition without a reason.", Do: "Set a reason in the step."},
 	{"VirtualMachine", "Missing"}:                           {Meaning: "The VM existed and does not exist any more. A VM is never created again under the same name.", Do: ""},
+	{"VirtualMachine", "Ongoing"}:                           {Meaning: "A provider of upjet calls the cloud for the resource now.", Do: ""},
 	{"CertificateSigningRequest", "DroverMachine"}:          {Meaning: "The kubelet of a Machine requests a certificate that it may have.", Do: ""},
 	{"CertificateSigningRequest", "NotOfDroverMachine"}:     {Meaning: "The request names a Machine and exceeds the rights of that Machine.", Do: "Find out which client made the request."},
 	{"ProviderConfig", "Reachable"}:                         {Meaning: "The API server answers.", Do: ""},

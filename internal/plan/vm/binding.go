@@ -242,6 +242,9 @@ func checkPath(path string) error {
 	return nil
 }
 
+// forProviderPrefix of the fields that a class may set.
+const forProviderPrefix = "spec.forProvider."
+
 // checkInstanceTypePath restricts the path to the part of the resource that is taken from the class.
 func checkInstanceTypePath(path string) error {
 	if err := checkPath(path); err != nil {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
-	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
@@ -182,14 +181,8 @@ func (d *Desired) isRefused(o Observed) bool {
 
 // isOperationOngoing reports whether upjet calls the cloud for the resource now. LastAsyncOperation is about the call before.
 func isOperationOngoing(c conditions) bool {
-	return c.Get(asyncOperation).Reason == ongoing
+	return c.Get(machinev1alpha1.ConditionAsyncOperation).Reason == machinev1alpha1.ReasonOngoing
 }
-
-// Condition of upjet.
-const (
-	asyncOperation xpv2.ConditionType   = "AsyncOperation"
-	ongoing        xpv2.ConditionReason = "Ongoing"
-)
 
 // fallBack records the refusal and requests the deletion of the VM resource.
 func (d *Desired) fallBack(b *Binding, o Observed) {

@@ -15,9 +15,6 @@ import (
 	"github.com/drover-dev/drover/internal/plan"
 )
 
-// forProviderPrefix of the fields that a class may set.
-const forProviderPrefix = "spec.forProvider."
-
 // A variant is a class with one of its instance types. A class that lists none has one variant without a name.
 type variant struct {
 	machinev1alpha1.InstanceType
