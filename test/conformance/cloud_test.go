@@ -25,13 +25,12 @@ type Backing string
 const (
 	// realCloud is the cloud itself, with the provider from its package.
 	realCloud Backing = "real"
-	// realAPI is the software of the cloud itself, with a hypervisor that only pretends to run VMs, and the provider from its
-	// package. Without the software, as in CI, a fake stands for it whose answers are compared with the recorded ones.
-	realAPI Backing = "real API"
 	// fakedAPI speaks the wire format of the cloud's API with the provider from its package.
 	fakedAPI Backing = "faked API"
 	// judgedAPI is a fakedAPI, and the model that the vendor publishes of the API judges each request and response.
 	judgedAPI Backing = "faked API, judged by the model of the vendor"
+	// recordedAPI is a fakedAPI whose answers are compared with recorded ones of the cloud's own software.
+	recordedAPI Backing = "faked API, judged by the software of the cloud"
 	// played is a simulator in place of the cloud and of the provider: it writes the status that
 	// the provider would write.
 	played Backing = "played"

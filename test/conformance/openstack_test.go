@@ -19,7 +19,7 @@ import (
 )
 
 // openStack is an OpenStack: the real provider, from its package, against a fake of the
-// APIs. The fake is held against the real one: see realOpenStack, and the recorded answers beside the fake.
+// APIs, whose answers are compared with recorded ones of a real OpenStack.
 type openStack struct {
 	entry
 	guests
@@ -27,9 +27,9 @@ type openStack struct {
 	server *httptest.Server
 }
 
-func init() { register(theOpenStack()) }
+func init() { register(&openStack{entry: "openstack"}) }
 
-func (*openStack) Backing() Backing { return realAPI }
+func (*openStack) Backing() Backing { return recordedAPI }
 
 func (o *openStack) Install(ctx context.Context, p *kit.Plane) error {
 	o.serve(p)

@@ -20,15 +20,15 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/agents"
 )
 
-// A catalogued service has a port in the namespace, and a socket of its name outside of it.
-type catalogued struct {
+// A listed service is in the catalog. It has a port in the namespace, and a socket of its name outside of it.
+type listed struct {
 	name, kind string
 	port       int
 	path       string
 }
 
 // catalog has the services beside Keystone, whose own entry its bootstrap makes.
-var catalog = []catalogued{
+var catalog = []listed{
 	{"placement", "placement", 8778, ""},
 	{"image", "image", 9292, ""},
 	{"network", "network", 9696, ""},
@@ -117,7 +117,7 @@ func hostsAreUp(ctx context.Context) error {
 
 // forward listens on the socket of each service, and connects it with the port in the namespace.
 func forward(dir string) error {
-	for _, s := range append([]catalogued{{name: "identity", port: 5000}}, catalog...) {
+	for _, s := range append([]listed{{name: "identity", port: 5000}}, catalog...) {
 		file := filepath.Join(dir, s.name)
 		l, err := net.Listen("unix", file)
 		if err != nil {

@@ -144,7 +144,7 @@ func start(ctx context.Context, dir, root string, log io.Writer) (*stack, error)
 	}
 }
 
-// stop ends all processes of the namespaces, and deletes what they wrote.
+// stop ends all processes of the namespaces, and deletes their files.
 func (s *stack) stop() error {
 	_ = s.init.Process.Kill()
 	<-s.ended

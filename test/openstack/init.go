@@ -12,7 +12,7 @@ import (
 	"syscall"
 )
 
-// initCommand is the first process of the namespaces. Its parent kills it, and with it all others.
+// initCommand is the first process of the namespaces. Its parent kills it, and the kernel then ends the other processes.
 type initCommand struct {
 	Dir  string `required:"" type:"path"`
 	Root string `required:"" type:"path"`

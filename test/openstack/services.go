@@ -28,7 +28,7 @@ type service struct {
 	port int
 }
 
-// Passwords are those of the configuration: nobody but the services reaches any of them.
+// password of the administrator. Only the services reach Keystone by a network.
 const password = "openstack"
 
 // wsgi returns the command of an API that is a WSGI application. Without the header and the single thread clients see
@@ -44,7 +44,7 @@ var (
 		{"interface", strings.Fields("ip link add name own type bridge")},
 	}
 
-	// stores come first: all others keep their state there.
+	// stores have the state of the other services, and start first.
 	stores = []service{
 		{"mariadb", strings.Fields("mariadbd --user=mysql --bind-address=127.0.0.1 --port=3306 --init-file=/srv/openstack.sql"), 3306},
 		{"rabbitmq", strings.Fields("env RABBITMQ_NODE_IP_ADDRESS=127.0.0.1 RABBITMQ_NODENAME=rabbit@localhost ERL_EPMD_ADDRESS=127.0.0.1 rabbitmq-server"), 5672},

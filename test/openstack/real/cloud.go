@@ -26,7 +26,7 @@ import (
 // Env names the folder of the sockets. "make openstack" sets it.
 const Env = "DROVER_OPENSTACK"
 
-// Names of what the examples of classes use.
+// Names in the examples of classes.
 const (
 	Flavor  = "m1.large"
 	Image   = "ubuntu-24.04"
@@ -53,10 +53,6 @@ type Cloud struct {
 	// networks is how many projects have one.
 	networks int
 	reboots  map[string][]string
-	consoles map[string]int
-	torn     map[string][]string
-	// OnReboot is called when Nova accepted a reboot of a server. Set it before the first server is created.
-	OnReboot func(id string)
 }
 
 // IsThere reports whether there is an OpenStack.
@@ -70,9 +66,9 @@ func Open(ctx context.Context) (*Cloud, error) {
 	}
 	c := &Cloud{
 		gateway: newGateway(os.Getenv(Env)), URL: "http://" + l.Addr().String(),
-		reboots: map[string][]string{}, consoles: map[string]int{}, torn: map[string][]string{},
+		reboots: map[string][]string{},
 	}
-	c.gateway.before, c.gateway.after = c.beforeCall, c.afterCall
+	c.gateway.after = c.afterCall
 	c.server = &http.Server{Handler: c.gateway}
 	go func() { _ = c.server.Serve(l) }()
 	if err = c.login(ctx); err == nil {
@@ -110,7 +106,7 @@ func (c *Cloud) login(ctx context.Context) (err error) {
 	return nil
 }
 
-// prepare makes what the examples use, unless another test did so.
+// prepare makes the flavor, the image and the external network of the examples, unless another test did so.
 func (c *Cloud) prepare(ctx context.Context) error {
 	steps := []func(context.Context) error{c.setCatalog, c.addFlavorAndImage, c.addPublicNetwork}
 	if there, err := c.find(ctx); err != nil {
@@ -126,7 +122,7 @@ func (c *Cloud) prepare(ctx context.Context) error {
 	return nil
 }
 
-// find reports whether another test made what the examples use, and then finds it.
+// find reports whether another test made these, and then finds them.
 func (c *Cloud) find(ctx context.Context) (bool, error) {
 	pages, err := networks.List(c.network, networks.ListOpts{Name: Public}).AllPages(ctx)
 	if err != nil {
@@ -214,7 +210,7 @@ func (c *Cloud) addPublicNetwork(ctx context.Context) error {
 	return err
 }
 
-// The addresses of the nodes are those that the local cloud has for VMs which ask for one, and seldom gives to others. Each
+// The addresses of the nodes are those that the local cloud has for VMs which ask for one. Each
 // project has some of its own, because all guests are in one network: the third numbers begin here, and there are as many.
 const (
 	firstNumber = 32
@@ -266,38 +262,18 @@ func (c *Cloud) AddNetwork(ctx context.Context, p *Project, name, cidr string) (
 	return made.ID, err
 }
 
-// beforeCall notes the deletion of a port or floating IP that a server still uses.
-func (c *Cloud) beforeCall(call, id string) {
-	switch call {
-	case "DELETE /network/v2.0/ports/{id}":
-		c.noteTorn("port", id, id)
-	case "DELETE /network/v2.0/floatingips/{id}":
-		c.noteTorn("floating IP", id, c.portOf(id))
-	}
-}
-
-// afterCall notes the reboots that Nova accepted, and the consoles that it showed.
+// afterCall notes the reboots that Nova accepted.
 func (c *Cloud) afterCall(call, id string, body []byte, status int) {
-	if call != "POST /compute/v2.1/servers/{id}/action" {
+	if call != "POST /compute/v2.1/servers/{id}/action" || !strings.Contains(string(body), `"reboot"`) || status != http.StatusAccepted {
 		return
 	}
+	kind := "SOFT"
+	if strings.Contains(string(body), `"HARD"`) {
+		kind = "HARD"
+	}
 	c.mu.Lock()
-	rebooted := false
-	switch {
-	case strings.Contains(string(body), `"os-getConsoleOutput"`) && status == http.StatusOK:
-		c.consoles[id]++
-	case strings.Contains(string(body), `"reboot"`) && status == http.StatusAccepted:
-		rebooted = true
-		kind := "SOFT"
-		if strings.Contains(string(body), `"HARD"`) {
-			kind = "HARD"
-		}
-		c.reboots[id] = append(c.reboots[id], kind)
-	}
-	c.mu.Unlock()
-	if rebooted && c.OnReboot != nil {
-		c.OnReboot(id)
-	}
+	defer c.mu.Unlock()
+	c.reboots[id] = append(c.reboots[id], kind)
 }
 
 // Reboots returns the kinds of the reboots of a server that Nova accepted, SOFT or HARD.
@@ -305,29 +281,4 @@ func (c *Cloud) Reboots(id string) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.reboots[id])
-}
-
-// ConsoleReads returns how often Nova showed the console of a server.
-func (c *Cloud) ConsoleReads(id string) int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.consoles[id]
-}
-
-// Torn describes each port and floating IP of a project that was deleted while a server had it.
-func (c *Cloud) Torn(p *Project) []string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.Clone(c.torn[p.ID])
-}
-
-func (c *Cloud) noteTorn(kind, id, portID string) {
-	ctx := context.Background()
-	p, err := c.port(ctx, portID)
-	if err != nil || p.DeviceID == "" || !c.isThere(ctx, p.DeviceID) {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.torn[p.ProjectID] = append(c.torn[p.ProjectID], fmt.Sprintf("%s %s was deleted while server %s had it", kind, id, p.DeviceID))
 }

@@ -3,7 +3,6 @@ package real
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"io"
 	"net"
 	"net/http"
@@ -11,36 +10,17 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/drover-dev/drover/test/fakes"
 )
 
-// An Exchange is a call and its answer.
-type Exchange struct {
-	// Call is the method and the path with {id} for IDs, as in package fakes.
-	Call, Query string
-	Request     json.RawMessage
-	Status      int
-	Header      http.Header
-	Answer      json.RawMessage
-}
-
 // A gateway passes calls on to the sockets of the services, by the first part of their path.
 type gateway struct {
-	fakes.Faults
-	fakes.Count
 	sockets string
 	client  *http.Client
 
-	mu sync.Mutex
-	// projects are the names of projects by the tokens that they got.
-	projects map[string]string
-	record   bool
-	recorded []Exchange
-	// before is called with a call that is about to be passed on, and after with its answer.
-	before func(call, id string)
-	after  func(call, id string, body []byte, status int)
+	// after is called with the answer to a call.
+	after func(call, id string, body []byte, status int)
 }
 
 func newGateway(sockets string) *gateway {
@@ -52,7 +32,7 @@ func newGateway(sockets string) *gateway {
 		return (&net.Dialer{}).DialContext(ctx, "unix", filepath.Join(sockets, host))
 	}
 	return &gateway{
-		sockets: sockets, projects: map[string]string{},
+		sockets: sockets,
 		client: &http.Client{
 			Transport:     &http.Transport{DialContext: dial, MaxIdleConnsPerHost: 16},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -77,33 +57,13 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		return false
 	})
-	g.Note(call)
-	f := g.Of(call, g.projectOf(r.Header.Get("X-Auth-Token")), body)
-	if f != nil && !f.Lost {
-		if f.Refused {
-			panic(http.ErrAbortHandler)
-		}
-		if f.RetryAfter != "" {
-			w.Header().Set("Retry-After", f.RetryAfter)
-		}
-		fakes.AnswerJSON(w, f.Status, map[string]any{f.Code: map[string]any{"code": f.Status, "message": f.Message}})
-		return
-	}
-	if g.before != nil {
-		g.before(call, id)
-	}
 	status, header, answer, err := g.pass(r, body)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadGateway)
 		return
 	}
-	g.note(Exchange{Call: call, Query: r.URL.RawQuery, Request: body, Status: status, Header: header, Answer: answer})
 	if g.after != nil {
 		g.after(call, id, body, status)
-	}
-	if f != nil {
-		f.Done()
-		panic(http.ErrAbortHandler)
 	}
 	for k, v := range header {
 		w.Header()[k] = v
@@ -145,45 +105,4 @@ func (g *gateway) pass(r *http.Request, body []byte) (int, http.Header, []byte, 
 		header.Set("Content-Length", strconv.Itoa(len(answer)))
 	}
 	return resp.StatusCode, header, answer, nil
-}
-
-// projectOf returns the name of the project that got a token.
-func (g *gateway) projectOf(token string) string {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.projects[token]
-}
-
-// note remembers the projects of tokens, and the exchange if they are recorded.
-func (g *gateway) note(e Exchange) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if token := e.Header.Get("X-Subject-Token"); token != "" {
-		var t struct {
-			Token struct {
-				Project struct {
-					Name string `json:"name"`
-				} `json:"project"`
-			} `json:"token"`
-		}
-		if json.Unmarshal(e.Answer, &t) == nil {
-			g.projects[token] = t.Token.Project.Name
-		}
-	}
-	if g.record {
-		g.recorded = append(g.recorded, e)
-	}
-}
-
-// Record begins to record the calls through the gateway. The returned function ends that, and returns them.
-func (g *gateway) Record() (end func() []Exchange) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.record, g.recorded = true, nil
-	return func() []Exchange {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		g.record = false
-		return g.recorded
-	}
 }

@@ -23,8 +23,8 @@ type Credential struct{ ID, Secret string }
 // A Project has a user with a key pair.
 type Project struct {
 	ID, Name string
-	// Member may create servers, and Reader may only read.
-	Member, Reader Credential
+	// Member may create servers.
+	Member Credential
 	// NetworkID and SubnetID are those of the network of the nodes, whose addresses are those of the local cloud's guests.
 	NetworkID, SubnetID string
 	// GroupID is the security group with the name of the example, "nodes".
@@ -63,9 +63,6 @@ func (c *Cloud) NewProject(ctx context.Context, name string) (*Project, error) {
 		return nil, err
 	}
 	if p.Member, err = c.NewCredential(ctx, p, "member", "reader"); err != nil {
-		return nil, err
-	}
-	if p.Reader, err = c.NewCredential(ctx, p, "reader"); err != nil {
 		return nil, err
 	}
 	if _, err := keypairs.Create(ctx, p.compute, keypairs.CreateOpts{Name: KeyPair}).Extract(); err != nil {
@@ -120,11 +117,6 @@ func (c *Cloud) NewCredential(ctx context.Context, p *Project, names ...string) 
 		return Credential{}, err
 	}
 	return Credential{made.ID, made.Secret}, nil
-}
-
-// Revoke deletes an application credential. Its tokens are invalid from then on.
-func (c *Cloud) Revoke(ctx context.Context, p *Project, credential Credential) error {
-	return applicationcredentials.Delete(ctx, p.identity, p.userID, credential.ID).ExtractErr()
 }
 
 // SetQuota sets how many servers a project may have.
