@@ -15,6 +15,8 @@ const (
 	AnnotationClientToken = Group + "/client-token"
 	// AnnotationClientTokenSince is the time at which the ClientToken was chosen. EC2 forgets a token after a day.
 	AnnotationClientTokenSince = Group + "/client-token-since"
+	// AnnotationClientTokenRepeated is the time at which a creation of unknown result was last repeated with the ClientToken.
+	AnnotationClientTokenRepeated = Group + "/client-token-repeated"
 )
 
 // A VolumeType is the type of an EBS volume.
@@ -106,7 +108,8 @@ type NetworkInterface struct {
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=64
 	SecurityGroupIDs []string `json:"securityGroupIDs,omitempty"`
-	// NetworkCardIndex is the index of the network card, for an instance type with several ones. Default 0.
+	// NetworkCardIndex is the number of the network card, for an instance type with several ones. The first one has 0, which is
+	// the default.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=31

@@ -46,9 +46,10 @@ type Source struct {
 // providers below package/, whose binaries of the same name are in bin.
 func Sources(root, bin string) ([]Source, error) {
 	sources := []Source{{
-		Name:     Organization,
-		Meta:     filepath.Join(root, metaFile),
-		Objects:  []string{filepath.Join(root, "apis")},
+		Name: Organization,
+		Meta: filepath.Join(root, metaFile),
+		// The other folders of apis have the entries of clouds, which are no objects.
+		Objects:  []string{filepath.Join(root, "apis", "machine")},
 		Examples: filepath.Join(root, "examples"),
 	}}
 	metas, err := filepath.Glob(filepath.Join(root, "package", "*", metaFile))

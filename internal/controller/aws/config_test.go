@@ -192,3 +192,30 @@ func TestASpecOfASubnetOnlyNeedsNoZone(t *testing.T) {
 		t.Errorf("subnet %s of zone b", subnetOf(p))
 	}
 }
+
+func TestATokenIsReplacedOnlyIfItsInstanceWouldBeShown(t *testing.T) {
+	now := time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
+	ago := func(d time.Duration) time.Time { return now.Add(-d) }
+	for name, tc := range map[string]struct {
+		token          token
+		unknown, known bool
+		want           use
+	}{
+		"ThereIsNone":                              {token{}, false, false, useNone},
+		"TheCreationWasRefused":                    {token{text: "t", since: ago(time.Minute)}, false, false, useNone},
+		"TheResultIsUnknown":                       {token{text: "t", since: ago(time.Minute)}, true, false, useRepeated},
+		"TheRepetitionWasRefused":                  {token{text: "t", since: ago(time.Minute), repeated: ago(time.Second)}, false, false, useAgain},
+		"TheRepetitionWasRefusedLongAgo":           {token{text: "t", since: ago(time.Hour), repeated: ago(settle)}, false, false, useNone},
+		"ItsInstanceEnded":                         {token{text: "t", since: ago(time.Minute), repeated: ago(time.Second)}, false, true, useNone},
+		"ItIsOldAndTheResultIsUnknown":             {token{text: "t", since: ago(tokenFor), repeated: ago(time.Second)}, true, false, useLater},
+		"ItIsOldAndAnInstanceWouldBeShown":         {token{text: "t", since: ago(tokenFor), repeated: ago(settle)}, true, false, useNone},
+		"ItIsOldAndWasNeverRepeated":               {token{text: "t", since: ago(tokenFor)}, true, false, useNone},
+		"ItIsOldAndItsCreationWasRefusedLongSince": {token{text: "t", since: ago(tokenFor)}, false, false, useNone},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := nextUseOf(tc.token, now, tc.unknown, tc.known); got != tc.want {
+				t.Errorf("the use is %s, want %s", got, tc.want)
+			}
+		})
+	}
+}

@@ -27,8 +27,8 @@ const maxUserData = 16 << 10
 
 // Create creates the instance.
 func (a *account) Create(ctx context.Context, vm *v1alpha1.VirtualMachine, userData native.UserData) error {
-	token, since := tokenOf(vm)
-	if token == "" {
+	token := tokenOf(vm)
+	if token.text == "" {
 		return &native.Error{Class: fn.ErrorTransient, Err: fmt.Errorf("the annotation %s must have the ClientToken", v1alpha1.AnnotationClientToken), Refused: true}
 	}
 	data, err := userData(ctx)
@@ -44,7 +44,7 @@ func (a *account) Create(ctx context.Context, vm *v1alpha1.VirtualMachine, userD
 		return native.Refused(err)
 	}
 	in := inputOf(vm.Spec.ForProvider, image, string(vm.GetUID()))
-	in.ClientToken = &token
+	in.ClientToken = &token.text
 	if encoded != "" {
 		in.UserData = &encoded
 	}
@@ -54,7 +54,7 @@ func (a *account) Create(ctx context.Context, vm *v1alpha1.VirtualMachine, userD
 	out, err := a.EC2.RunInstances(ctx, in)
 	switch {
 	case hasCode(err, codeTokenMismatch):
-		return a.created(ctx, vm, token, a.now().Sub(since) >= settle, err)
+		return a.created(ctx, vm, token, err)
 	case err != nil:
 		return classify("cannot create the instance", err)
 	case len(out.Instances) == 0:
@@ -68,9 +68,10 @@ func (a *account) Create(ctx context.Context, vm *v1alpha1.VirtualMachine, userD
 var errNoInstance = errors.New("EC2 returned no instance")
 
 // created uses the instance that an earlier request with the token created, with other parameters, such as other user
-// data. If this instance ended, or settled is true and none is shown, the next attempt has another token.
-func (a *account) created(ctx context.Context, vm *v1alpha1.VirtualMachine, token string, settled bool, mismatch error) error {
-	all, err := a.lister.Instances(ctx, cloudaws.Filter("client-token", token))
+// data. If this instance ended, or EC2 certainly shows none, the next attempt has another token.
+func (a *account) created(ctx context.Context, vm *v1alpha1.VirtualMachine, t token, mismatch error) error {
+	settled := a.now().Sub(t.lastUse()) >= settle
+	all, err := a.lister.Instances(ctx, cloudaws.Filter("client-token", t.text))
 	if err != nil {
 		return classify("cannot find the instance of the ClientToken", err)
 	}
@@ -83,6 +84,7 @@ func (a *account) created(ctx context.Context, vm *v1alpha1.VirtualMachine, toke
 	}
 	err = classify("cannot create the instance", mismatch)
 	if settled {
+		meta.RemoveAnnotations(vm, v1alpha1.AnnotationClientTokenRepeated)
 		err = native.Refused(err)
 	}
 	return err
