@@ -387,7 +387,7 @@ func TestAnOrphanIsFoundByMoreThanItsExternalName(t *testing.T) {
 		"AtAzureByItsResourceGroup":                {"azure", `{"resourceGroupName": "production-nodes"}`, ofAzure, `{"resourceGroupName":"other-nodes"}`},
 		"AtAzureWithoutAResourceGroupOfACollector": {"azure", `{}`, ofAzure, `{"resourceGroupName":"other-nodes"}`},
 		"AtAzureByThatOfTheCollectorIfNoneIsKnown": {"azure", `{"resourceGroupName": "production-nodes"}`, "", `{"resourceGroupName":"production-nodes"}`},
-		"AtGoogleCloudByItsZone":                   {"gcp", `{"zone": "europe-west4-a"}`, "gce://my-project/europe-west4-c/web-0-x7k2p", `{"zone":"europe-west4-c"}`},
+		"AtGoogleCloudByItsZone":                   {"upjet-gcp", `{"zone": "europe-west4-a"}`, "gce://my-project/europe-west4-c/web-0-x7k2p", `{"zone":"europe-west4-c"}`},
 		"AtAWSByThoseOfTheCollectorAlone":          {"upjet-aws", `{"region": "eu-west-1"}`, "aws:///eu-west-1b/web-0-x7k2p", `{"region":"eu-west-1"}`},
 	}
 	for name, tc := range cases {

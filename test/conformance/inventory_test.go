@@ -49,7 +49,7 @@ var fakeAPIs = map[string]func(t *testing.T, s *simulated, fleet string) fakeAPI
 	"upjet-aws":    startEC2,
 	"azure":        startAzure,
 	"digitalocean": startDigitalOcean,
-	"gcp":          startGoogleCloud,
+	"upjet-gcp":    startGoogleCloud,
 	"kubevirt":     startKubeVirt,
 	"yandex":       startYandex,
 }

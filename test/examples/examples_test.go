@@ -182,7 +182,7 @@ func TestACopyHasNoPlaceholders(t *testing.T) {
 }
 
 func TestASpotVMHasTheFieldsThatItsCommentShows(t *testing.T) {
-	for _, folder := range []string{"alibaba", "aws", "azure", "gcp", "upjet-aws", "yandex"} {
+	for _, folder := range []string{"alibaba", "aws", "azure", "gcp", "upjet-aws", "upjet-gcp", "yandex"} {
 		file := root + "/" + folder + "/machineclass.yaml"
 		plain, err := Read(file)
 		if err != nil {
@@ -206,7 +206,7 @@ func TestASpotVMHasTheFieldsThatItsCommentShows(t *testing.T) {
 		added := slices.DeleteFunc(slices.Sorted(maps.Keys(of(after))), func(k string) bool { _, ok := of(before)[k]; return ok })
 		want := map[string][]string{
 			"alibaba": {"spotStrategy"}, "aws": {"spot"}, "upjet-aws": {"instanceMarketOptions"}, "azure": {"evictionPolicy", "maxBidPrice", "priority"},
-			"gcp": {"scheduling"}, "yandex": {"schedulingPolicy"},
+			"gcp": {"spot"}, "upjet-gcp": {"scheduling"}, "yandex": {"schedulingPolicy"},
 		}[folder]
 		if !slices.Equal(added, want) {
 			t.Errorf("%s: a spot VM adds %q, want %q", folder, added, want)

@@ -23,7 +23,7 @@ type PlainField struct {
 var PlainUserData = []PlainField{
 	{"upjet-aws", schema.GroupResource{Group: "ec2.aws.m.upbound.io", Resource: "instances"}, forProvider("userDataBase64")},
 	{"digitalocean", schema.GroupResource{Group: "droplet.digitalocean.m.crossplane.io", Resource: "droplets"}, forProvider("userData")},
-	{"gcp", schema.GroupResource{Group: "compute.gcp.m.upbound.io", Resource: "instances"}, forProvider("metadata", "user-data")},
+	{"upjet-gcp", schema.GroupResource{Group: "compute.gcp.m.upbound.io", Resource: "instances"}, forProvider("metadata", "user-data")},
 	{"scaleway", schema.GroupResource{Group: "instance.scaleway.m.upbound.io", Resource: "servers"}, forProvider("userData", "cloud-init")},
 	{"yandex", schema.GroupResource{Group: "compute.yandex-cloud.m.jet.crossplane.io", Resource: "instances"}, forProvider("metadata", "user-data")},
 }

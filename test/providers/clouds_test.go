@@ -260,7 +260,7 @@ func TestAWrongFieldIsRefusedBeforeThereIsAVM(t *testing.T) {
 }
 
 func TestWhatARequiredFieldIsIsSaidByTheKindsRules(t *testing.T) {
-	for cloud, field := range map[string]string{"azure": "osDisk", "gcp": "machineType", "digitalocean": "size", "yandex": "resources"} {
+	for cloud, field := range map[string]string{"azure": "osDisk", "upjet-gcp": "machineType", "digitalocean": "size", "yandex": "resources"} {
 		t.Run(cloud, func(t *testing.T) {
 			p := newPlane(t, cloud, "")
 			unstructured.RemoveNestedField(p.Others[0].Object, "spec", "forProvider", field)
@@ -357,9 +357,9 @@ func TestTagsAreInAFormThatTheirCloudAccepts(t *testing.T) {
 		labels []string
 		valid  *regexp.Regexp
 	}{
-		"hcloud":   {[]string{"spec", "forProvider", "labels"}, regexp.MustCompile(`^([a-zA-Z0-9]([a-zA-Z0-9_.-]{0,61}[a-zA-Z0-9])?)?$`)},
-		"gcp":      {[]string{"spec", "forProvider", "labels"}, regexp.MustCompile(`^[a-z0-9_-]{0,63}$`)},
-		"kubevirt": {manifest, regexp.MustCompile(`^([a-zA-Z0-9]([a-zA-Z0-9_.-]{0,61}[a-zA-Z0-9])?)?$`)},
+		"hcloud":    {[]string{"spec", "forProvider", "labels"}, regexp.MustCompile(`^([a-zA-Z0-9]([a-zA-Z0-9_.-]{0,61}[a-zA-Z0-9])?)?$`)},
+		"upjet-gcp": {[]string{"spec", "forProvider", "labels"}, regexp.MustCompile(`^[a-z0-9_-]{0,63}$`)},
+		"kubevirt":  {manifest, regexp.MustCompile(`^([a-zA-Z0-9]([a-zA-Z0-9_.-]{0,61}[a-zA-Z0-9])?)?$`)},
 	} {
 		t.Run(cloud, func(t *testing.T) {
 			p := newPlane(t, cloud, "")
@@ -436,7 +436,7 @@ func asSpot(t *testing.T, cloud string) func(*unstructured.Unstructured) {
 }
 
 func TestASpotVMIsLookedAtEachMinute(t *testing.T) {
-	for _, cloud := range []string{"azure", "gcp", "upjet-aws", "yandex"} {
+	for _, cloud := range []string{"azure", "upjet-aws", "upjet-gcp", "yandex"} {
 		t.Run(cloud, func(t *testing.T) {
 			vm := rendered(t, newPlane(t, cloud, "", asSpot(t, cloud)))
 			if got := vm.GetAnnotations()["crossplane.io/poll-interval"]; got != "1m" {

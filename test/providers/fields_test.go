@@ -251,7 +251,7 @@ func TestAPathThatDoesNotExistIsFound(t *testing.T) {
 		"AFieldOfAListWithItsBrackets":               {"hcloud", "forProvider.network[].networkId", "", "The field is one of the elements."},
 		"AFieldOfAListWithoutItsBrackets":            {"hcloud", "forProvider.network.networkId", `no field "networkId"`, "A list has no fields."},
 		"BracketsBehindAFieldThatIsNotAList":         {"hcloud", "forProvider.location[]", "is not a list", "A string has no elements."},
-		"AKeyOfAMap":                                 {"gcp", "forProvider.metadata.ssh-keys", "", "A map has any key."},
+		"AKeyOfAMap":                                 {"upjet-gcp", "forProvider.metadata.ssh-keys", "", "A map has any key."},
 		"AFieldOfACompanion":                         {"azure", "companions.nic.forProvider.dnsServers", "", "The kind of the companion has the field."},
 		"AFieldThatTheCompanionDoesNotHave":          {"azure", "companions.nic.forProvider.dns", `no field "dns"`, "The kind of the companion has another field."},
 		"ACompanionThatTheCompositionDoesNotHave":    {"azure", "companions.disk.forProvider.diskSizeGb", "no companion disk", "The companion has another name."},

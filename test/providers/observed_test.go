@@ -97,7 +97,7 @@ func TestAVMThatIsGoneOrWillNotComeBackFailsTheMachine(t *testing.T) {
 		"NotBuiltByOpenStack":    {"openstack", `{id: 0e6c3d2f-7a0c-4b0e-9b1f-6f0f4f0c7f11, powerState: error}`, "VMFailed"},
 		"StoppedSpotAtAWS":       {"upjet-aws", `{id: i-0abc, availabilityZone: eu-west-1a, instanceState: stopped, instanceLifecycle: spot}`, "VMFailed"},
 		"StoppedByAUserAtAWS":    {"upjet-aws", `{id: i-0abc, availabilityZone: eu-west-1a, instanceState: stopped}`, ""},
-		"PreemptedAtGoogle":      {"gcp", `{id: projects/my-project/zones/europe-west4-a/instances/w, currentStatus: TERMINATED}`, "VMFailed"},
+		"PreemptedAtGoogle":      {"upjet-gcp", `{id: projects/my-project/zones/europe-west4-a/instances/w, currentStatus: TERMINATED}`, "VMFailed"},
 		"PreemptedAtYandexCloud": {"yandex", `{id: fhmexample, status: stopped}`, "VMFailed"},
 	}
 	for name, tc := range cases {

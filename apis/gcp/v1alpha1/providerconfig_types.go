@@ -26,9 +26,10 @@ type SecretKeySelector struct {
 	// Name of the Secret.
 	// +kubebuilder:validation:MinLength=1
 	Name string `json:"name"`
-	// Namespace of the Secret.
-	// +kubebuilder:validation:MinLength=1
-	Namespace string `json:"namespace"`
+	// Namespace of the Secret. A ProviderConfig reads only its own namespace, and
+	// needs none.
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
 	// Key in the Secret. Its value is the JSON key of a service account.
 	// +kubebuilder:default=credentials
 	Key string `json:"key,omitempty"`
@@ -41,19 +42,22 @@ type Credentials struct {
 	// Source of the credentials.
 	// +kubebuilder:default=Secret
 	Source CredentialsSource `json:"source,omitempty"`
-	// SecretRef names the credentials.
+	// SecretRef names the key.
 	// +optional
 	SecretRef *SecretKeySelector `json:"secretRef,omitempty"`
 }
 
 // ProviderConfigSpec describes the access to a project of Google Cloud.
 type ProviderConfigSpec struct {
-	// ProjectID whose VMs are listed.
+	// ProjectID of the project of the instances, such as my-project-4711.
+	//
+	// The provider never searches for a VM in another project than the one that the VM was created in. For another
+	// project, create another configuration.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:validation:Pattern=`^[a-z0-9:.-]+$`
 	ProjectID string `json:"projectID"`
-	// Endpoint of the API. The default is https://compute.googleapis.com.
+	// Endpoint of the Compute API. The default is https://compute.googleapis.com.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^https?://[A-Za-z0-9.:\[\]/_-]+$`
@@ -71,11 +75,40 @@ type ProviderConfigStatus struct {
 	xpv2.ProviderConfigStatus `json:",inline"`
 }
 
+// A ProviderConfig describes the access to Google Cloud. It serves its namespace.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Namespaced,categories={crossplane,providerconfig,gcp}
+// +kubebuilder:validation:XValidation:rule="self.spec.credentials.source == 'Secret'",message="spec.credentials.source must be Secret: only a ClusterProviderConfig uses the identity of the provider's pod"
+// +kubebuilder:printcolumn:name="Project",type=string,JSONPath=`.spec.projectID`
+// +kubebuilder:printcolumn:name="Secret",type=string,JSONPath=`.spec.credentials.secretRef.name`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type ProviderConfig struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	stored.Undecoded  `json:"-"`
+
+	Spec   ProviderConfigSpec   `json:"spec"`
+	Status ProviderConfigStatus `json:"status,omitempty"`
+}
+
+// A ProviderConfigList is a list of ProviderConfigs.
+//
+// +kubebuilder:object:root=true
+type ProviderConfigList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []ProviderConfig `json:"items"`
+}
+
 // A ClusterProviderConfig describes the access to Google Cloud. It serves all namespaces.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Cluster,categories={crossplane,providerconfig,gcp}
+// +kubebuilder:validation:XValidation:rule="!has(self.spec.credentials.secretRef) || has(self.spec.credentials.secretRef.__namespace__)",message="spec.credentials.secretRef.namespace is required: a ClusterProviderConfig has no namespace of its own"
+// +kubebuilder:printcolumn:name="Project",type=string,JSONPath=`.spec.projectID`
 // +kubebuilder:printcolumn:name="Secret",type=string,JSONPath=`.spec.credentials.secretRef.name`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type ClusterProviderConfig struct {
@@ -111,8 +144,25 @@ func (c *ClusterProviderConfig) CredentialsSecret() *xpv2.SecretKeySelector {
 	return c.Spec.Credentials.secret()
 }
 
+// CredentialsSecret returns the location of the credentials, which are in the namespace of the configuration; nil if they are those of the pod.
+func (c *ProviderConfig) CredentialsSecret() *xpv2.SecretKeySelector {
+	return c.Spec.Credentials.secret()
+}
+
+// SpecOf returns the spec of a ProviderConfig or a ClusterProviderConfig, and an empty one of any other object.
+func SpecOf(config metav1.Object) ProviderConfigSpec {
+	switch c := config.(type) {
+	case *ProviderConfig:
+		return c.Spec
+	case *ClusterProviderConfig:
+		return c.Spec
+	}
+	return ProviderConfigSpec{}
+}
+
 func init() {
 	SchemeBuilder.Register(
+		&ProviderConfig{}, &ProviderConfigList{},
 		&ClusterProviderConfig{}, &ClusterProviderConfigList{},
 	)
 }

@@ -13,8 +13,8 @@ import (
 	"google.golang.org/api/compute/v1"
 )
 
-// scope of all tokens.
-const scope = compute.ComputeReadonlyScope
+// readOnly is the scope of tokens for lists.
+const readOnly = compute.ComputeReadonlyScope
 
 // serviceAccount is the type of the credentials that a Secret may hold. The other types name
 // URLs and commands that the library would call.
@@ -33,7 +33,7 @@ type key struct {
 var errFormat = errors.New(`credentials: must be the key of a service account, JSON like {"type": "service_account", "client_email": "...", "private_key": "..."}`)
 
 // tokens returns the source of the tokens, and the project of the identity if it has one.
-func tokens(ctx context.Context, credentials []byte) (oauth2.TokenSource, string, error) {
+func tokens(ctx context.Context, credentials []byte, scope string) (oauth2.TokenSource, string, error) {
 	if credentials == nil {
 		found, err := google.FindDefaultCredentials(ctx, scope)
 		if err != nil {

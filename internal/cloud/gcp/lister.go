@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"google.golang.org/api/compute/v1"
+	"google.golang.org/api/googleapi"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/inventory"
@@ -20,9 +21,9 @@ import (
 const (
 	// perPage is the most that the Compute API lists at once.
 	perPage = 500
-	// pageFields are those of a page of any aggregated list, and vmFields those of its VMs.
+	// pageFields are those of a page of any aggregated list, and vmFields those of a VM.
 	pageFields = "nextPageToken,unreachables,warning(code,message),items/*/warning(code,message),"
-	vmFields   = "items/*/instances(name,zone,labels,status,statusMessage,creationTimestamp)"
+	vmFields   = "name,zone,labels,status,statusMessage,creationTimestamp"
 
 	// warningEmpty is of a zone without VMs. All other warnings mean that something is missing.
 	warningEmpty = "NO_RESULTS_ON_PAGE"
@@ -50,7 +51,7 @@ func isGap(warning string) bool { return warning != "" && warning != warningEmpt
 
 // List lists the VMs of the project, in all zones. A VM that is stopped or was preempted is in the
 // list: its disks cost money.
-func (p *project) List(ctx context.Context, installation string) ([]inventory.VM, bool, error) {
+func (p *Project) List(ctx context.Context, installation string) ([]inventory.VM, bool, error) {
 	filter, err := filterFor(installation)
 	if err != nil {
 		return nil, false, err
@@ -73,7 +74,7 @@ const perFilter = 20
 
 // Find returns the VMs with these names, regardless of their labels, in all zones. Several VMs can
 // have one name. A text that cannot be the name of a VM is left out.
-func (p *project) Find(ctx context.Context, externalNames []string) ([]inventory.VM, bool, error) {
+func (p *Project) Find(ctx context.Context, externalNames []string) ([]inventory.VM, bool, error) {
 	var terms []string
 	for _, n := range externalNames {
 		if vmName.MatchString(n) {
@@ -92,13 +93,18 @@ func (p *project) Find(ctx context.Context, externalNames []string) ([]inventory
 }
 
 // vms returns the VMs that a filter selects.
-func (p *project) vms(ctx context.Context, filter string) ([]inventory.VM, bool, error) {
-	l := list{project: p.id, vms: map[string]inventory.VM{}}
-	call := p.service.Instances.AggregatedList(p.id).Filter(filter).MaxResults(perPage).Fields(pageFields + vmFields)
-	if err := call.Pages(ctx, l.addPage); err != nil {
+func (p *Project) vms(ctx context.Context, filter string) ([]inventory.VM, bool, error) {
+	l := list{project: p.ID, vms: map[string]inventory.VM{}}
+	complete, err := p.Instances(ctx, filter, vmFields, func(i *compute.Instance) {
+		if i.Labels[LabelVM] == "" {
+			vm := asListed(i, l.project)
+			l.vms[vm.ProviderID] = vm
+		}
+	})
+	if err != nil {
 		return nil, false, describe(err)
 	}
-	if l.incomplete {
+	if !complete {
 		return nil, false, nil
 	}
 	return slices.SortedFunc(maps.Values(l.vms), func(a, b inventory.VM) int { return cmp.Compare(a.ProviderID, b.ProviderID) }), true, nil
@@ -107,26 +113,35 @@ func (p *project) vms(ctx context.Context, filter string) ([]inventory.VM, bool,
 // list collects the VMs of all pages, by their providerIDs: pages of a list that changes may
 // repeat a VM.
 type list struct {
-	pages
 	project string
 	vms     map[string]inventory.VM
 }
 
-func (l *list) addPage(page *compute.InstanceAggregatedList) error {
-	l.note(page.Unreachables, "")
-	if page.Warning != nil {
-		l.note(nil, page.Warning.Code)
-	}
-	for _, scoped := range page.Items {
-		if scoped.Warning != nil {
-			l.note(nil, scoped.Warning.Code)
+// LabelVM is the label of the instances of provider-gcp, which lists them itself.
+const LabelVM = "drover-vm"
+
+// Instances calls add with the instances that a filter selects, in all zones, one page after the other. The fields are
+// names like those of a partial response, such as "name,labels". The result is false if an instance may be missing. An
+// error is that of the SDK.
+func (p *Project) Instances(ctx context.Context, filter, fields string, add func(*compute.Instance)) (complete bool, err error) {
+	all := pages{}
+	call := p.Service.Instances.AggregatedList(p.ID).Filter(filter).MaxResults(perPage).Fields(googleapi.Field(pageFields + "items/*/instances(" + fields + ")"))
+	err = call.Pages(ctx, func(page *compute.InstanceAggregatedList) error {
+		all.note(page.Unreachables, "")
+		if page.Warning != nil {
+			all.note(nil, page.Warning.Code)
 		}
-		for _, i := range scoped.Instances {
-			vm := asListed(i, l.project)
-			l.vms[vm.ProviderID] = vm
+		for _, scoped := range page.Items {
+			if scoped.Warning != nil {
+				all.note(nil, scoped.Warning.Code)
+			}
+			for _, i := range scoped.Instances {
+				add(i)
+			}
 		}
-	}
-	return nil
+		return nil
+	})
+	return err == nil && !all.incomplete, err
 }
 
 // unique returns an error if two VMs have one name, in two zones. A managed resource has only the
@@ -154,20 +169,23 @@ func asListed(i *compute.Instance, project string) inventory.VM {
 		ExternalName: i.Name,
 		ProviderID:   "gce://" + project + "/" + path.Base(i.Zone) + "/" + i.Name,
 		Tags:         i.Labels,
-		CreatedAt:    timeOf(i.CreationTimestamp),
-		State:        states[i.Status],
+		CreatedAt:    TimeOf(i.CreationTimestamp),
+		State:        StateOf(i.Status),
 		StateText:    text,
 	}
 }
 
-// timeOf is zero if the text is empty or is not understood.
-func timeOf(text string) time.Time {
+// TimeOf is zero if the text is empty or is not understood.
+func TimeOf(text string) time.Time {
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil {
 		return time.Time{}
 	}
 	return t
 }
+
+// StateOf returns the state of an instance with a status. It is unknown of a status that is not in the documentation.
+func StateOf(status string) inventory.State { return states[status] }
 
 // states: see https://cloud.google.com/compute/docs/instances/instance-lifecycle. A VM that is
 // being repaired is started again by Google.

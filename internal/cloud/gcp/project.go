@@ -44,16 +44,21 @@ type Options struct {
 	// Transport of all calls but those to the metadata server. Default: one that trusts the
 	// CABundle.
 	Transport http.RoundTripper
+	// Once means that a call that Google throttles or fails to answer is not repeated. Default: the call is
+	// repeated, which only calls that read may be.
+	Once bool
+	// Scope of the tokens. Default: that of calls that read.
+	Scope string
 }
 
-// project is one project, seen with one identity.
-type project struct {
-	id      string
-	service *compute.Service
+// A Project is one project, seen with one identity.
+type Project struct {
+	ID      string
+	Service *compute.Service
 }
 
 var (
-	_ inventory.ResourceLister = &project{}
+	_ inventory.ResourceLister = &Project{}
 
 	// projectID also matches one of the domain-scoped projects of old, example.com:name.
 	projectID = regexp.MustCompile(`^([a-z0-9.-]+:)?[a-z][a-z0-9-]{4,28}[a-z0-9]$`)
@@ -63,20 +68,32 @@ var (
 // nothing: wrong ones are an error of the first list. Without, it looks for the identity of the
 // pod. A Lister renews its tokens and may be kept until the options change.
 func New(ctx context.Context, o Options) (inventory.Lister, error) {
+	p, err := Connect(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// Connect returns a project. It calls nothing but what New calls.
+func Connect(ctx context.Context, o Options) (*Project, error) {
 	if o.Endpoint != "" && !isSafe(o.Endpoint) {
 		return nil, &invalidError{"endpoint", o.Endpoint, "a URL that begins with https://, because each call carries a token"}
 	}
-	next := &patient{next: o.Transport}
-	if next.next == nil {
+	next := o.Transport
+	if next == nil {
 		transport, err := trust.Transport(o.CABundle, answerTimeout)
 		if err != nil {
 			return nil, err
 		}
-		next.next = transport
+		next = transport
+	}
+	if !o.Once {
+		next = &patient{next: next}
 	}
 	// The source of tokens outlives the call that makes it.
 	ctx = context.WithValue(context.WithoutCancel(ctx), oauth2.HTTPClient, &http.Client{Transport: next, Timeout: answerTimeout})
-	source, fromCredentials, err := tokens(ctx, o.Credentials)
+	source, fromCredentials, err := tokens(ctx, o.Credentials, cmp.Or(o.Scope, readOnly))
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +110,7 @@ func New(ctx context.Context, o Options) (inventory.Lister, error) {
 		return nil, fmt.Errorf("cannot set up the Compute API: %w", err)
 	}
 	service.UserAgent = userAgent
-	return &project{id: id, service: service}, nil
+	return &Project{ID: id, Service: service}, nil
 }
 
 // withPath ends with a slash, because the SDK appends to it.

@@ -20,7 +20,7 @@ const (
 
 // ListResources lists the disks and the addresses of the project, in all zones and regions. A
 // disk that is being deleted is left out.
-func (p *project) ListResources(ctx context.Context, installation string) ([]inventory.Resource, bool, error) {
+func (p *Project) ListResources(ctx context.Context, installation string) ([]inventory.Resource, bool, error) {
 	filter, err := filterFor(installation)
 	if err != nil {
 		return nil, false, err
@@ -43,8 +43,8 @@ func (p *project) ListResources(ctx context.Context, installation string) ([]inv
 	return resources, true, nil
 }
 
-func (p *project) disks(ctx context.Context, filter string, all *pages, found map[string]inventory.Resource) error {
-	return p.service.Disks.AggregatedList(p.id).Filter(filter).MaxResults(perPage).Fields(pageFields+diskFields).Pages(ctx, func(page *compute.DiskAggregatedList) error {
+func (p *Project) disks(ctx context.Context, filter string, all *pages, found map[string]inventory.Resource) error {
+	return p.Service.Disks.AggregatedList(p.ID).Filter(filter).MaxResults(perPage).Fields(pageFields+diskFields).Pages(ctx, func(page *compute.DiskAggregatedList) error {
 		all.note(page.Unreachables, "")
 		if page.Warning != nil {
 			all.note(nil, page.Warning.Code)
@@ -63,8 +63,8 @@ func (p *project) disks(ctx context.Context, filter string, all *pages, found ma
 	})
 }
 
-func (p *project) addresses(ctx context.Context, filter string, all *pages, found map[string]inventory.Resource) error {
-	return p.service.Addresses.AggregatedList(p.id).Filter(filter).MaxResults(perPage).Fields(pageFields+addressFields).Pages(ctx, func(page *compute.AddressAggregatedList) error {
+func (p *Project) addresses(ctx context.Context, filter string, all *pages, found map[string]inventory.Resource) error {
+	return p.Service.Addresses.AggregatedList(p.ID).Filter(filter).MaxResults(perPage).Fields(pageFields+addressFields).Pages(ctx, func(page *compute.AddressAggregatedList) error {
 		all.note(page.Unreachables, "")
 		if page.Warning != nil {
 			all.note(nil, page.Warning.Code)
@@ -82,7 +82,7 @@ func (p *project) addresses(ctx context.Context, filter string, all *pages, foun
 }
 
 func add(found map[string]inventory.Resource, typ, link string, labels map[string]string, createdAt string, users []string) {
-	r := inventory.Resource{Type: typ, ID: resourceName(link), Tags: labels, CreatedAt: timeOf(createdAt)}
+	r := inventory.Resource{Type: typ, ID: resourceName(link), Tags: labels, CreatedAt: TimeOf(createdAt)}
 	if len(users) > 0 {
 		r.AttachedTo = resourceName(users[0])
 	}

@@ -5,9 +5,9 @@ import (
 
 	azurev1alpha1 "github.com/drover-dev/drover/apis/azure/v1alpha1"
 	digitaloceanv1alpha1 "github.com/drover-dev/drover/apis/digitalocean/v1alpha1"
-	gcpv1alpha1 "github.com/drover-dev/drover/apis/gcp/v1alpha1"
 	kubevirtv1alpha1 "github.com/drover-dev/drover/apis/kubevirt/v1alpha1"
 	awsv1alpha1 "github.com/drover-dev/drover/apis/upjet-aws/v1alpha1"
+	upjetgcpv1alpha1 "github.com/drover-dev/drover/apis/upjet-gcp/v1alpha1"
 	yandexv1alpha1 "github.com/drover-dev/drover/apis/yandex/v1alpha1"
 	"github.com/drover-dev/drover/internal/cloud/aws"
 	"github.com/drover-dev/drover/internal/cloud/azure"
@@ -29,8 +29,8 @@ type (
 	kubevirtInventory     = *kubevirtv1alpha1.VirtualMachineInventory
 	yandexConfig          = *yandexv1alpha1.ClusterProviderConfig
 	yandexInventory       = *yandexv1alpha1.VirtualMachineInventory
-	gcpConfig             = *gcpv1alpha1.ClusterProviderConfig
-	gcpInventory          = *gcpv1alpha1.VirtualMachineInventory
+	gcpConfig             = *upjetgcpv1alpha1.ClusterProviderConfig
+	gcpInventory          = *upjetgcpv1alpha1.VirtualMachineInventory
 )
 
 var clouds = []cloud{
@@ -47,7 +47,7 @@ var clouds = []cloud{
 		},
 	},
 	group[gcpConfig, gcpInventory]{
-		version: gcpv1alpha1.SchemeGroupVersion, add: gcpv1alpha1.AddToScheme, list: &gcpv1alpha1.VirtualMachineInventoryList{},
+		version: upjetgcpv1alpha1.SchemeGroupVersion, add: upjetgcpv1alpha1.AddToScheme, list: &upjetgcpv1alpha1.VirtualMachineInventoryList{},
 		connect: func(ctx context.Context, secret []byte, c gcpConfig, _ gcpInventory) (inventory.Lister, error) {
 			return gcp.New(ctx, gcp.Options{Credentials: secret, Endpoint: c.Spec.Endpoint, CABundle: c.Spec.CABundle, ProjectID: c.Spec.ProjectID})
 		},

@@ -20,7 +20,7 @@ import (
 
 	azurev1alpha1 "github.com/drover-dev/drover/apis/azure/v1alpha1"
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
-	gcpv1alpha1 "github.com/drover-dev/drover/apis/gcp/v1alpha1"
+	upjetgcpv1alpha1 "github.com/drover-dev/drover/apis/upjet-gcp/v1alpha1"
 	"github.com/drover-dev/drover/internal/controller/providerconfig"
 	"github.com/drover-dev/drover/internal/inventory"
 	"github.com/drover-dev/drover/test/fakes/azuretest"
@@ -159,10 +159,10 @@ func TestALookAtGoogleCloudCostsNoTokenWhileOneIsValid(t *testing.T) {
 		}
 		return key
 	}
-	pc := &gcpv1alpha1.ClusterProviderConfig{}
+	pc := &upjetgcpv1alpha1.ClusterProviderConfig{}
 	pc.Spec.ProjectID, pc.Spec.Endpoint = "my-project", server.URL
-	pc.Spec.Credentials = gcpv1alpha1.Credentials{Source: gcpv1alpha1.CredentialsSecret, SecretRef: &gcpv1alpha1.SecretKeySelector{Namespace: "system", Name: "inventory", Key: "credentials"}}
-	l := newLooker(t, rowOf[gcpConfig, gcpInventory](t, gcpv1alpha1.SchemeGroupVersion), pc, &gcpv1alpha1.VirtualMachineInventory{}, newKey())
+	pc.Spec.Credentials = upjetgcpv1alpha1.Credentials{Source: upjetgcpv1alpha1.CredentialsSecret, SecretRef: &upjetgcpv1alpha1.SecretKeySelector{Namespace: "system", Name: "inventory", Key: "credentials"}}
+	l := newLooker(t, rowOf[gcpConfig, gcpInventory](t, upjetgcpv1alpha1.SchemeGroupVersion), pc, &upjetgcpv1alpha1.VirtualMachineInventory{}, newKey())
 	calls := func() map[string]int { c, _ := cloud.Calls(); return c }
 
 	l.mustLook(5)
@@ -179,7 +179,7 @@ func (*numbered) List(context.Context, string) ([]inventory.VM, bool, error) { r
 
 func TestListersAreKept(t *testing.T) {
 	of := func(generation int64, secret []byte) fingerprint {
-		c := &gcpv1alpha1.ClusterProviderConfig{ObjectMeta: metav1.ObjectMeta{UID: "u", Generation: generation}}
+		c := &upjetgcpv1alpha1.ClusterProviderConfig{ObjectMeta: metav1.ObjectMeta{UID: "u", Generation: generation}}
 		return fingerprintOf(c, secret)
 	}
 	here := place{config: "default", region: "north"}

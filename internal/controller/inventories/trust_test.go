@@ -14,8 +14,8 @@ import (
 
 	azurev1alpha1 "github.com/drover-dev/drover/apis/azure/v1alpha1"
 	digitaloceanv1alpha1 "github.com/drover-dev/drover/apis/digitalocean/v1alpha1"
-	gcpv1alpha1 "github.com/drover-dev/drover/apis/gcp/v1alpha1"
 	awsv1alpha1 "github.com/drover-dev/drover/apis/upjet-aws/v1alpha1"
+	upjetgcpv1alpha1 "github.com/drover-dev/drover/apis/upjet-gcp/v1alpha1"
 	yandexv1alpha1 "github.com/drover-dev/drover/apis/yandex/v1alpha1"
 	"github.com/drover-dev/drover/internal/inventory"
 	"github.com/drover-dev/drover/test/fakes/awstest"
@@ -74,9 +74,9 @@ var privates = map[string]private{
 			t.Fatal(err)
 		}
 		return bundle, func(ctx context.Context, bundle []byte) (inventory.Lister, error) {
-			pc := &gcpv1alpha1.ClusterProviderConfig{}
+			pc := &upjetgcpv1alpha1.ClusterProviderConfig{}
 			pc.Spec.ProjectID, pc.Spec.Endpoint, pc.Spec.CABundle = "my-project", url, bundle
-			return rowOf[gcpConfig, gcpInventory](t, gcpv1alpha1.SchemeGroupVersion).connect(ctx, secret, pc, nil)
+			return rowOf[gcpConfig, gcpInventory](t, upjetgcpv1alpha1.SchemeGroupVersion).connect(ctx, secret, pc, nil)
 		}
 	},
 	"YandexCloud": func(t *testing.T) ([]byte, func(context.Context, []byte) (inventory.Lister, error)) {

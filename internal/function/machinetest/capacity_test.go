@@ -37,11 +37,8 @@ func TestTheCapacityOfNodesIsThatOfTheInstanceType(t *testing.T) {
 			"Standard_E48s_v5": "48 384Gi amd64", "Standard_F72s_v2": "72 144Gi amd64", "Standard_D96as_v5": "96 384Gi amd64",
 			"Standard_D3_v2": "", "Standard_E64s_v4": "", "Standard_E4-2s_v5": "", "Standard_NC6": "", "Standard_B2s": "", "": "",
 		}},
-		"gcp": {"machineType", map[string]string{
-			"n2-standard-4": "4 16Gi amd64", "n1-standard-2": "2 7680Mi amd64", "n1-highcpu-16": "16 14.4Gi amd64", "e2-medium": "2 4Gi amd64", "c3-highcpu-22": "22 44Gi amd64",
-			"t2a-standard-8": "8 32Gi arm64", "c4a-highmem-4": "4 32Gi arm64", "custom-6-20480": "6 20Gi amd64", "n2-custom-4-8192": "4 8Gi amd64",
-			"a2-highgpu-1g": "", "m1-ultramem-40": "", "f1-micro": "", "c4-standard-4": "", "": "",
-		}},
+		"gcp":       {"machineType", machineTypesOfGoogle},
+		"upjet-gcp": {"machineType", machineTypesOfGoogle},
 		"digitalocean": {"size", map[string]string{
 			"s-4vcpu-8gb": "4 8Gi amd64", "s-1vcpu-512mb-10gb": "1 512Mi amd64", "g-2vcpu-8gb-intel": "2 8Gi amd64", "c-4": "4 8Gi amd64", "c2-8vcpu-16gb": "8 16Gi amd64",
 			"so1_5-2vcpu-16gb": "2 16Gi amd64", "gpu-h100x1-80gb": "", "": "",
@@ -127,4 +124,11 @@ func holds(t *testing.T, b *vm.Binding, provider, forProvider, want string) {
 	if got.Architecture != architecture {
 		t.Errorf("%s: architecture %q, want %q", forProvider, got.Architecture, architecture)
 	}
+}
+
+// machineTypesOfGoogle have the same capacity with both providers of Google Cloud.
+var machineTypesOfGoogle = map[string]string{
+	"n2-standard-4": "4 16Gi amd64", "n1-standard-2": "2 7680Mi amd64", "n1-highcpu-16": "16 14.4Gi amd64", "e2-medium": "2 4Gi amd64", "c3-highcpu-22": "22 44Gi amd64",
+	"t2a-standard-8": "8 32Gi arm64", "c4a-highmem-4": "4 32Gi arm64", "custom-6-20480": "6 20Gi amd64", "n2-custom-4-8192": "4 8Gi amd64",
+	"a2-highgpu-1g": "", "m1-ultramem-40": "", "f1-micro": "", "c4-standard-4": "", "": "",
 }

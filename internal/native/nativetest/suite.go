@@ -290,6 +290,9 @@ func isAdopted[T native.Resource, C any](w *world[T, C]) {
 		w.Errorf("listed %+v, want external name %s and providerID %s", vms[0], name, providerID)
 	}
 	for k, v := range attributes("m-1") {
+		if w.TagValue != nil {
+			v = w.TagValue(v)
+		}
 		if vms[0].Tags[k] != v {
 			w.Errorf("tag %s is %q, want %q", k, vms[0].Tags[k], v)
 		}

@@ -77,6 +77,9 @@ type Cloud[T native.Resource, C any] struct {
 	VM func(name string, attributes map[string]string) T
 	// UseUserData sets the Secret with the user data. The default sets spec.forProvider.userDataSecretRef.
 	UseUserData func(vm T, ref xpv2.LocalSecretKeySelector)
+	// TagValue returns a value of an attribute as a tag of the cloud has it, if tags cannot have all values. The VM has it
+	// so, too. Default: the value itself.
+	TagValue func(string) string
 	// Invalid changes a field of the VM so that the provider refuses it before it creates anything. It
 	// returns the field.
 	Invalid func(T) (field string)

@@ -38,12 +38,14 @@ type Cloud struct {
 	fakes.Count
 	opts Options
 
-	mu       sync.Mutex
-	accounts map[string]*account
-	tokens   map[string]token
-	machine  string // the e-mail address of the machine's service account
-	silent   map[string]bool
-	bucket   fakes.Bucket
+	mu        sync.Mutex
+	accounts  map[string]*account
+	tokens    map[string]token
+	machine   string            // the e-mail address of the machine's service account
+	federated map[string]string // service accounts by the tokens of another identity provider
+	silent    map[string]bool
+	bucket    fakes.Bucket
+	made      int // number of keys
 }
 
 // account of a service, by its e-mail address.
@@ -78,7 +80,7 @@ func New(o Options) *Cloud {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Cloud{opts: o, accounts: map[string]*account{}, tokens: map[string]token{}, silent: map[string]bool{}}
+	return &Cloud{opts: o, accounts: map[string]*account{}, tokens: map[string]token{}, federated: map[string]string{}, silent: map[string]bool{}}
 }
 
 func (c *Cloud) account(email string) *account {
@@ -116,6 +118,17 @@ func (c *Cloud) Silence(scopes ...string) {
 // TokenCall is the call that exchanges a signed assertion for a token, as faults and counts name it.
 const TokenCall = "POST /token"
 
+// FederationCall is the call that exchanges the token of another identity provider.
+const FederationCall = "POST /v1/token"
+
+// Federate gives the bearer of a token of another identity provider a service account, as workload identity federation
+// does it.
+func (c *Cloud) Federate(token, email string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.federated[token] = email
+}
+
 // ListCall of a collection: instances, disks or addresses.
 func (c *Cloud) ListCall(collection string) string {
 	return "GET /compute/v1/projects/" + c.opts.Project + "/aggregated/" + collection
@@ -138,6 +151,8 @@ func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case call == TokenCall:
 		c.exchange(w, r)
+	case call == FederationCall:
+		c.federate(w, r)
 	case found && slices.Contains([]string{instance, Disk, Address}, collection):
 		c.list(w, r, collection)
 	default:
@@ -159,7 +174,12 @@ func faulty(w http.ResponseWriter, f *fakes.Fault) {
 // statuses of errors: https://cloud.google.com/apis/design/errors#error_model.
 var statuses = map[int]string{
 	http.StatusBadRequest: "INVALID_ARGUMENT", http.StatusUnauthorized: "UNAUTHENTICATED", http.StatusForbidden: "PERMISSION_DENIED",
-	http.StatusNotFound: "NOT_FOUND", http.StatusTooManyRequests: "RESOURCE_EXHAUSTED", http.StatusServiceUnavailable: "UNAVAILABLE",
+	http.StatusNotFound: "NOT_FOUND", http.StatusConflict: "ALREADY_EXISTS", http.StatusTooManyRequests: "RESOURCE_EXHAUSTED", http.StatusServiceUnavailable: "UNAVAILABLE",
+}
+
+// Fail answers as the Compute API does. The domain is "global", or "usageLimits" of a limit.
+func Fail(w http.ResponseWriter, status int, reason, domain, message string) {
+	fail(w, status, reason, domain, message)
 }
 
 // fail as the Compute API does: https://cloud.google.com/compute/docs/reference/rest/v1#errors and

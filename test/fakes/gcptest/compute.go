@@ -13,8 +13,20 @@ import (
 	"github.com/drover-dev/drover/test/fakes"
 )
 
+// Allow reports whether the caller of a method of the Compute API has a permission, and is within the rate limit. If not, it
+// answers the call. A method that writes needs a scope that allows it.
+func (c *Cloud) Allow(w http.ResponseWriter, r *http.Request, permission string, writes bool) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	scopes := listScopes
+	if writes {
+		scopes = writeScopes
+	}
+	return c.caller(w, r, permission, scopes) && c.withinRate(w)
+}
+
 // caller of the Compute API. It reports false if the call was refused.
-func (c *Cloud) caller(w http.ResponseWriter, r *http.Request, permission string) bool {
+func (c *Cloud) caller(w http.ResponseWriter, r *http.Request, permission string, scopes []string) bool {
 	text, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	t, ok := c.tokens[text]
 	switch {
@@ -22,7 +34,7 @@ func (c *Cloud) caller(w http.ResponseWriter, r *http.Request, permission string
 		fail(w, http.StatusUnauthorized, "required", "global", "Request is missing required authentication credential. Expected OAuth 2 access token, login cookie or other valid authentication credential. See https://developers.google.com/identity/sign-in/web/devconsole-project.")
 	case !ok || c.opts.Now().After(t.expires):
 		fail(w, http.StatusUnauthorized, "authError", "global", "Request had invalid authentication credentials. Expected OAuth 2 access token, login cookie or other valid authentication credential. See https://developers.google.com/identity/sign-in/web/devconsole-project.")
-	case !slices.ContainsFunc(t.scopes, func(s string) bool { return slices.Contains(listScopes, s) }):
+	case !slices.ContainsFunc(t.scopes, func(s string) bool { return slices.Contains(scopes, s) }):
 		fail(w, http.StatusForbidden, "insufficientPermissions", "global", "Request had insufficient authentication scopes.")
 	case !slices.Contains(c.account(t.email).permissions, permission):
 		fail(w, http.StatusForbidden, "forbidden", "global", fmt.Sprintf("Required '%s' permission for 'projects/%s'", permission, c.opts.Project))
@@ -62,13 +74,19 @@ type query struct {
 	fields  mask
 }
 
-// term of a filter: a field, or a label, that has a value.
-type term struct{ label, field, value string }
+// term of a filter: a field, or a label, that has a value, or any.
+type term struct {
+	label, field, value string
+	any                 bool
+}
 
 // termText is one of a filter, of the part of the language that the fake understands: terms for
 // equality, in brackets and with OR between them if there are several. See the parameter filter in
 // https://cloud.google.com/compute/docs/reference/rest/v1/instances/aggregatedList.
 var termText = regexp.MustCompile(`^(?:labels\.([a-z0-9_-]+)|(name|status))\s*=\s*"?([A-Za-z0-9_-]*)"?$`)
+
+// anyText is a term for a label with any value.
+var anyText = regexp.MustCompile(`^labels\.([a-z0-9_-]+):\*$`)
 
 func parseFilter(text string) ([]term, bool) {
 	if text == "" {
@@ -83,11 +101,15 @@ func parseFilter(text string) ([]term, bool) {
 			}
 			part = part[1 : len(part)-1]
 		}
+		if found := anyText.FindStringSubmatch(part); found != nil {
+			terms = append(terms, term{label: found[1], any: true})
+			continue
+		}
 		found := termText.FindStringSubmatch(part)
 		if found == nil {
 			return nil, false
 		}
-		terms = append(terms, term{found[1], found[2], found[3]})
+		terms = append(terms, term{label: found[1], field: found[2], value: found[3]})
 	}
 	return terms, true
 }
@@ -95,6 +117,10 @@ func parseFilter(text string) ([]term, bool) {
 func (q query) matches(value map[string]any) bool {
 	labels, _ := value["labels"].(map[string]any)
 	return len(q.terms) == 0 || slices.ContainsFunc(q.terms, func(t term) bool {
+		if t.any {
+			_, ok := labels[t.label]
+			return ok
+		}
 		return t.label != "" && labels[t.label] == t.value || t.field != "" && value[t.field] == t.value
 	})
 }
@@ -136,7 +162,7 @@ var singular = map[string]string{instance: "instance", Disk: "disk", Address: "a
 func (c *Cloud) list(w http.ResponseWriter, r *http.Request, collection string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.caller(w, r, "compute."+collection+".list") || !c.withinRate(w) {
+	if !c.caller(w, r, "compute."+collection+".list", listScopes) || !c.withinRate(w) {
 		return
 	}
 	q, wrong := c.parse(r.URL.Query())

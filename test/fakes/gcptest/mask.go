@@ -8,6 +8,12 @@ type mask map[string]mask
 
 var maskWords = regexp.MustCompile(`[A-Za-z0-9_]+|[*/(),]|\S`)
 
+// Partial returns the fields of an answer that the parameter fields selects. It returns false if that is none.
+func Partial(fields string, answer any) (any, bool) {
+	m, ok := parseMask(fields)
+	return m.of(answer), ok
+}
+
 // parseMask like a,b/c,d(e,f/g), d/*/e.
 func parseMask(text string) (mask, bool) {
 	m := mask{}

@@ -3,6 +3,7 @@ package gcptest
 import (
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -20,6 +21,8 @@ type VM struct {
 	CreatedAt     time.Time
 	// Metadata of the instance, such as its user-data.
 	Metadata map[string]string
+	// Fields of the instance beside these, as the API has them. They replace those of the same name.
+	Fields map[string]any
 }
 
 // Types of a [Resource].
@@ -127,6 +130,7 @@ func (c *Cloud) instance(vm VM) entry {
 	}
 	value["machineType"] = root + c.opts.Project + "/zones/" + vm.Zone + "/machineTypes/e2-standard-4"
 	value["metadata"] = map[string]any{"kind": "compute#metadata", "items": metadata}
+	maps.Copy(value, vm.Fields)
 	return entry{"zones/" + vm.Zone, value}
 }
 

@@ -21,7 +21,7 @@ import (
 // googleCloudWith has a plane of Google Cloud whose class has companions, and attaches disks that exist.
 func googleCloudWith(t *testing.T, failureDomain string, companions map[string]any, attached ...any) *machinetest.Plane {
 	t.Helper()
-	return newPlane(t, "gcp", failureDomain, func(class *unstructured.Unstructured) {
+	return newPlane(t, "upjet-gcp", failureDomain, func(class *unstructured.Unstructured) {
 		machinetest.Set(class, companions, "spec", "companions")
 		if attached != nil {
 			machinetest.Set(class, attached, "spec", "forProvider", "attachedDisk")
@@ -79,18 +79,18 @@ func TestDataDisksOfGoogleCloudComeFirst(t *testing.T) {
 		if zone, project := forProviderOf(p, name, "zone"), forProviderOf(p, name, "project"); zone != forProviderOf(p, "vm", "zone") || project != forProviderOf(p, "vm", "project") || zone != "europe-west4-b" {
 			t.Errorf("%s is in zone %q of project %q, the VM is in %q of %q", name, zone, project, forProviderOf(p, "vm", "zone"), forProviderOf(p, "vm", "project"))
 		}
-		golden(t, "gcp-three-"+name, withoutUserData(p.Composed[name]))
+		golden(t, "upjet-gcp-three-"+name, withoutUserData(p.Composed[name]))
 	}
 }
 
 // TestDataDisksOfGoogleCloudArePinned: when the VM exists, its provider may only observe and delete the disk. The disk
 // is deleted after the VM.
 func TestDataDisksOfGoogleCloudArePinned(t *testing.T) {
-	p := newPlane(t, "gcp", "")
+	p := newPlane(t, "upjet-gcp", "")
 	rendered(t, p)
 	disk := p.Composed["companion-datadisk"]
 	before, _, _ := unstructured.NestedMap(disk.Object, "spec", "forProvider")
-	vmIsThere(t, p, "gcp")
+	vmIsThere(t, p, "upjet-gcp")
 	p.Reconcile()
 	if disk = p.Composed["companion-datadisk"]; disk == nil {
 		t.Fatalf("composed %q", composed(p))
@@ -134,7 +134,7 @@ func TestInvalidDataDisksOfGoogleCloud(t *testing.T) {
 		"UnknownField":              {companions: map[string]any{"datadisk": forProvider(map[string]any{"sizeGb": int64(100)})}, want: "companions.datadisk.forProvider.sizeGb: unknown field"},
 		"OtherType":                 {companions: map[string]any{"datadisk2": forProvider(map[string]any{"size": "100"})}, want: "companions.datadisk2.forProvider.size: Invalid value"},
 		"KeyInPlainText":            {companions: map[string]any{"datadisk": forProvider(map[string]any{"diskEncryptionKey": map[string]any{"rawKey": "x"}})}, want: "companions.datadisk.forProvider.diskEncryptionKey.rawKey: unknown field"},
-		"CompanionThatDoesNotExist": {companions: map[string]any{"datadisk4": forProvider(nil)}, want: `companions.datadisk4: VMs of provider \"gcp\" have no such companion: they may have datadisk, datadisk2, datadisk3`},
+		"CompanionThatDoesNotExist": {companions: map[string]any{"datadisk4": forProvider(nil)}, want: `companions.datadisk4: VMs of provider \"upjet-gcp\" have no such companion: they may have datadisk, datadisk2, datadisk3`},
 		"AttachedDiskIsNoList": {
 			companions: map[string]any{"datadisk": forProvider(map[string]any{"size": int64(100)})},
 			change: func(class *unstructured.Unstructured) {
@@ -151,7 +151,7 @@ func TestInvalidDataDisksOfGoogleCloud(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := newPlane(t, "gcp", "", func(class *unstructured.Unstructured) {
+			p := newPlane(t, "upjet-gcp", "", func(class *unstructured.Unstructured) {
 				machinetest.Set(class, tc.companions, "spec", "companions")
 				if tc.change != nil {
 					tc.change(class)
@@ -164,7 +164,7 @@ func TestInvalidDataDisksOfGoogleCloud(t *testing.T) {
 
 // TestRefusalsOfADataDiskOfGoogleCloud: the Machine reports the error of its disk with its class, and there is no VM.
 func TestRefusalsOfADataDiskOfGoogleCloud(t *testing.T) {
-	p := newPlane(t, "gcp", "")
+	p := newPlane(t, "upjet-gcp", "")
 	p.Reconcile()
 	p.Reconcile()
 	disk := p.Composed["companion-datadisk"]
@@ -197,7 +197,7 @@ func TestRefusalsOfADataDiskOfGoogleCloud(t *testing.T) {
 // TestADataDiskOfGoogleCloudThatIsLeftIsFound lists the disks of a project, which have the labels that the Composition
 // sets, by the calls of provider-inventory.
 func TestADataDiskOfGoogleCloudThatIsLeftIsFound(t *testing.T) {
-	p := newPlane(t, "gcp", "")
+	p := newPlane(t, "upjet-gcp", "")
 	vm := rendered(t, p)
 	rendering, _, _ := unstructured.NestedStringMap(p.Composed["companion-datadisk"].Object, "spec", "forProvider", "labels")
 	const zone, at, account = "europe-west4-a", "https://google.example.org", "inventory@my-project.iam.gserviceaccount.com"
