@@ -33,12 +33,14 @@ type Records struct {
 
 	mu      sync.Mutex
 	unknown map[types.UID]bool
+	// still are the times of the creations whose results stay unknown, although a repetition of them was refused.
+	still   map[types.UID]time.Time
 	unsaved map[types.UID]string
 }
 
 // New Records, which are written by u.
 func New(u managed.CriticalAnnotationUpdater) *Records {
-	return &Records{annotations: u, now: time.Now, unknown: map[types.UID]bool{}, unsaved: map[types.UID]string{}}
+	return &Records{annotations: u, now: time.Now, unknown: map[types.UID]bool{}, still: map[types.UID]time.Time{}, unsaved: map[types.UID]string{}}
 }
 
 // MarkUnknown records that the current creation of mg ended with an unknown result.
@@ -46,6 +48,14 @@ func (c *Records) MarkUnknown(mg resource.Managed) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.unknown[mg.GetUID()] = true
+}
+
+// StaysUnknown records that the current creation of mg was refused, but repeats one that started at a time and whose result
+// is unknown. The refusal says nothing about the former one.
+func (c *Records) StaysUnknown(mg resource.Managed, since time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.still[mg.GetUID()] = since
 }
 
 // IsUnknown reports whether the current creation of mg is marked.
@@ -61,9 +71,14 @@ func (c *Records) UpdateCriticalAnnotations(ctx context.Context, o client.Object
 	defer cancel()
 	c.mu.Lock()
 	unknown := c.unknown[o.GetUID()]
+	since, still := c.still[o.GetUID()]
 	delete(c.unknown, o.GetUID())
+	delete(c.still, o.GetUID())
 	c.mu.Unlock()
-	if unknown {
+	if still {
+		meta.SetExternalCreatePending(o, since)
+	}
+	if unknown || still {
 		// The times have whole seconds: an earlier failure in the same second would hide the pending creation.
 		meta.RemoveAnnotations(o, meta.AnnotationKeyExternalCreateFailed, meta.AnnotationKeyExternalCreateSucceeded)
 	}

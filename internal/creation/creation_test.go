@@ -64,6 +64,20 @@ func TestACreationWithUnknownResultStaysPending(t *testing.T) {
 	}
 }
 
+func TestARefusedRepetitionLeavesTheResultUnknown(t *testing.T) {
+	s, vm := &apiServer{}, pendingVM()
+	c := New(s)
+	c.StaysUnknown(vm, created.Add(-time.Minute))
+	meta.SetExternalCreateFailed(vm, created) // As crossplane-runtime does for every error.
+	if err := c.UpdateCriticalAnnotations(context.Background(), vm); err != nil {
+		t.Fatal(err)
+	}
+	again := &v1alpha1.VirtualMachine{ObjectMeta: metav1.ObjectMeta{UID: "uid", Annotations: s.saved}}
+	if at := meta.GetExternalCreatePending(again); !meta.ExternalCreateIncomplete(again) || !at.Equal(created.Add(-time.Minute)) {
+		t.Errorf("annotations %v do not say that the creation of a minute before is incomplete", s.saved)
+	}
+}
+
 func TestACreationThatFailedIsRecordedAsSuch(t *testing.T) {
 	s, vm := &apiServer{}, pendingVM()
 	meta.SetExternalCreateFailed(vm, created.Add(time.Second))

@@ -116,6 +116,8 @@ type Provider[T Resource, C any] struct {
 	// with an unknown result, nothing is created during this time.
 	Settle time.Duration
 	// Repeatable means that a creation with an unknown result may be repeated during Settle: the cloud
-	// creates one VM per token that Prepare chose, and returns this VM. Only a deletion then waits for Settle.
+	// creates one VM per token that Prepare chose, and returns this VM. Only a deletion then waits for Settle. If the cloud
+	// refuses the repetition, the result of the former creation stays unknown: Prepare must choose the same token until
+	// Settle has passed since its time, which is that of the annotation external-create-pending.
 	Repeatable bool
 }

@@ -27,6 +27,8 @@ type external[T Resource, C any] struct {
 
 	note *note
 	step step
+	// repeats is the time of the creation of unknown result that this one repeats. It is zero if there is none.
+	repeats time.Time
 }
 
 func (x *external[T, C]) Disconnect(context.Context) error { return nil }
@@ -50,7 +52,10 @@ func (x *external[T, C]) Observe(ctx context.Context, vm T) (managed.ExternalObs
 			reboot.Fail(vm, x.note.Last())
 		}
 	}
-	x.step = plan(x.factsOf(vm, seen))
+	f := x.factsOf(vm, seen)
+	if x.step = plan(f); x.step == stepCreate && f.settling {
+		x.repeats = meta.GetExternalCreatePending(vm)
+	}
 	if requested, err := x.reboot(ctx, vm, seen); requested || err != nil {
 		return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true}, err
 	}
@@ -152,8 +157,11 @@ func (x *external[T, C]) Create(ctx context.Context, vm T) (managed.ExternalCrea
 	err := x.do("cannot create the VM", func() error { return x.account.Create(ctx, vm, x.userData) })
 	x.note.changed = x.now()
 	if err != nil {
-		if hasUnknownResult(err) {
+		switch {
+		case hasUnknownResult(err):
 			x.records.MarkUnknown(vm)
+		case !x.repeats.IsZero():
+			x.records.StaysUnknown(vm, x.repeats)
 		}
 		return managed.ExternalCreation{}, x.tried(vm, err)
 	}

@@ -110,7 +110,7 @@ func renderInput(t *testing.T, w *world) {
 	crd, err := w.plane.Kubectl(t, "get", "crd", "orphancollectors.machine.drover.dev", "-o", "yaml")
 	must(t, err)
 	for file, text := range map[string]string{
-		"machine.yaml": machine, "composition.yaml": composition, "functions.yaml": read("examples/render/functions.yaml"), "schemas/machine.json": schema,
+		"key.json": `{"type": "service_account"}`, "machine.yaml": machine, "composition.yaml": composition, "functions.yaml": read("examples/render/functions.yaml"), "schemas/machine.json": schema,
 		"required.yaml": strings.Join([]string{read("examples/local/machineclass.yaml"), composition, crd}, "\n---\n"),
 	} {
 		must(t, os.WriteFile(filepath.Join(w.dir, file), []byte(text), 0o600))

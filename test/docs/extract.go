@@ -71,6 +71,9 @@ func Extract(page, text string) ([]Block, error) {
 // block of a piece of code, and whether the piece has commands.
 func block(page, section string, c piece) (Block, bool, error) {
 	b := Block{Page: page, Section: section}
+	if strings.HasPrefix(c.lines[0], "flowchart ") {
+		return b, false, nil // A diagram, in which a part may be called kubectl.
+	}
 	console := strings.HasPrefix(c.lines[0], "$ ")
 	for i, line := range c.lines {
 		if b.Line == 0 && isCommand.MatchString(line) {

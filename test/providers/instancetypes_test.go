@@ -54,8 +54,8 @@ func TestAVMOfAWSIsRequestedInTheSubnetOfItsInstanceType(t *testing.T) {
 	p := newPlane(t, "aws", "", func(class *unstructured.Unstructured) {
 		unstructured.RemoveNestedField(class.Object, "spec", "forProvider", "instanceType")
 		machinetest.Set(class, []any{
-			map[string]any{"name": "in-a", "instanceType": "m7i.large", "forProvider": map[string]any{"subnetId": "subnet-a"}},
-			map[string]any{"name": "in-b", "instanceType": "m6i.xlarge", "forProvider": map[string]any{"subnetId": "subnet-b"}},
+			map[string]any{"name": "in-a", "instanceType": "m7i.large", "forProvider": map[string]any{"subnetID": "subnet-a"}},
+			map[string]any{"name": "in-b", "instanceType": "m6i.xlarge", "forProvider": map[string]any{"subnetID": "subnet-b"}},
 		}, "spec", "instanceTypes")
 	})
 	machinetest.Set(p.Machine, map[string]any{"round": int64(1), "refused": []any{

@@ -47,6 +47,9 @@ func (o *output) stabilize() {
 	if status, ok := o.Composite["status"].(map[string]any); ok {
 		o.Composite["status"] = withoutNow(status)
 	}
+	for key := range o.Context {
+		o.Context[key] = withoutNow(o.Context[key])
+	}
 	for _, objects := range [][]map[string]any{o.Composed, o.Deleted} {
 		for _, object := range objects {
 			decode(&unstructured.Unstructured{Object: object})

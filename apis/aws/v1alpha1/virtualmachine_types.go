@@ -15,8 +15,6 @@ const (
 	AnnotationClientToken = Group + "/client-token"
 	// AnnotationClientTokenSince is the time at which the ClientToken was chosen. EC2 forgets a token after a day.
 	AnnotationClientTokenSince = Group + "/client-token-since"
-	// AnnotationClientTokenRepeated is the time at which a creation of unknown result was last repeated with the ClientToken.
-	AnnotationClientTokenRepeated = Group + "/client-token-repeated"
 )
 
 // A VolumeType is the type of an EBS volume.

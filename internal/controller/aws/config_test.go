@@ -15,11 +15,13 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/drover-dev/drover/apis/aws/v1alpha1"
 	"github.com/drover-dev/drover/internal/native"
+	"github.com/drover-dev/drover/test/fakes"
 	fakeaws "github.com/drover-dev/drover/test/fakes/aws"
 	"github.com/drover-dev/drover/test/fakes/awsmodel"
 )
@@ -194,27 +196,40 @@ func TestASpecOfASubnetOnlyNeedsNoZone(t *testing.T) {
 }
 
 func TestATokenIsReplacedOnlyIfItsInstanceWouldBeShown(t *testing.T) {
-	now := time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
-	ago := func(d time.Duration) time.Time { return now.Add(-d) }
+	l := newLab(t, awsmodel.Load(t), fakeaws.Options{})
+	now := time.Now().UTC().Truncate(time.Second)
 	for name, tc := range map[string]struct {
-		token          token
-		unknown, known bool
-		want           use
+		pending, failed, chosen time.Duration // Times ago, 0 for none.
+		want, err               string
 	}{
-		"ThereIsNone":                              {token{}, false, false, useNone},
-		"TheCreationWasRefused":                    {token{text: "t", since: ago(time.Minute)}, false, false, useNone},
-		"TheResultIsUnknown":                       {token{text: "t", since: ago(time.Minute)}, true, false, useRepeated},
-		"TheRepetitionWasRefused":                  {token{text: "t", since: ago(time.Minute), repeated: ago(time.Second)}, false, false, useAgain},
-		"TheRepetitionWasRefusedLongAgo":           {token{text: "t", since: ago(time.Hour), repeated: ago(settle)}, false, false, useNone},
-		"ItsInstanceEnded":                         {token{text: "t", since: ago(time.Minute), repeated: ago(time.Second)}, false, true, useNone},
-		"ItIsOldAndTheResultIsUnknown":             {token{text: "t", since: ago(tokenFor), repeated: ago(time.Second)}, true, false, useLater},
-		"ItIsOldAndAnInstanceWouldBeShown":         {token{text: "t", since: ago(tokenFor), repeated: ago(settle)}, true, false, useNone},
-		"ItIsOldAndWasNeverRepeated":               {token{text: "t", since: ago(tokenFor)}, true, false, useNone},
-		"ItIsOldAndItsCreationWasRefusedLongSince": {token{text: "t", since: ago(tokenFor)}, false, false, useNone},
+		"AfterTheFirstCreation":                  {0, 0, 0, "uid-1", ""},
+		"TheCreationWasRefused":                  {2 * time.Minute, time.Minute, 2 * time.Minute, "uid-2", ""},
+		"TheResultIsUnknown":                     {time.Minute, 0, time.Minute, "uid-1", ""},
+		"TheResultIsUnknownAfterARefusal":        {time.Minute, time.Hour, time.Hour, "uid-1", ""},
+		"TheInstanceWouldBeShown":                {settle, 0, settle, "uid-2", ""},
+		"ItIsOldAndTheInstanceMayNotBeShown":     {time.Minute, 0, tokenFor, "uid-1", "the ClientToken is too old"},
+		"ItIsOldAndItsInstanceWouldBeShownByNow": {settle, 0, tokenFor, "uid-2", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := nextUseOf(tc.token, now, tc.unknown, tc.known); got != tc.want {
-				t.Errorf("the use is %s, want %s", got, tc.want)
+			account, err := open(fakes.InMemory(l.judge), func() time.Time { return now })(cloudOf(l).Config, l.credentials())
+			if err != nil {
+				t.Fatal(err)
+			}
+			vm := newVM("vm-1", nil)
+			vm.UID = "uid"
+			if tc.chosen > 0 {
+				vm.SetAnnotations(map[string]string{v1alpha1.AnnotationClientToken: "uid-1", v1alpha1.AnnotationClientTokenSince: now.Add(-tc.chosen).Format(time.RFC3339)})
+				meta.SetExternalCreatePending(vm, now.Add(-tc.pending))
+			}
+			if tc.failed > 0 {
+				meta.SetExternalCreateFailed(vm, now.Add(-tc.failed))
+			}
+			err = account.Prepare(t.Context(), vm)
+			if (err == nil) != (tc.err == "") || err != nil && !strings.Contains(err.Error(), tc.err) {
+				t.Errorf("error %v, want %q", err, tc.err)
+			}
+			if got := tokenOf(vm).text; got != tc.want {
+				t.Errorf("the token is %q, want %q", got, tc.want)
 			}
 		})
 	}

@@ -54,7 +54,7 @@ func (a *account) Create(ctx context.Context, vm *v1alpha1.VirtualMachine, userD
 	out, err := a.EC2.RunInstances(ctx, in)
 	switch {
 	case hasCode(err, codeTokenMismatch):
-		return a.created(ctx, vm, token, err)
+		return a.created(ctx, vm, token.text, err)
 	case err != nil:
 		return classify("cannot create the instance", err)
 	case len(out.Instances) == 0:
@@ -68,26 +68,19 @@ func (a *account) Create(ctx context.Context, vm *v1alpha1.VirtualMachine, userD
 var errNoInstance = errors.New("EC2 returned no instance")
 
 // created uses the instance that an earlier request with the token created, with other parameters, such as other user
-// data. If this instance ended, or EC2 certainly shows none, the next attempt has another token.
-func (a *account) created(ctx context.Context, vm *v1alpha1.VirtualMachine, t token, mismatch error) error {
-	settled := a.now().Sub(t.lastUse()) >= settle
-	all, err := a.lister.Instances(ctx, cloudaws.Filter("client-token", t.text))
+// data. If EC2 shows none, the creation is refused: the frame has the token used again until EC2 certainly shows an instance.
+func (a *account) created(ctx context.Context, vm *v1alpha1.VirtualMachine, token string, mismatch error) error {
+	all, err := a.lister.Instances(ctx, cloudaws.Filter("client-token", token))
 	if err != nil {
-		return classify("cannot find the instance of the ClientToken", err)
+		return native.Refused(classify("cannot find the instance of the ClientToken", err))
 	}
 	for _, i := range all {
 		if !isTerminated(i) {
 			meta.SetExternalName(vm, aws.ToString(i.InstanceId))
 			return nil
 		}
-		settled = true
 	}
-	err = classify("cannot create the instance", mismatch)
-	if settled {
-		meta.RemoveAnnotations(vm, v1alpha1.AnnotationClientTokenRepeated)
-		err = native.Refused(err)
-	}
-	return err
+	return classify("cannot create the instance", mismatch)
 }
 
 // encode returns user data as base64. User data above the limit is compressed: cloud-init and Ignition

@@ -52,8 +52,8 @@ var rules = []rule{
 	{code: regexp.MustCompile(`^(Insufficient(Instance|Host|ReservedInstance|Address|Volume)Capacity|InsufficientCapacity(OnHost)?|Insufficient(FreeAddressesInSubnet|Capacity)|SpotMaxPriceTooLow|ReservationCapacityExceeded|InsufficientCapacityInReservation|capacity-not-available)$`), class: fn.ErrorCapacityExhausted},
 	{code: regexp.MustCompile(`LimitExceeded$|^MaxSpotInstanceCountExceeded$|^MaxIOPSLimitExceeded$|^(Host|Tag)LimitExceeded$`), class: fn.ErrorQuotaExceeded},
 	{code: regexp.MustCompile(`^(UnauthorizedOperation|AccessDenied(Exception)?|AuthFailure(\..+)?|OptInRequired|PendingVerification|Blocked|OperationNotPermitted|ServiceLinkedRoleNotFound|Client\.UnauthorizedOperation)$`), class: fn.ErrorPermissionDenied},
-	// The instance of the token was created with other parameters.
-	{code: regexp.MustCompile(`^` + codeTokenMismatch + `$`), class: fn.ErrorTransient},
+	// The instance of the token was created with other parameters. This request had no effect.
+	{code: regexp.MustCompile(`^` + codeTokenMismatch + `$`), class: fn.ErrorTransient, refused: true},
 	{code: regexp.MustCompile(`^(IncorrectInstanceState|IncorrectState|IncorrectSpotRequestState|OperationInProgress|ConcurrentModification)$`), class: fn.ErrorTransient, refused: true},
 }
 

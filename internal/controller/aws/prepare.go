@@ -37,86 +37,37 @@ func (a *account) Prepare(ctx context.Context, vm *v1alpha1.VirtualMachine) erro
 	if err := checkImage(p, i); err != nil {
 		return err
 	}
-	switch nextUseOf(tokenOf(vm), a.now(), meta.ExternalCreateIncomplete(vm), meta.GetExternalName(vm) != "") {
-	case useRepeated:
-		meta.AddAnnotations(vm, map[string]string{v1alpha1.AnnotationClientTokenRepeated: a.now().UTC().Format(time.RFC3339)})
+	last := tokenOf(vm)
+	unknown := meta.ExternalCreateIncomplete(vm) && last.text != ""
+	switch unsettled := a.now().Sub(meta.GetExternalCreatePending(vm)) < settle; {
+	case unknown && unsettled && a.now().Sub(last.since) < tokenFor:
 		return nil
-	case useAgain:
-		return nil
-	case useLater:
+	case unknown && unsettled:
 		return &native.Error{Class: fn.ErrorTransient, Err: errors.New("the ClientToken is too old, and EC2 may not show its instance yet"), Refused: true}
 	}
-	token := tokenOf(vm).text
+	// If there is an instance of the last token, it ended before it ran: FindLost found none.
 	// The ID is that of an instance that was terminated before it ran. If the response to the next creation is lost,
 	// FindLost finds its instance only without a name.
-	meta.RemoveAnnotations(vm, meta.AnnotationKeyExternalName, v1alpha1.AnnotationClientTokenRepeated)
+	meta.RemoveAnnotations(vm, meta.AnnotationKeyExternalName)
 	meta.AddAnnotations(vm, map[string]string{
-		v1alpha1.AnnotationClientToken:      nextToken(string(vm.GetUID()), token),
+		v1alpha1.AnnotationClientToken:      nextToken(string(vm.GetUID()), last.text),
 		v1alpha1.AnnotationClientTokenSince: a.now().UTC().Format(time.RFC3339),
 	})
 	return nil
 }
 
-// A token is the ClientToken of a VM. Its text is empty if there is none.
+// A token is the ClientToken of a VM, and the time at which it was chosen. Its text is empty if there is none.
 type token struct {
-	text string
-	// since is when it was chosen. repeated is when a creation of unknown result was last repeated with it: an instance of the
-	// token may exist that EC2 does not show yet. It is zero if there was none.
-	since, repeated time.Time
-}
-
-// lastUse returns the last time before which a creation with the token may have had an effect.
-func (t token) lastUse() time.Time {
-	if t.repeated.After(t.since) {
-		return t.repeated
-	}
-	return t.since
+	text  string
+	since time.Time
 }
 
 func tokenOf(vm *v1alpha1.VirtualMachine) token {
-	at := vm.GetAnnotations()
-	since, err := time.Parse(time.RFC3339, at[v1alpha1.AnnotationClientTokenSince])
+	since, err := time.Parse(time.RFC3339, vm.GetAnnotations()[v1alpha1.AnnotationClientTokenSince])
 	if err != nil {
 		return token{}
 	}
-	out := token{text: at[v1alpha1.AnnotationClientToken], since: since}
-	if repeated, err := time.Parse(time.RFC3339, at[v1alpha1.AnnotationClientTokenRepeated]); err == nil {
-		out.repeated = repeated
-	}
-	return out
-}
-
-// A use is the way in which the next creation uses the token of the last one.
-type use string
-
-const (
-	// useRepeated: the result of the last creation is unknown, and the next one repeats it.
-	useRepeated use = "repeated"
-	// useAgain: the last creation was refused, but the result of one before it is unknown.
-	useAgain use = "again"
-	// useLater: the token is too old to be used, and EC2 may not show its instance yet.
-	useLater use = "later"
-	// useNone: the next creation has another token.
-	useNone use = "none"
-)
-
-// nextUseOf returns the use of a token. An instance of the token is known if it ended before it ran. A token is replaced
-// only if EC2 certainly shows an instance that it created: FindLost found none.
-func nextUseOf(t token, now time.Time, unknown, known bool) use {
-	unsettled := now.Sub(t.lastUse()) < settle
-	switch {
-	case t.text == "" || known:
-		return useNone
-	case now.Sub(t.since) >= tokenFor && (unknown || !t.repeated.IsZero()) && unsettled:
-		return useLater
-	case now.Sub(t.since) >= tokenFor:
-		return useNone
-	case unknown:
-		return useRepeated
-	case !t.repeated.IsZero() && unsettled:
-		return useAgain
-	}
-	return useNone
+	return token{text: vm.GetAnnotations()[v1alpha1.AnnotationClientToken], since: since}
 }
 
 // nextToken returns the ClientToken of the attempt after the one with the token last.

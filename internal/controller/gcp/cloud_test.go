@@ -2,6 +2,7 @@ package gcp
 
 import (
 	"encoding/json"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -170,4 +171,13 @@ func TestEveryCase(t *testing.T) {
 		// 1500 calls a minute and project: https://cloud.google.com/compute/api-quota.
 		return cloudOf(newLab(t, fakegcp.Options{ListedAfter: 3 * time.Second, Step: 4 * time.Second, RateLimit: 50, Refill: 40 * time.Millisecond}))
 	})
+}
+
+// TestTwentyKillsMakeNoSecondInstanceAndLeaveNone kills the provider twenty times while 50 instances are created and deleted.
+// DROVER_SHORT leaves it out, because TestEveryCase kills the provider between each two steps of one VM.
+func TestTwentyKillsMakeNoSecondInstanceAndLeaveNone(t *testing.T) {
+	if os.Getenv("DROVER_SHORT") != "" {
+		t.Skip("DROVER_SHORT is set")
+	}
+	nativetest.Kills(t, cloudOf(newLab(t, fakegcp.Options{ListedAfter: 3 * time.Second, Step: 8 * time.Second, RateLimit: 50, Refill: 40 * time.Millisecond})), 20, 1)
 }

@@ -129,7 +129,11 @@ func (r *reconciler) members(ctx context.Context, from client.Reader, limit ...c
 	var out []waves.Member
 	list := &machinev1alpha1.MachineDeploymentList{}
 	for {
-		if err := from.List(ctx, list, append(limit, client.Continue(list.Continue), client.UnsafeDisableDeepCopy)...); err != nil {
+		opts := append(slices.Clone(limit), client.UnsafeDisableDeepCopy)
+		if list.Continue != "" {
+			opts = append(opts, client.Continue(list.Continue))
+		}
+		if err := from.List(ctx, list, opts...); err != nil {
 			return nil, err
 		}
 		for i := range list.Items {
@@ -137,7 +141,8 @@ func (r *reconciler) members(ctx context.Context, from client.Reader, limit ...c
 				out = append(out, memberOf(d, labels))
 			}
 		}
-		if list.Continue == "" {
+		// A cache returns all at once, and sets a Continue that it refuses.
+		if len(limit) == 0 || list.Continue == "" {
 			return out, nil
 		}
 	}
