@@ -58,7 +58,7 @@ func HasRun(s machinev1alpha1.MachineStatus) bool {
 func AnnotationsOfVM() []string {
 	return []string{
 		machinev1alpha1.AnnotationOrder, machinev1alpha1.AnnotationAfterVM, machinev1alpha1.AnnotationCompanions,
-		machinev1alpha1.AnnotationMachineUID, machinev1alpha1.AnnotationNodeName, machinev1alpha1.AnnotationInstallation,
+		machinev1alpha1.AnnotationMachineUID, machinev1alpha1.AnnotationNodeName, machinev1alpha1.AnnotationInstallation, machinev1alpha1.AnnotationInstanceType,
 		meta.AnnotationKeyPollInterval, meta.AnnotationKeyReconcileRequestedAt,
 	}
 }

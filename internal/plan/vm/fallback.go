@@ -171,6 +171,18 @@ func (o Observed) isRefusalRecorded() bool {
 	return s != nil && slices.ContainsFunc(s.Refused, func(r machinev1alpha1.RefusedInstanceType) bool { return r.VMUID == o.VM.GetUID() })
 }
 
+// believeInventory takes the refusal of a VM that never ran from an inventory, which may see it before the provider does. By the
+// verdict alone the Machine would fail, and the next one would begin with the same instance type.
+func (d *Desired) believeInventory(b *Binding, o Observed) {
+	r := o.Inventory
+	if b == nil || d.Word.Verdict == nil || r.State != plan.InventoryFailed || !o.mayFallBack() || o.Node.NodeName != "" || o.Node.Error != "" {
+		return
+	}
+	if code := b.classify(r.Text); code.IsExhausted() {
+		d.Word.State, d.Word.ErrorCode, d.Word.Message, d.Word.Verdict = plan.VMFailed, string(code), truncate(r.Text), nil
+	}
+}
+
 // isRefused reports whether the cloud has no room for the instance type of the VM. A creation that is under way, or whose
 // result is unknown, is not refused: its VM may exist.
 func (d *Desired) isRefused(o Observed) bool {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -18,6 +19,7 @@ import (
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/plan"
+	"github.com/drover-dev/drover/internal/workernode"
 )
 
 var noon = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -179,6 +181,14 @@ func TestWhichInstanceTypeIsTried(t *testing.T) {
 func TestWhenAVMResourceIsDiscarded(t *testing.T) {
 	id := func(v plan.Object) { v.Object["status"].(map[string]any)["id"] = "test:///1" }
 	failed := func(v plan.Object) { v.Object["status"].(map[string]any)["failed"] = "there is no capacity" }
+	named := func(name string) func(plan.Object) {
+		return func(v plan.Object) { meta.SetExternalName(v, name) }
+	}
+	reports := func(state, text string, node workernode.Observation) func(*Observed) {
+		return func(o *Observed) {
+			o.Inventory, o.Node = &plan.InventoryReport{Inventory: "VirtualMachineInventory ns/aws", ExternalName: "i-1", State: state, Text: text}, node
+		}
+	}
 	type want struct {
 		state   plan.VMState
 		discard bool
@@ -194,6 +204,22 @@ func TestWhenAVMResourceIsDiscarded(t *testing.T) {
 		"WithoutCapacity":                  {vm: requested("a", "no capacity"), want: want{state: plan.VMCreating, discard: true, refused: []string{"a"}}},
 		"WithoutQuota":                     {vm: requested("a", "the quota is used up"), want: want{state: plan.VMCreating, discard: true, refused: []string{"a"}}},
 		"ThatFailedForLackOfCapacity":      {vm: requested("a", "", id, failed), want: want{state: plan.VMCreating, discard: true, refused: []string{"a"}}},
+		"ThatAnInventorySeesFailForLackOfCapacity": {
+			vm: requested("a", "", id, named("i-1")), change: reports(plan.InventoryFailed, "no capacity", workernode.Observation{}),
+			want: want{state: plan.VMCreating, discard: true, refused: []string{"a"}},
+		},
+		"NotThatWhichAnInventorySeesFailForAnotherReason": {
+			vm: requested("a", "", id, named("i-1")), change: reports(plan.InventoryFailed, "invalid image", workernode.Observation{}),
+			want: want{state: plan.VMCreating, id: "test:///1"},
+		},
+		"NotThatWhichAnInventorySeesStop": {
+			vm: requested("a", "", id, named("i-1")), change: reports(plan.InventoryStopped, "no capacity", workernode.Observation{}),
+			want: want{state: plan.VMCreating, id: "test:///1"},
+		},
+		"NotThatOfANodeWhichAnInventorySeesFail": {
+			vm: requested("a", "", id, named("i-1")), change: reports(plan.InventoryFailed, "no capacity", workernode.Observation{NodeName: "web-0"}),
+			want: want{state: plan.VMCreating, id: "test:///1"},
+		},
 		"NotWithAnErrorThatAUserMustMend":  {vm: requested("a", "invalid name"), want: want{state: plan.VMCreating, code: "InvalidRequest"}},
 		"NotWithAnErrorThatPasses":         {vm: requested("a", "out of order"), want: want{state: plan.VMCreating, code: "Transient"}},
 		"NotWithoutAnError":                {vm: requested("a", ""), want: want{state: plan.VMCreating}},
@@ -286,6 +312,21 @@ func TestWhenAVMResourceIsDiscarded(t *testing.T) {
 				t.Fatal("the VM resource is not desired any more")
 			}
 		})
+	}
+}
+
+// TestAnExistingVMIsDesiredAsItWasRequested plans for a VM that exists: what Drover stops to desire of it, the API server removes.
+func TestAnExistingVMIsDesiredAsItWasRequested(t *testing.T) {
+	b, o := listed(t, func(in *fn.Infrastructure) { in.VirtualMachine.PollInterval = `"1m"` })
+	made := Plan(b, nil, o).VM
+	if len(made.GetAnnotations()) < 5 {
+		t.Fatalf("the VM is requested with the annotations %v", made.GetAnnotations())
+	}
+	there := plan.Object{Unstructured: made.DeepCopy()}
+	meta.AddAnnotations(there, map[string]string{meta.AnnotationKeyExternalCreatePending: "2030-01-01T11:59:58Z", meta.AnnotationKeyExternalCreateSucceeded: "2030-01-01T11:59:59Z"})
+	o.VM = &there
+	if diff := cmp.Diff(made.GetAnnotations(), Plan(b, nil, o).VM.GetAnnotations()); diff != "" {
+		t.Errorf("-requested +desired once it exists:\n%s", diff)
 	}
 }
 

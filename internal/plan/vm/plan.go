@@ -32,6 +32,7 @@ func planVM(b *Binding, invalid *plan.Problem, o Observed) Desired {
 	}
 	d := Desired{VM: keep(*o.VM, o.Machine), Companions: map[string]*unstructured.Unstructured{}, Word: word}
 	d.Word.InstanceType = instanceTypeOf(b, o)
+	d.believeInventory(b, o)
 	if o.isDiscarded() || d.isRefused(o) {
 		d.fallBack(b, o)
 		return d
