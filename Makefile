@@ -237,7 +237,7 @@ test-changed: $(SUITE) ## Run the tests that the changes since SINCE=main can af
 
 # Measured packages are run by the suite. Golangci-lint runs vet, and nobody debugs these binaries: without symbols they
 # are linked in half the time. The limit is for a test that hangs: it must end, and show where, before CI ends all.
-TESTED := go test -vet=off -ldflags "-s -w" -timeout 50m $(if $(DROVER_SPENT),-exec "$(SUITE) test")
+TESTED := go test -vet=off -ldflags "-s -w" -timeout 70m $(if $(DROVER_SPENT),-exec "$(SUITE) test")
 # Packages that need a control plane, or have a target of their own.
 ON_A_PLANE := conformance docs docs/site e2e gitops karpenter load realvm recovery render soak versions
 UNIT_PACKAGES = $$(go list ./... | grep -vE '/test/($(subst $() ,|,$(ON_A_PLANE)))$$|/internal/plan/simulator$$')

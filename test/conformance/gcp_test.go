@@ -97,7 +97,6 @@ type googleAccount struct {
 	*liftedAccount
 	cloud  *gcp.Cloud
 	server *httptest.Server
-	keyID  string
 }
 
 var (

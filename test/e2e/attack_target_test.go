@@ -117,12 +117,18 @@ func (g *siege) endure(t *testing.T, clusters ...hostile) {
 			return ""
 		}, members[h.name].f.Describe)
 	}
-	// The limit allows a computer that is slow for a moment.
-	limit := patience.Scale(2*g.usual + 2*time.Second)
-	took := joinAll(t, g.elsewhere, strings.ToLower(clusters[0].name))
-	t.Logf("joins of other clusters took %s, usually %s", took, g.usual)
-	if took > limit {
-		t.Errorf("joins of other clusters took %s, usually %s, may take %s", took, g.usual, limit)
+	// The hostile clusters stay: what waits for them is slow each time, and a computer that was busy for a while is not.
+	const attempts = 4
+	for i := range attempts {
+		limit := patience.Scale(2*g.usual + 2*time.Second)
+		took := joinAll(t, g.elsewhere, fmt.Sprintf("%s-%d", strings.ToLower(clusters[0].name), i))
+		t.Logf("joins of other clusters took %s, usually %s", took, g.usual)
+		if took <= limit {
+			break
+		}
+		if i == attempts-1 {
+			t.Errorf("joins of other clusters took %s, usually %s, may take %s", took, g.usual, limit)
+		}
 	}
 	for _, h := range clusters {
 		if h.long > 0 {

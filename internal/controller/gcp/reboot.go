@@ -14,7 +14,7 @@ import (
 )
 
 var errNoSoftReboot = &native.Error{
-	Class: fn.ErrorInvalidRequest, Err: errors.New("Compute Engine cannot ask the operating system of an instance to restart, it can only reset the instance"),
+	Class: fn.ErrorInvalidRequest, Err: errors.New("the operating system of an instance of Compute Engine cannot be asked to restart: the instance can only be reset"),
 }
 
 // Reboot resets an instance that runs, and starts one that is stopped. Compute Engine carries out a request for a

@@ -23,7 +23,7 @@ func TestAReboot(t *testing.T) {
 		errors []string
 		want   []string
 	}{
-		"OfTheGuestDoesNotExist":       {nil, soft, []string{"InvalidRequest: Compute Engine cannot ask the operating system"}, nil},
+		"OfTheGuestDoesNotExist":       {nil, soft, []string{"InvalidRequest: the operating system of an instance of Compute Engine cannot be asked to restart"}, nil},
 		"OfTheInstance":                {nil, hard, nil, []string{"Hard"}},
 		"OfAStoppedInstanceStartsIt":   {func(l *lab) { l.PowerOff("vm-1") }, soft, nil, []string{"Hard"}},
 		"ThatIsHardStartsAnInstance":   {func(l *lab) { l.PowerOff("vm-1") }, hard, nil, []string{"Hard"}},

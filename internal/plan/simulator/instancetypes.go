@@ -14,9 +14,7 @@ import (
 )
 
 // InstanceTypes of the class in a World. Then each Machine has a VM resource, which the planner of VMs plans, and a
-
 // provider that creates and deletes its VM as crossplane-runtime does.
-
 type InstanceTypes struct {
 	// Names of the instance types, in their order.
 	Names []string
@@ -56,7 +54,6 @@ type typedResource struct {
 	calling                          bool
 	cloud                            []*cloudVM
 	ids                              int
-	bootBegan                        bool
 }
 
 func (r *typedResource) present() *unstructured.Unstructured {

@@ -890,6 +890,7 @@ func (w *World) deleteVM(name string, r *typedResource, c *cloudVM) {
 	})
 }
 
+// VMs of a Machine of a class with instance types, at the cloud.
 func (w *World) VMs(name string) []string {
 	v := w.vms[name]
 	if v == nil || v.resource == nil {

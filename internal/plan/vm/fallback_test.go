@@ -201,9 +201,9 @@ func TestWhenAVMResourceIsDiscarded(t *testing.T) {
 		change func(*Observed)
 		want   want
 	}{
-		"WithoutCapacity":                  {vm: requested("a", "no capacity"), want: want{state: plan.VMCreating, discard: true, refused: []string{"a"}}},
-		"WithoutQuota":                     {vm: requested("a", "the quota is used up"), want: want{state: plan.VMCreating, discard: true, refused: []string{"a"}}},
-		"ThatFailedForLackOfCapacity":      {vm: requested("a", "", id, failed), want: want{state: plan.VMCreating, discard: true, refused: []string{"a"}}},
+		"WithoutCapacity":             {vm: requested("a", "no capacity"), want: want{state: plan.VMCreating, discard: true, refused: []string{"a"}}},
+		"WithoutQuota":                {vm: requested("a", "the quota is used up"), want: want{state: plan.VMCreating, discard: true, refused: []string{"a"}}},
+		"ThatFailedForLackOfCapacity": {vm: requested("a", "", id, failed), want: want{state: plan.VMCreating, discard: true, refused: []string{"a"}}},
 		"ThatAnInventorySeesFailForLackOfCapacity": {
 			vm: requested("a", "", id, named("i-1")), change: reports(plan.InventoryFailed, "no capacity", workernode.Observation{}),
 			want: want{state: plan.VMCreating, discard: true, refused: []string{"a"}},

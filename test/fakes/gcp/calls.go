@@ -156,7 +156,7 @@ var (
 // maxValue is the maximum size of a value of the metadata.
 const maxValue = 256 << 10
 
-// checkInstance checks what the description cannot describe.
+// checkInstance checks the rules that the description lacks.
 func (k *call) checkInstance() *failure {
 	m := machineType.FindStringSubmatch(k.text("machineType"))
 	if m == nil || m[1] != k.Parameters["zone"] || machineTypes[m[2]] == nil && !strings.Contains(m[2], "custom-") {

@@ -141,7 +141,7 @@ var Permissions = []string{
 }
 
 // New returns a project with the service account Account and the subnetworks nodes and other. It has the machine types and
-// images of the catalogue.
+// images of the catalog.
 func New(o Options) *Cloud {
 	o.Project = cmp.Or(o.Project, defaultProject)
 	model, err := gcpmodel.Compute()
@@ -346,7 +346,7 @@ func texts(value any) map[string]string {
 	return out
 }
 
-// settle carries out what is due.
+// settle carries out each operation that is due.
 func (c *Cloud) settle(now time.Time) {
 	for _, i := range c.sorted() {
 		for !i.nextAt.IsZero() && !now.Before(i.nextAt) {

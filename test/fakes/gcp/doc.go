@@ -5,7 +5,7 @@
 // reported to Options.Report. Aggregated lists, filters, partial responses, permissions and the rate limit are those of
 // gcptest.
 //
-// What the description does not have follows these pages:
+// The rest follows these pages:
 //
 //	subject                                    source
 //	life of an instance                        https://cloud.google.com/compute/docs/instances/instance-lifecycle

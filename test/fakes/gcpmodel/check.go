@@ -147,7 +147,7 @@ func (s schema) between(path, text string) error {
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		return nil // An unsigned number that is larger than each bound of the document.
+		return nil //nolint:nilerr // An unsigned number that is larger than each bound of the document.
 	}
 	if low, err := strconv.ParseInt(s.Minimum, 10, 64); err == nil && n < low {
 		return fmt.Errorf("%s: invalid value %s: must be at least %s", path, text, s.Minimum)

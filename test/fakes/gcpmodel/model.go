@@ -83,7 +83,7 @@ type schema struct {
 
 // Compute returns the model of the Compute API. It is read once.
 var Compute = sync.OnceValues(func() (*Model, error) {
-	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", module).Output() //nolint:noctx // It ends by itself.
+	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", module).Output()
 	if err != nil {
 		return nil, fmt.Errorf("cannot find module %s: %w", module, err)
 	}

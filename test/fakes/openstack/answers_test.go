@@ -305,7 +305,7 @@ func idOf(body map[string]any, kind string) string {
 	return id
 }
 
-// changing is what differs between two runs, with what stands for it.
+// changing values differ between two runs; each has a placeholder.
 var changing = []struct {
 	form *regexp.Regexp
 	as   string
@@ -321,7 +321,7 @@ var changing = []struct {
 	{regexp.MustCompile(`req-UUID|answers-\d+|storage-\d+`), "NAME"},
 }
 
-// settled returns a value without what differs between two runs.
+// settled returns a value without the values that differ between two runs.
 func settled(v any) any {
 	switch v := v.(type) {
 	case string:
