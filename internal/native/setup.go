@@ -38,7 +38,7 @@ func Setup[T Resource, C any, I inventory.Inventory](mgr ctrl.Manager, o control
 			Connector: process.shared, Again: again, Recorder: recorder,
 			Options: process.options(),
 		}.Setup(mgr, o)
-	}, p.Kind, p.Configs.GroupVersion.WithKind(providerconfig.NamespacedKind), p.Configs.GroupVersion.WithKind(providerconfig.ClusterKind))
+	}, append(p.Configs.Kinds(), p.Kind)...)
 	return nil
 }
 

@@ -11,6 +11,7 @@ import (
 	aws "github.com/drover-dev/drover/apis/aws/v1alpha1"
 	azure "github.com/drover-dev/drover/apis/azure/v1alpha1"
 	cluster "github.com/drover-dev/drover/apis/cluster/v1alpha1"
+	clusterapi "github.com/drover-dev/drover/apis/clusterapi/v1alpha1"
 	digitalocean "github.com/drover-dev/drover/apis/digitalocean/v1alpha1"
 	gcp "github.com/drover-dev/drover/apis/gcp/v1alpha1"
 	hcloud "github.com/drover-dev/drover/apis/hcloud/v1alpha1"
@@ -39,6 +40,7 @@ func Scheme(t testing.TB) *runtime.Scheme {
 		alibaba.AddToScheme,
 		aws.AddToScheme,
 		azure.AddToScheme,
+		clusterapi.AddToScheme,
 		digitalocean.AddToScheme,
 		gcp.AddToScheme,
 		hcloud.AddToScheme,

@@ -31,6 +31,8 @@ const (
 	judgedAPI Backing = "faked API, judged by the model of the vendor"
 	// recordedAPI is a fakedAPI whose answers are compared with recorded ones of the cloud's own software.
 	recordedAPI Backing = "faked API, judged by the software of the cloud"
+	// inMemory is the unmodified in-memory provider of Cluster API, with the provider from its package.
+	inMemory Backing = "in memory"
 	// played is a simulator in place of the cloud and of the provider: it writes the status that
 	// the provider would write.
 	played Backing = "played"

@@ -29,7 +29,7 @@ PROVIDER those of all. [Adding a provider](../adding-a-provider.md) describes ho
 The first row of the table names the kind of cloud behind the provider. *Real* is the cloud itself. A *faked API* speaks the wire format of
 the cloud's API to the provider from its package. If it is *judged by the model of the vendor*, the model that the vendor publishes of the API
 validates each request and each response. If it is *judged by the software of the cloud*, its responses are compared with recorded ones of that:
-` + "`make openstack`" + ` builds and starts a real OpenStack. *Played* means that a simulator stands in for both the provider and the cloud: it writes
+` + "`make openstack`" + ` builds and starts a real OpenStack. *In memory* is the unmodified in-memory provider of Cluster API. *Played* means that a simulator stands in for both the provider and the cloud: it writes
 the status that the provider would write.
 
 The simulator has the delays and the side effects of real providers and clouds. A provider observes a resource after it changed the

@@ -38,7 +38,7 @@ var sections = func() map[string]string {
 }()
 
 // withoutFields are the Compositions whose VM kinds no other system has, or whose cloud has another Composition in the page.
-var withoutFields = []string{"local", "terraform", "upjet-aws"}
+var withoutFields = []string{"clusterapi", "local", "terraform", "upjet-aws"}
 
 // A fieldRow is a row of a table of the page.
 type fieldRow struct {

@@ -40,16 +40,17 @@ func read(t *testing.T, path string) string {
 // mayNameTheRegistry are the files that may contain the default registry, and why each cannot use
 // a variable.
 var mayNameTheRegistry = map[string]string{
-	"Makefile":                                "the variable",
-	"cluster/internal/xpkg/meta.go":           "the default of the build",
-	"manifests.go":                            "the name in the embedded manifests",
-	"package/provider-drover/runtime.yaml":    "applied as it is from the source; the build sets the registry in the manifests of a release",
-	"package/provider-inventory/runtime.yaml": "as that of provider-drover",
-	"docs/install.md":                         "sets the variable of all commands",
-	"docs/releases.md":                        "sets the variable, and has a prefix in an object",
-	"examples/production/availability.yaml":   "has a prefix in an object",
-	"examples/karpenter/target-cluster.yaml":  "applied as it is from the source; the build sets the registry in the manifests of a release",
-	"examples/render/functions.yaml":          "has a prefix in an object, which is not installed",
+	"Makefile":                                              "the variable",
+	"cluster/internal/xpkg/meta.go":                         "the default of the build",
+	"manifests.go":                                          "the name in the embedded manifests",
+	"package/provider-drover/runtime.yaml":                  "applied as it is from the source; the build sets the registry in the manifests of a release",
+	"package/provider-inventory/runtime.yaml":               "as that of provider-drover",
+	"package/provider-drover/rbac-provider-clusterapi.yaml": "as that of provider-drover",
+	"docs/install.md":                                       "sets the variable of all commands",
+	"docs/releases.md":                                      "sets the variable, and has a prefix in an object",
+	"examples/production/availability.yaml":                 "has a prefix in an object",
+	"examples/karpenter/target-cluster.yaml":                "applied as it is from the source; the build sets the registry in the manifests of a release",
+	"examples/render/functions.yaml":                        "has a prefix in an object, which is not installed",
 }
 
 func TestNoOtherRegistryThanTheVariable(t *testing.T) {

@@ -3,6 +3,8 @@ package providerconfig
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -35,19 +37,12 @@ const (
 // objects that use them. The controllers of crossplane-runtime count users with one object for each. That
 // costs four writes per VM, for a number without a reader.
 func Setup(mgr ctrl.Manager, o controller.Options, configs Configs, users ...UserList) error {
-	for kind, obj := range map[string]client.Object{
-		NamespacedKind: configs.Namespaced,
-		ClusterKind:    configs.Cluster,
-	} {
-		if obj == nil {
-			continue
-		}
-		config := configs.GroupVersion.WithKind(kind)
+	for config, obj := range configs.objects() {
 		operator.Gated(mgr, o, func() error {
 			name := providerconfig.ControllerName(config.GroupKind().String())
 			r := &configReconciler{
 				client: mgr.GetClient(),
-				kind:   kind,
+				kind:   config.Kind,
 				config: obj,
 				lists:  users,
 				record: mr.NewRecorder(event.NewAPIRecorder(mgr.GetEventRecorderFor(name))),
@@ -68,6 +63,20 @@ type Configs struct {
 	GroupVersion schema.GroupVersion
 	// Namespaced is nil if the provider has only configurations for all namespaces.
 	Namespaced, Cluster client.Object
+}
+
+// objects of the kinds that the provider has.
+func (configs Configs) objects() map[schema.GroupVersionKind]client.Object {
+	out := map[schema.GroupVersionKind]client.Object{configs.GroupVersion.WithKind(ClusterKind): configs.Cluster}
+	if configs.Namespaced != nil {
+		out[configs.GroupVersion.WithKind(NamespacedKind)] = configs.Namespaced
+	}
+	return out
+}
+
+// Kinds that the provider has.
+func (configs Configs) Kinds() []schema.GroupVersionKind {
+	return slices.Collect(maps.Keys(configs.objects()))
 }
 
 // A UserList lists the managed resources that use provider configs.

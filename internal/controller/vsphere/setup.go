@@ -27,8 +27,7 @@ func Setup(_ context.Context, mgr ctrl.Manager, o controller.Options) error {
 	}
 	setupInventories(mgr, o, sessions)
 	kind := v1alpha1.VirtualMachineGroupVersionKind
-	operator.Gated(mgr, o, func() error { return setupVirtualMachines(mgr, o, sessions) }, kind,
-		configs.GroupVersion.WithKind(providerconfig.NamespacedKind), configs.GroupVersion.WithKind(providerconfig.ClusterKind))
+	operator.Gated(mgr, o, func() error { return setupVirtualMachines(mgr, o, sessions) }, append(configs.Kinds(), kind)...)
 	return nil
 }
 

@@ -249,8 +249,22 @@ func (r *reader) resource(m *machinev1alpha1.Machine, ref machinev1alpha1.Compos
 		out.Conditions = conditionsOf(u)
 		text, _, _ := unstructured.NestedString(u.Object, "status", "atProvider", "console")
 		out.Console = console.Excerpt(text)
+		out.InfraMachine = infraMachineOf(u)
 	}
 	r.v.Resources = append(r.v.Resources, out)
+}
+
+// infraMachineOf returns the InfraMachine that a VM resource reports, nil if there is none.
+func infraMachineOf(vm *unstructured.Unstructured) *view.InfraMachine {
+	at, found, _ := unstructured.NestedMap(vm.Object, "status", "atProvider", "infraMachine")
+	if !found {
+		return nil
+	}
+	out := &view.InfraMachine{}
+	if runtime.DefaultUnstructuredConverter.FromUnstructured(at, out) != nil || out.Kind == "" || out.Name == "" {
+		return nil
+	}
+	return out
 }
 
 // droversOf returns the annotations of Drover: other ones may be long, and are not shown.

@@ -2,7 +2,10 @@ package diagnosis
 
 import (
 	"fmt"
+	"strings"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/kubectl/view"
@@ -87,6 +90,24 @@ func (t tree) add(b *Branch, ref view.Ref) {
 	}
 }
 
+// ofInfraMachine returns the branch of the object that the VM is made from, with its conditions.
+func ofInfraMachine(o view.InfraMachine) Branch {
+	b := Branch{Ref: view.Ref{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}, State: Complete}
+	var notes []string
+	for _, c := range o.Conditions {
+		note := c.Type + " " + string(c.Status)
+		if c.Type == machinev1alpha1.ConditionReady && c.Status != metav1.ConditionTrue {
+			b.State = InProgress
+		}
+		if c.Reason != "" && c.Status != metav1.ConditionTrue {
+			note += " (" + c.Reason + ")"
+		}
+		notes = append(notes, note)
+	}
+	b.Note = strings.Join(notes, ", ")
+	return b
+}
+
 // below returns the resources and the Node of a Machine.
 func (t tree) below(m *machinev1alpha1.Machine) []Branch {
 	var out []Branch
@@ -103,6 +124,9 @@ func (t tree) below(m *machinev1alpha1.Machine) []Branch {
 			b.State, b.Note = InProgress, r.Role+", is being deleted"
 		case len(failing) > 0:
 			b.State, b.Note = InProgress, r.Role+", "+failing[0].Reason
+		}
+		if r.InfraMachine != nil {
+			b.Branches = append(b.Branches, ofInfraMachine(*r.InfraMachine))
 		}
 		out = append(out, b)
 	}

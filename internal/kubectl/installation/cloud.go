@@ -84,10 +84,11 @@ type vmKind struct {
 	Optional bool   `json:"optional"`
 }
 
-// rights are the files that allow provider-drover to use the cloud's kinds. rbac.yaml has those of the local cloud.
+// rights are the files that allow provider-drover to use the cloud's kinds, and the cloud's provider to use those of
+// another system. rbac.yaml has those of the local cloud.
 func (c cloud) rights(files fs.FS) []string {
 	var out []string
-	for _, f := range []string{"package/provider-drover/rbac-" + c.name + ".yaml", example(c.name, "rbac.yaml")} {
+	for _, f := range []string{"package/provider-drover/rbac-" + c.name + ".yaml", "package/provider-drover/rbac-provider-" + c.name + ".yaml", example(c.name, "rbac.yaml")} {
 		if exists(files, f) {
 			out = append(out, f)
 		}

@@ -66,6 +66,17 @@ type Resource struct {
 	Conditions   []metav1.Condition `json:"conditions,omitempty"`
 	// Console is the end of the console of the VM, if its kind reports it.
 	Console string `json:"console,omitempty"`
+	// InfraMachine is the object of Cluster API that the VM is made from, nil if it is made from none.
+	InfraMachine *InfraMachine `json:"infraMachine,omitempty"`
+}
+
+// An InfraMachine is the object of an infrastructure provider of Cluster API that a VM is made from, as the VM resource
+// reports it.
+type InfraMachine struct {
+	Kind       string             `json:"kind"`
+	Namespace  string             `json:"namespace"`
+	Name       string             `json:"name"`
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
 // A Config is a configuration of a target cluster.

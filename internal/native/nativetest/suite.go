@@ -181,7 +181,16 @@ func isLost[T native.Resource, C any](w *world[T, C]) {
 	w.deleteAll(vm)
 }
 
+// needsPower skips the case at a cloud that neither reports nor changes whether a VM is powered on.
+func (w *world[T, C]) needsPower() {
+	w.Helper()
+	if w.LacksPower {
+		w.Skip("the cloud neither reports whether a VM is powered on nor reboots one")
+	}
+}
+
 func isStopped[T native.Resource, C any](w *world[T, C]) {
+	w.needsPower()
 	vm := w.add(w.newVM("vm-1", attributes("m-1")))
 	w.untilReady(enough, vm)
 	w.Stop("vm-1")
@@ -219,6 +228,7 @@ func (w *world[T, C]) wantReboots(name string, want ...string) {
 }
 
 func isRebooted[T native.Resource, C any](w *world[T, C]) {
+	w.needsPower()
 	vm := w.add(w.newVM("vm-1", attributes("m-1")))
 	w.untilReady(enough, vm)
 	providerID := vm.Observation().ProviderID
@@ -247,6 +257,7 @@ func isRebooted[T native.Resource, C any](w *world[T, C]) {
 }
 
 func isStartedByReboot[T native.Resource, C any](w *world[T, C]) {
+	w.needsPower()
 	vm := w.add(w.newVM("vm-1", attributes("m-1")))
 	w.untilReady(enough, vm)
 	w.Stop("vm-1")
@@ -258,6 +269,7 @@ func isStartedByReboot[T native.Resource, C any](w *world[T, C]) {
 }
 
 func isRebootedAfterThrottling[T native.Resource, C any](w *world[T, C]) {
+	w.needsPower()
 	vm := w.add(w.newVM("vm-1", attributes("m-1")))
 	w.untilReady(enough, vm)
 	w.Throttle(time.Minute)

@@ -93,6 +93,8 @@ type Cloud[T native.Resource, C any] struct {
 	// Reboots returns the reboots of a VM in their order: "Soft" if its operating system was asked to restart, "Hard" if
 	// the VM was reset or powered on.
 	Reboots func(name string) []string
+	// LacksPower means that the cloud neither reports whether a VM is powered on nor reboots one.
+	LacksPower bool
 	// LacksSoftReboot means that the cloud cannot ask the operating system of a VM to restart.
 	LacksSoftReboot bool
 	// OneReboot means that the cloud has one kind of reboot for both modes: it asks the operating system, and resets a VM that
