@@ -1,7 +1,10 @@
 package native
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
+	"encoding/base64"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -38,4 +41,28 @@ func readUserData[T Resource](ctx context.Context, c client.Reader, vm T) (strin
 		return "", &Error{Class: fn.ErrorTransient, What: "forProvider.userDataSecretRef", Err: err, Refused: true}
 	}
 	return data, nil
+}
+
+// EncodeUserData returns user data as base64. User data of more than most bytes is compressed: cloud-init and Ignition
+// uncompress it. If it has more than most bytes even then, the error is an invalid userDataSecretRef.
+func EncodeUserData(data string, most int) (string, error) {
+	raw := []byte(data)
+	if len(raw) > most {
+		var b bytes.Buffer
+		w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+		if err == nil {
+			_, err = w.Write(raw)
+		}
+		if err == nil {
+			err = w.Close()
+		}
+		if err != nil {
+			return "", err
+		}
+		raw = b.Bytes()
+	}
+	if len(raw) > most {
+		return "", Invalid("userDataSecretRef", "the user data has %d bytes, and %d bytes compressed: at most %d are allowed", len(data), len(raw), most)
+	}
+	return base64.StdEncoding.EncodeToString(raw), nil
 }

@@ -21,11 +21,10 @@ type account struct {
 	*caller
 	region string
 	batch  batch
+	// deleting are the IDs of instances whose deletion ECS accepted: it has no state for them.
+	deleting *native.Recent[string]
 
 	mu sync.Mutex
-	// deleted are the times at which instances were deleted, by ID. ECS has no state for an instance that is
-	// being deleted.
-	deleted map[string]time.Time
 	// images and types are known properties, by ID. A nil entry does not exist.
 	images map[string]known[image]
 	types  map[string]known[instanceType]
@@ -52,7 +51,7 @@ func open(next http.RoundTripper, now func() time.Time) func(client.Object, cred
 			return nil, err
 		}
 		a := &account{
-			caller: caller, region: spec.Region, deleted: map[string]time.Time{},
+			caller: caller, region: spec.Region, deleting: native.NewRecent[string](now, deletingFor),
 			images: map[string]known[image]{}, types: map[string]known[instanceType]{},
 		}
 		a.batch.read = a.describe

@@ -1,7 +1,6 @@
 package alibaba
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -20,6 +18,7 @@ import (
 
 	"github.com/drover-dev/drover/apis/alibaba/v1alpha1"
 	"github.com/drover-dev/drover/internal/cloud/trust"
+	"github.com/drover-dev/drover/internal/native"
 	"github.com/drover-dev/drover/internal/ratelimit"
 )
 
@@ -30,8 +29,8 @@ const (
 	patience = 30 * time.Second
 	// attempts is the maximum number of attempts of a call that is throttled.
 	attempts = 3
-	// maxAnswer and maxError are the maximum sizes of a response and of an error response in bytes.
-	maxAnswer, maxError = 8 << 20, 64 << 10
+	// maxAnswer is the maximum size of a response in bytes.
+	maxAnswer = 8 << 20
 	// maxMessage is the maximum length of the message of an error.
 	maxMessage = 512
 	// roleSession is the name of the sessions of an assumed role in the audit log.
@@ -120,7 +119,7 @@ func newCaller(spec v1alpha1.ProviderConfigSpec, c credentials, next http.RoundT
 		}
 	}
 	return &caller{
-		ecs: ecs, sts: sts, transport: &transport{restored{ratelimit.New(throttled{next})}}, own: c, roleARN: spec.RoleARN, now: now,
+		ecs: ecs, sts: sts, transport: &transport{native.Restored{Next: ratelimit.New(native.Throttled{Next: next, Is: isThrottled})}}, own: c, roleARN: spec.RoleARN, now: now,
 		turn: semaphore.NewWeighted(1),
 	}, nil
 }
@@ -145,56 +144,17 @@ func (t *transport) Call(req *http.Request, _ *http.Transport) (*http.Response, 
 	if err != nil {
 		return nil, err
 	}
-	if _, err := buffer(resp, maxAnswer); err != nil {
+	if _, err := native.Buffer(resp, maxAnswer); err != nil {
 		return nil, err
 	}
 	return resp, nil
 }
 
-// buffer reads the body of a response, up to a limit, so that the connection is free. The body can be read again.
-func buffer(resp *http.Response, limit int64) ([]byte, error) {
-	b, err := io.ReadAll(io.LimitReader(resp.Body, limit))
-	_ = resp.Body.Close()
-	resp.Body = io.NopCloser(bytes.NewReader(b))
-	return b, err
-}
-
-// throttled gives a response with a code of throttling the status 429, by which the Limiter adapts. The API has
-// other statuses for it, such as 400.
-type throttled struct{ next http.RoundTripper }
-
-func (t throttled) RoundTrip(req *http.Request) (*http.Response, error) {
-	resp, err := t.next.RoundTrip(req)
-	if err != nil || resp.StatusCode < http.StatusBadRequest {
-		return resp, err
-	}
-	b, err := buffer(resp, maxError)
-	if err != nil {
-		return nil, err
-	}
-	var body struct{ Code string }
-	if json.Unmarshal(b, &body) == nil && isThrottling(body.Code) {
-		resp.Header.Set(ownStatus, strconv.Itoa(resp.StatusCode))
-		resp.StatusCode = http.StatusTooManyRequests
-	}
-	return resp, nil
-}
-
-// ownStatus is the header with the status that the API returned.
-const ownStatus = "X-Drover-Status"
-
-// restored gives a response its own status back, which errors report.
-type restored struct{ next http.RoundTripper }
-
-func (r restored) RoundTrip(req *http.Request) (*http.Response, error) {
-	resp, err := r.next.RoundTrip(req)
-	if err != nil {
-		return nil, err
-	}
-	if status, err := strconv.Atoi(resp.Header.Get(ownStatus)); err == nil {
-		resp.StatusCode = status
-	}
-	return resp, nil
+// isThrottled reports whether an error response is for the rate of calls. The API has other statuses than 429 for it, such as
+// 400.
+func isThrottled(_ *http.Response, body []byte) bool {
+	var answer struct{ Code string }
+	return json.Unmarshal(body, &answer) == nil && isThrottling(answer.Code)
 }
 
 // call calls ECS. It decodes the response into out.

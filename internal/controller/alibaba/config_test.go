@@ -83,7 +83,7 @@ func TestStateOf(t *testing.T) {
 
 func TestUserDataAboveTheLimitIsCompressed(t *testing.T) {
 	large := strings.Repeat("a line of the user data\n", 3000)
-	encoded, err := encode(large)
+	encoded, err := native.EncodeUserData(large, maxUserData)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,12 +94,12 @@ func TestUserDataAboveTheLimitIsCompressed(t *testing.T) {
 	if got, err := io.ReadAll(r); err != nil || string(got) != large {
 		t.Errorf("%d bytes, %v", len(got), err)
 	}
-	if small, err := encode("#cloud-config\n"); err != nil || small != base64.StdEncoding.EncodeToString([]byte("#cloud-config\n")) {
+	if small, err := native.EncodeUserData("#cloud-config\n", maxUserData); err != nil || small != base64.StdEncoding.EncodeToString([]byte("#cloud-config\n")) {
 		t.Errorf("small user data is %q, %v", small, err)
 	}
 	random := make([]byte, 2*maxUserData)
 	rand.New(rand.NewSource(1)).Read(random)
-	if _, err := encode(string(random)); err == nil || !strings.Contains(err.Error(), "InvalidRequest: forProvider.userDataSecretRef") || !strings.Contains(err.Error(), "at most 32768 are allowed") {
+	if _, err := native.EncodeUserData(string(random), maxUserData); err == nil || !strings.Contains(err.Error(), "InvalidRequest: forProvider.userDataSecretRef") || !strings.Contains(err.Error(), "at most 32768 are allowed") {
 		t.Errorf("error %v", err)
 	}
 }

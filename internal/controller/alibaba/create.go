@@ -1,10 +1,7 @@
 package alibaba
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
-	"encoding/base64"
 	"fmt"
 	"maps"
 	"slices"
@@ -32,7 +29,7 @@ func (a *account) Create(ctx context.Context, vm *v1alpha1.VirtualMachine, userD
 	if err != nil {
 		return err
 	}
-	encoded, err := encode(data)
+	encoded, err := native.EncodeUserData(data, maxUserData)
 	if err != nil {
 		return err
 	}
@@ -52,30 +49,6 @@ func (a *account) Create(ctx context.Context, vm *v1alpha1.VirtualMachine, userD
 	}
 	meta.SetExternalName(vm, out.InstanceIdSets.InstanceIdSet[0])
 	return nil
-}
-
-// encode returns user data as base64. User data above the limit is compressed: cloud-init and Ignition
-// uncompress it.
-func encode(data string) (string, error) {
-	raw := []byte(data)
-	if len(raw) > maxUserData {
-		var b bytes.Buffer
-		w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
-		if err == nil {
-			_, err = w.Write(raw)
-		}
-		if err == nil {
-			err = w.Close()
-		}
-		if err != nil {
-			return "", err
-		}
-		raw = b.Bytes()
-	}
-	if len(raw) > maxUserData {
-		return "", native.Invalid("userDataSecretRef", "the user data has %d bytes, and %d bytes compressed: at most %d are allowed", len(data), len(raw), maxUserData)
-	}
-	return base64.StdEncoding.EncodeToString(raw), nil
 }
 
 // vSwitchOf returns the ID of the vSwitch, or "" if the spec has none for its zone.

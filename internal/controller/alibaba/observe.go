@@ -48,7 +48,7 @@ func (a *account) Get(ctx context.Context, vm *v1alpha1.VirtualMachine, _ time.T
 		ProviderID: i.providerID(), Addresses: i.addresses(), HasAddresses: true,
 	}
 	at.InstanceID, at.RegionID, at.ZoneID, at.HostName, at.ImageID, at.LockReasons = id, i.RegionId, i.ZoneId, i.HostName, i.ImageId, i.locks()
-	if meta.WasDeleted(vm) && (a.isDeleting(id) || i.isChanging()) {
+	if meta.WasDeleted(vm) && (a.deleting.Has(id) || i.isChanging()) {
 		out.State = native.StateDeleting // ECS refuses to delete an instance that is changing.
 	}
 	a.readConsole(ctx, vm)
@@ -70,7 +70,6 @@ func (a *account) absent(ctx context.Context, vm *v1alpha1.VirtualMachine, id st
 	if !hasCode(err, codeNoInstance) {
 		return native.VM{}, classify("cannot read instance "+id, err)
 	}
-	a.forget(id)
 	at.LockReasons, at.Console = nil, ""
 	out := native.VM{}
 	if at.ProviderID == "" && !accepted.IsZero() && !meta.WasDeleted(vm) && at.RemovedInstanceID != id {
@@ -78,21 +77,6 @@ func (a *account) absent(ctx context.Context, vm *v1alpha1.VirtualMachine, id st
 		out.Problem = &native.Error{Class: fn.ErrorTransient, Err: fmt.Errorf("instance %s was removed before it ran", id), Refused: true}
 	}
 	return out, nil
-}
-
-// isDeleting reports whether ECS accepted the deletion of an instance a moment ago.
-func (a *account) isDeleting(id string) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	at, ok := a.deleted[id]
-	return ok && a.now().Sub(at) < deletingFor
-}
-
-// forget removes an instance that no longer exists from memory.
-func (a *account) forget(id string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	delete(a.deleted, id)
 }
 
 // readConsole reads the console of a VM while a Machine requests it. A failure does not fail the observation.
@@ -121,16 +105,14 @@ func (a *account) Continue(ctx context.Context, vm *v1alpha1.VirtualMachine, _ n
 // deleteWithInstance false.
 func (a *account) Delete(ctx context.Context, vm *v1alpha1.VirtualMachine) error {
 	id := meta.GetExternalName(vm)
-	if a.isDeleting(id) {
+	if a.deleting.Has(id) {
 		return nil
 	}
 	err := a.callRegion(ctx, "DeleteInstance", map[string]string{"InstanceId": id, "Force": "true"}, &struct{}{})
 	if err != nil && !hasCode(err, codeNoInstance) {
 		return classify("cannot delete instance "+id, err)
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.deleted[id] = a.now()
+	a.deleting.Add(id)
 	return nil
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -29,10 +28,8 @@ type account struct {
 	instances  *native.Listing[types.Instance]
 	spots      *native.Listing[types.SpotInstanceRequest]
 	references *native.References
-
-	mu sync.Mutex
-	// deleted are the times at which instances were terminated, by ID: a list may show them as running for a moment.
-	deleted map[string]time.Time
+	// deleting are the IDs of instances whose termination EC2 accepted: a list may show them as running for a moment.
+	deleting *native.Recent[string]
 }
 
 var (
@@ -52,7 +49,7 @@ func open(next http.RoundTripper, now func() time.Time) func(client.Object, keys
 		return &account{
 			Clients: clients, region: spec.Region, now: now, paces: newPaces(), lister: &cloudaws.Lister{Client: clients.EC2},
 			instances: native.NewListing[types.Instance](), spots: native.NewListing[types.SpotInstanceRequest](),
-			references: native.NewReferences(now), deleted: map[string]time.Time{},
+			references: native.NewReferences(now), deleting: native.NewRecent[string](now, deletingFor),
 		}, nil
 	}
 }
@@ -71,23 +68,3 @@ func (a *account) Place(ctx context.Context) (string, error) {
 
 // errNoAccount is returned if the Security Token Service returns no ID of the account.
 var errNoAccount = errors.New("the Security Token Service returned no ID of the account")
-
-// isDeleting reports whether EC2 accepted the termination of an instance a moment ago.
-func (a *account) isDeleting(id string) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	at, ok := a.deleted[id]
-	return ok && a.now().Sub(at) < deletingFor
-}
-
-// setDeleting records that EC2 accepted the termination of an instance.
-func (a *account) setDeleting(id string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for other, at := range a.deleted {
-		if a.now().Sub(at) >= deletingFor {
-			delete(a.deleted, other)
-		}
-	}
-	a.deleted[id] = a.now()
-}

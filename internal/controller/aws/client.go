@@ -1,13 +1,10 @@
 package aws
 
 import (
-	"bytes"
 	"context"
 	"encoding/xml"
 	"errors"
-	"io"
 	"net/http"
-	"strconv"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -19,12 +16,8 @@ import (
 	"github.com/drover-dev/drover/internal/native"
 )
 
-const (
-	// callTimeout is the timeout of a call, with the wait for its turn.
-	callTimeout = 20 * time.Second
-	// maxError is the maximum size of an error response in bytes.
-	maxError = 64 << 10
-)
+// callTimeout is the timeout of a call, with the wait for its turn.
+const callTimeout = 20 * time.Second
 
 // keys are the content of a configuration's Secret. They are empty if the configuration uses the identity of the
 // provider's pod.
@@ -68,32 +61,12 @@ func connect(spec v1alpha1.ProviderConfigSpec, namespaced bool, k keys, next htt
 		}
 		next = transport
 	}
-	client := native.HTTPClient(throttled{next}, callTimeout, now)
-	client.Transport = restored{client.Transport}
+	// EC2 has the status 503 for throttling.
+	next = native.Throttled{Next: next, Is: func(_ *http.Response, body []byte) bool { return isThrottling(codeIn(body)) }}
+	client := native.HTTPClient(next, callTimeout, now)
+	client.Transport = native.Restored{Next: client.Transport}
 	o.Client = client
 	return cloudaws.Connect(context.Background(), o)
-}
-
-// throttled gives a response with a code of throttling the status 429, by which the rate limiter adapts. EC2 has the
-// status 503 for it.
-type throttled struct{ next http.RoundTripper }
-
-func (t throttled) RoundTrip(req *http.Request) (*http.Response, error) {
-	resp, err := t.next.RoundTrip(req)
-	if err != nil || resp.StatusCode < http.StatusBadRequest {
-		return resp, err
-	}
-	b, err := io.ReadAll(io.LimitReader(resp.Body, maxError))
-	_ = resp.Body.Close()
-	if err != nil {
-		return nil, err
-	}
-	resp.Body = io.NopCloser(bytes.NewReader(b))
-	if isThrottling(codeIn(b)) {
-		resp.Header.Set(ownStatus, strconv.Itoa(resp.StatusCode))
-		resp.StatusCode = http.StatusTooManyRequests
-	}
-	return resp, nil
 }
 
 // codeIn returns the code in an error response of EC2 or of the Security Token Service.
@@ -106,23 +79,6 @@ func codeIn(body []byte) string {
 		return ""
 	}
 	return out.EC2 + out.STS
-}
-
-// ownStatus is the header with the status that the API returned.
-const ownStatus = "X-Drover-Status"
-
-// restored gives a response its own status back, which errors report.
-type restored struct{ next http.RoundTripper }
-
-func (r restored) RoundTrip(req *http.Request) (*http.Response, error) {
-	resp, err := r.next.RoundTrip(req)
-	if err != nil {
-		return nil, err
-	}
-	if status, err := strconv.Atoi(resp.Header.Get(ownStatus)); err == nil {
-		resp.StatusCode = status
-	}
-	return resp, nil
 }
 
 // paces keep the calls that EC2 limits most below their limits: those of the page "Request throttling for the Amazon

@@ -166,7 +166,7 @@ func TestARepeatedRequestEqualsTheFirst(t *testing.T) {
 
 func TestUserDataAboveTheLimitIsCompressed(t *testing.T) {
 	large := strings.Repeat("a line of the user data\n", 3000)
-	encoded, err := encode(large)
+	encoded, err := native.EncodeUserData(large, maxUserData)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +179,7 @@ func TestUserDataAboveTheLimitIsCompressed(t *testing.T) {
 	}
 	random := make([]byte, 2*maxUserData)
 	rand.New(rand.NewSource(1)).Read(random)
-	if _, err := encode(string(random)); err == nil || !strings.Contains(err.Error(), "InvalidRequest: forProvider.userDataSecretRef") || !strings.Contains(err.Error(), "at most 16384 are allowed") {
+	if _, err := native.EncodeUserData(string(random), maxUserData); err == nil || !strings.Contains(err.Error(), "InvalidRequest: forProvider.userDataSecretRef") || !strings.Contains(err.Error(), "at most 16384 are allowed") {
 		t.Errorf("error %v", err)
 	}
 }

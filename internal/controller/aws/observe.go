@@ -113,7 +113,7 @@ func (a *account) Get(ctx context.Context, vm *v1alpha1.VirtualMachine, since ti
 	if f.notice != "" {
 		out.Text += ", spot request " + f.notice
 	}
-	if meta.WasDeleted(vm) && (a.isDeleting(id) || stateNameOf(i) == types.InstanceStateNameShuttingDown) {
+	if meta.WasDeleted(vm) && (a.deleting.Has(id) || stateNameOf(i) == types.InstanceStateNameShuttingDown) {
 		out.State = native.StateDeleting
 	}
 	a.readConsole(ctx, vm)
@@ -226,7 +226,7 @@ func (a *account) Continue(ctx context.Context, vm *v1alpha1.VirtualMachine, _ n
 // deleteOnTermination false.
 func (a *account) Delete(ctx context.Context, vm *v1alpha1.VirtualMachine) error {
 	id := meta.GetExternalName(vm)
-	if a.isDeleting(id) {
+	if a.deleting.Has(id) {
 		return nil
 	}
 	_, err := a.EC2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: []string{id}})
@@ -235,7 +235,7 @@ func (a *account) Delete(ctx context.Context, vm *v1alpha1.VirtualMachine) error
 		return classify("cannot terminate instance "+id, err)
 	}
 	if err == nil {
-		a.setDeleting(id)
+		a.deleting.Add(id)
 	}
 	return nil
 }

@@ -153,10 +153,7 @@ func (a *account) image(ctx context.Context, id string) (types.Image, error) {
 	defer release()
 	return native.Reference(a.references, "image/"+id, func() (types.Image, error) {
 		out, err := a.EC2.DescribeImages(ctx, &ec2.DescribeImagesInput{ImageIds: []string{id}})
-		if err == nil && len(out.Images) == 0 {
-			return types.Image{}, native.Invalid("imageID", "%q: the region has no such image, or it is not shared with the account", id)
-		}
-		if hasCode(err, "InvalidAMIID.NotFound", "InvalidAMIID.Malformed", "InvalidAMIID.Unavailable") {
+		if err == nil && len(out.Images) == 0 || hasCode(err, "InvalidAMIID.NotFound", "InvalidAMIID.Malformed", "InvalidAMIID.Unavailable") {
 			return types.Image{}, native.Invalid("imageID", "%q: the region has no such image, or it is not shared with the account", id)
 		}
 		if err != nil {

@@ -283,7 +283,7 @@ func (a *account) Create(ctx context.Context, vm *v1alpha1.VirtualMachine, userD
 
 // ensure creates an object of a VM, or returns the existing one.
 func (a *account) ensure(ctx context.Context, o *unstructured.Unstructured, name string) (*unstructured.Unstructured, error) {
-	what := o.GetKind() + " " + o.GetNamespace() + "/" + o.GetName()
+	what := describe(o)
 	gvk := o.GroupVersionKind()
 	err := a.kube.Create(ctx, o)
 	if !kerrors.IsAlreadyExists(err) {
@@ -336,7 +336,7 @@ func (a *account) publish(ctx context.Context, vm *v1alpha1.VirtualMachine, mach
 func (a *account) writeStatus(ctx context.Context, o *unstructured.Unstructured, status map[string]any) error {
 	before := o.DeepCopy()
 	o.Object["status"] = status
-	return classify("cannot write the status of "+o.GetKind()+" "+o.GetNamespace()+"/"+o.GetName(), a.kube.Status().Patch(ctx, o, client.MergeFrom(before)))
+	return classify("cannot write the status of "+describe(o), a.kube.Status().Patch(ctx, o, client.MergeFrom(before)))
 }
 
 // Reboot returns an error: the contract has no reboots, and the Composition asks for none.
@@ -353,11 +353,11 @@ func (a *account) Delete(ctx context.Context, vm *v1alpha1.VirtualMachine) error
 	if o != nil {
 		if r := read(k.contract, o); r.paused {
 			// Its provider would not delete the VM.
-			return &native.Error{Class: fn.ErrorTransient, What: "cannot delete " + o.GetKind() + " " + o.GetNamespace() + "/" + o.GetName(), Err: errors.New(r.waitsFor()), Refused: true}
+			return &native.Error{Class: fn.ErrorTransient, What: "cannot delete " + describe(o), Err: errors.New(r.waitsFor()), Refused: true}
 		}
 		uid := o.GetUID()
 		err := a.kube.Delete(ctx, o, client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationBackground))
-		return classify("cannot delete "+o.GetKind()+" "+o.GetNamespace()+"/"+o.GetName(), client.IgnoreNotFound(err))
+		return classify("cannot delete "+describe(o), client.IgnoreNotFound(err))
 	}
 	m, err := a.machine(ctx, vm)
 	if err != nil || m == nil {
@@ -367,7 +367,7 @@ func (a *account) Delete(ctx context.Context, vm *v1alpha1.VirtualMachine) error
 	if err := a.deleteSecret(ctx, s, m); err != nil {
 		return err
 	}
-	what := "cannot delete Machine " + m.GetNamespace() + "/" + m.GetName()
+	what := "cannot delete " + describe(m)
 	if slices.Contains(m.GetFinalizers(), v1alpha1.FinalizerMachine) {
 		before := m.DeepCopy()
 		controllerutil.RemoveFinalizer(m, v1alpha1.FinalizerMachine)

@@ -95,5 +95,5 @@ func (a *account) own(ctx context.Context, cluster, infra *unstructured.Unstruct
 	labels[labelCluster] = cluster.GetName()
 	infra.SetLabels(labels)
 	err := a.kube.Patch(ctx, infra, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
-	return classify("cannot set the owner of "+infra.GetKind()+" "+infra.GetNamespace()+"/"+infra.GetName(), err)
+	return classify("cannot set the owner of "+describe(infra), err)
 }

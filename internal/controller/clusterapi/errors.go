@@ -1,6 +1,7 @@
 package clusterapi
 
 import (
+	"errors"
 	"strings"
 
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
@@ -38,14 +39,10 @@ func classify(what string, err error) error {
 // shortened bounds the text of an error: webhooks write it.
 func shortened(err error) error {
 	if s := err.Error(); len(s) > maxMessage {
-		return short(text.Shorten(s, maxMessage))
+		return errors.New(text.Shorten(s, maxMessage))
 	}
 	return err
 }
-
-type short string
-
-func (s short) Error() string { return string(s) }
 
 // refused is the error of a creation that this package does not begin.
 func refused(what string, err error) error {

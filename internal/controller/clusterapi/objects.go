@@ -163,3 +163,8 @@ func formatOf(userData string) string {
 	}
 	return formatCloudConfig
 }
+
+// describe returns the kind, the namespace and the name of an object, for errors.
+func describe(o *unstructured.Unstructured) string {
+	return o.GetKind() + " " + o.GetNamespace() + "/" + o.GetName()
+}

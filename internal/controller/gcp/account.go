@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"sync"
 	"time"
 
 	"google.golang.org/api/compute/v1"
@@ -25,10 +24,8 @@ type account struct {
 	refs *native.References
 	// views are the instances of VMs, from the observation for the step that follows it.
 	views native.Views[view]
-
-	mu sync.Mutex
-	// deleted are the times at which deletions of instances were accepted, by number.
-	deleted map[uint64]time.Time
+	// deleting are the numbers of instances whose deletion was accepted.
+	deleting *native.Recent[uint64]
 }
 
 // A view names an instance.
@@ -52,7 +49,7 @@ func open(next http.RoundTripper, now func() time.Time) func(client.Object, cred
 		}
 		return &account{
 			api: c, id: spec.ProjectID, now: now, vms: native.NewListing[*compute.Instance](), refs: native.NewReferences(now),
-			deleted: map[uint64]time.Time{},
+			deleting: native.NewRecent[uint64](now, deletingFor),
 		}, nil
 	}
 }

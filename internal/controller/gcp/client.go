@@ -1,10 +1,8 @@
 package gcp
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"io"
 	"net/http"
 	"slices"
 	"sync"
@@ -19,12 +17,8 @@ import (
 	"github.com/drover-dev/drover/internal/native"
 )
 
-const (
-	// callTimeout is the timeout of a call.
-	callTimeout = 20 * time.Second
-	// maxError is the maximum size of an error response that is read, in bytes.
-	maxError = 64 << 10
-)
+// callTimeout is the timeout of a call.
+const callTimeout = 20 * time.Second
 
 // credentials are the content of a configuration's Secret: the key of a service account. They are nil if the
 // configuration uses the identity of the provider's pod.
@@ -49,7 +43,7 @@ func newAPI(spec v1alpha1.ProviderConfigSpec, c credentials, next http.RoundTrip
 	}
 	return &api{options: cloudgcp.Options{
 		Credentials: c, ProjectID: spec.ProjectID, Endpoint: spec.Endpoint, Scope: compute.ComputeScope, Once: true,
-		Transport: native.HTTPClient(throttled{next}, callTimeout, now).Transport,
+		Transport: native.HTTPClient(native.Throttled{Next: next, Is: isThrottled}, callTimeout, now).Transport,
 	}}, nil
 }
 
@@ -68,23 +62,11 @@ func (c *api) connect(ctx context.Context) (*cloudgcp.Project, error) {
 	return p, nil
 }
 
-// throttled gives a response 403 whose reason is the rate of the calls the status 429, by which the rate limiter adapts.
-type throttled struct{ next http.RoundTripper }
-
-func (t throttled) RoundTrip(req *http.Request) (*http.Response, error) {
-	resp, err := t.next.RoundTrip(req)
-	if err != nil || resp.StatusCode != http.StatusForbidden {
-		return resp, err
+// isThrottled reports whether a response is a 403 whose reason is the rate of the calls.
+func isThrottled(resp *http.Response, body []byte) bool {
+	if resp.StatusCode != http.StatusForbidden {
+		return false
 	}
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxError))
-	_ = resp.Body.Close()
-	if err != nil {
-		return nil, err
-	}
-	resp.Body = io.NopCloser(bytes.NewReader(body))
 	answer, ok := googleapi.CheckResponseWithBody(resp, body).(*googleapi.Error) //nolint:errorlint // It wraps nothing.
-	if ok && slices.ContainsFunc(answer.Errors, func(e googleapi.ErrorItem) bool { return isThrottling(e.Reason) }) {
-		resp.StatusCode = http.StatusTooManyRequests
-	}
-	return resp, nil
+	return ok && slices.ContainsFunc(answer.Errors, func(e googleapi.ErrorItem) bool { return isThrottling(e.Reason) })
 }

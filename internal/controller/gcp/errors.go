@@ -16,6 +16,7 @@ import (
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	"github.com/drover-dev/drover/internal/native"
 	"github.com/drover-dev/drover/internal/ratelimit"
+	"github.com/drover-dev/drover/internal/text"
 )
 
 // maxMessage is the maximum length of the message of an error.
@@ -121,14 +122,17 @@ type answerError struct {
 }
 
 func (e *answerError) Error() string {
-	message, _, _ := strings.Cut(strings.TrimSpace(e.message), "\n")
-	if len(message) > maxMessage {
-		message = strings.ToValidUTF8(message[:maxMessage], "") + "..."
-	}
+	message := firstLine(strings.TrimSpace(e.message))
 	if e.reason == "" {
 		return fmt.Sprintf("%s (status %d)", message, e.status)
 	}
 	return fmt.Sprintf("%s (%s, status %d)", message, e.reason, e.status)
+}
+
+// firstLine of a message, shortened.
+func firstLine(message string) string {
+	line, _, _ := strings.Cut(message, "\n")
+	return text.Shorten(line, maxMessage)
 }
 
 func reasonOf(e *googleapi.Error) string {
@@ -152,11 +156,7 @@ func errorOfOperation(o *compute.Operation) error {
 	var codes, texts []string
 	for _, e := range o.Error.Errors {
 		codes = append(codes, e.Code)
-		message, _, _ := strings.Cut(e.Message, "\n")
-		if len(message) > maxMessage {
-			message = strings.ToValidUTF8(message[:maxMessage], "") + "..."
-		}
-		texts = append(texts, e.Code+": "+message)
+		texts = append(texts, e.Code+": "+firstLine(e.Message))
 	}
 	class, _ := rules.ClassOf(codes...)
 	return native.TaskError(class, o.OperationType, strings.Join(texts, "; "))

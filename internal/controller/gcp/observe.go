@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"path"
 	"slices"
@@ -185,7 +184,7 @@ func (a *account) observe(ctx context.Context, p *cloudgcp.Project, vm *v1alpha1
 	a.views.Remember(meta.GetExternalName(vm), view{zone: at.Zone, id: i.Id})
 	switch {
 	case meta.WasDeleted(vm):
-		if a.isDeleting(i.Id) || i.Status == statusDeprovisioning {
+		if a.deleting.Has(i.Id) || i.Status == statusDeprovisioning {
 			out.State = native.StateDeleting
 		}
 	case mayBePreempted(i):
@@ -212,14 +211,6 @@ func (a *account) isPreempted(ctx context.Context, p *cloudgcp.Project, zone str
 		return false, classify("cannot list the operations by which Compute Engine takes spot VMs back", err)
 	}
 	return len(list.Items) > 0, nil
-}
-
-// isDeleting reports whether the deletion of an instance was accepted a moment ago.
-func (a *account) isDeleting(id uint64) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	at, ok := a.deleted[id]
-	return ok && a.now().Sub(at) < deletingFor
 }
 
 // readConsole reads the console of a VM while a Machine requests it. A failure does not fail the observation.
@@ -250,11 +241,7 @@ func (a *account) Delete(ctx context.Context, vm *v1alpha1.VirtualMachine) error
 	if err != nil && !hasStatus(err, http.StatusNotFound) {
 		return classify("cannot delete the instance", err)
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	now := a.now()
-	maps.DeleteFunc(a.deleted, func(_ uint64, at time.Time) bool { return now.Sub(at) >= deletingFor })
-	a.deleted[v.id] = now
+	a.deleting.Add(v.id)
 	return nil
 }
 

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/drover-dev/drover/test/fakes"
@@ -66,7 +65,7 @@ type Cloud struct {
 	fakes.Limit
 	opts Options
 
-	mu        sync.Mutex
+	mu        fakes.Lock
 	keys      map[string]*key
 	nonces    map[string]time.Time
 	instances map[string]*instance
@@ -80,8 +79,6 @@ type Cloud struct {
 	ids       int
 	addrs     int
 	sessions  int
-	// after are functions to call once the lock is released.
-	after []func()
 }
 
 // A request is an accepted creation.
@@ -184,7 +181,7 @@ type Instance struct {
 // Instances returns the existing instances, without those that are being removed.
 func (c *Cloud) Instances() []Instance {
 	c.mu.Lock()
-	defer c.release()
+	defer c.mu.Release()
 	c.settle(time.Now())
 	var out []Instance
 	for _, i := range c.sorted() {
@@ -201,7 +198,7 @@ func (c *Cloud) Instances() []Instance {
 // Disks returns the IDs of the existing disks.
 func (c *Cloud) Disks() []string {
 	c.mu.Lock()
-	defer c.release()
+	defer c.mu.Release()
 	c.settle(time.Now())
 	return slices.Sorted(maps.Keys(c.disks))
 }
@@ -209,7 +206,7 @@ func (c *Cloud) Disks() []string {
 // Lose deletes an instance at once, as a user does it in the console.
 func (c *Cloud) Lose(id string) {
 	c.mu.Lock()
-	defer c.release()
+	defer c.mu.Release()
 	if i := c.instances[id]; i != nil {
 		c.remove(i)
 	}
@@ -218,7 +215,7 @@ func (c *Cloud) Lose(id string) {
 // PowerOff stops an instance, as a user does it in the console.
 func (c *Cloud) PowerOff(id string) {
 	c.mu.Lock()
-	defer c.release()
+	defer c.mu.Release()
 	if i := c.instances[id]; i != nil {
 		c.stop(i)
 		i.status, i.restarts = "Stopped", false
@@ -328,14 +325,14 @@ func (c *Cloud) boot(i *instance) {
 	if i.restarts {
 		i.restarts = false
 		if c.opts.Reboot != nil {
-			c.after = append(c.after, func() { c.opts.Reboot(b) })
+			c.mu.Later(func() { c.opts.Reboot(b) })
 		}
 		return
 	}
 	if c.opts.Boot == nil {
 		return
 	}
-	c.after = append(c.after, func() {
+	c.mu.Later(func() {
 		address := c.opts.Boot(b)
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -349,7 +346,7 @@ func (c *Cloud) boot(i *instance) {
 func (c *Cloud) stop(i *instance) {
 	if c.opts.Stop != nil && i.status == "Running" {
 		b := c.booted(i)
-		c.after = append(c.after, func() { c.opts.Stop(b) })
+		c.mu.Later(func() { c.opts.Stop(b) })
 	}
 }
 
@@ -365,16 +362,6 @@ func (c *Cloud) remove(i *instance) {
 		default:
 			delete(c.disks, d.id)
 		}
-	}
-}
-
-// release releases the lock, and then calls the hooks.
-func (c *Cloud) release() {
-	after := c.after
-	c.after = nil
-	c.mu.Unlock()
-	for _, f := range after {
-		f()
 	}
 }
 

@@ -87,7 +87,7 @@ func respond(w http.ResponseWriter, out map[string]any, f *failure) {
 func (c *Cloud) serve(r *http.Request, name string, body []byte) (map[string]any, *failure) {
 	now := time.Now()
 	c.mu.Lock()
-	defer c.release()
+	defer c.mu.Release()
 	c.settle(now)
 	do, ok := actions[r.Header.Get("x-acs-version")][name]
 	if !ok || r.URL.Path != "/" {

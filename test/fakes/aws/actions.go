@@ -321,7 +321,7 @@ func (c *call) rebootInstances() ([]node, *failure) {
 		i.reboots = append(i.reboots, Soft)
 		if c.opts.Reboot != nil {
 			b := c.booted(i)
-			c.after = append(c.after, func() { c.opts.Reboot(b) })
+			c.mu.Later(func() { c.opts.Reboot(b) })
 		}
 	}
 	return []node{flag("return", true)}, nil

@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/drover-dev/drover/test/fakes"
@@ -65,7 +64,7 @@ type Cloud struct {
 	fakes.Count
 	opts Options
 
-	mu        sync.Mutex
+	mu        fakes.Lock
 	keys      map[string]*key
 	instances map[string]*instance
 	volumes   map[string]*volume
@@ -85,8 +84,6 @@ type Cloud struct {
 	// ends are the reasons for which the next instances are terminated before they run.
 	ends  []reason
 	fails []*failing
-	// after are functions to call once the lock is released.
-	after []func()
 }
 
 // A request is an accepted creation.
@@ -266,7 +263,7 @@ func (i *instance) exists() bool { return i.state != "shutting-down" && i.state 
 // Instances returns the existing instances.
 func (c *Cloud) Instances() []Instance {
 	c.mu.Lock()
-	defer c.release()
+	defer c.mu.Release()
 	c.settle(time.Now())
 	var out []Instance
 	for _, i := range c.sorted() {
@@ -290,7 +287,7 @@ type Resource struct {
 // Resources returns the volumes and the network interfaces.
 func (c *Cloud) Resources() []Resource {
 	c.mu.Lock()
-	defer c.release()
+	defer c.mu.Release()
 	c.settle(time.Now())
 	var out []Resource
 	for _, v := range c.volumes {
@@ -340,7 +337,7 @@ func (c *Cloud) Interrupt(id string) {
 
 func (c *Cloud) end(id, state string, why reason) {
 	c.mu.Lock()
-	defer c.release()
+	defer c.mu.Release()
 	c.settle(time.Now())
 	if i := c.instances[id]; i != nil {
 		c.stop(i)
@@ -516,7 +513,7 @@ func (c *Cloud) boot(i *instance) {
 	}
 	i.boots = false
 	b := c.booted(i)
-	c.after = append(c.after, func() {
+	c.mu.Later(func() {
 		address := c.opts.Boot(b)
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -530,7 +527,7 @@ func (c *Cloud) boot(i *instance) {
 func (c *Cloud) stop(i *instance) {
 	if c.opts.Stop != nil && i.state == "running" {
 		b := c.booted(i)
-		c.after = append(c.after, func() { c.opts.Stop(b) })
+		c.mu.Later(func() { c.opts.Stop(b) })
 	}
 }
 
@@ -545,16 +542,6 @@ func (c *Cloud) clear(i *instance) {
 		default:
 			delete(c.volumes, v.id)
 		}
-	}
-}
-
-// release releases the lock, and then calls the hooks.
-func (c *Cloud) release() {
-	after := c.after
-	c.after = nil
-	c.mu.Unlock()
-	for _, f := range after {
-		f()
 	}
 }
 

@@ -148,7 +148,7 @@ func respond(w http.ResponseWriter, api service, action string, out []node, f *f
 func (c *Cloud) serve(r *http.Request, api service, name string, form url.Values, body []byte) ([]node, *failure) {
 	now := time.Now()
 	c.mu.Lock()
-	defer c.release()
+	defer c.mu.Release()
 	c.settle(now)
 	do, ok := api.actions[name]
 	if !ok || r.URL.Path != "/" {

@@ -335,7 +335,7 @@ func (k *call) reset() (any, *failure) {
 	}
 	i.reboots = append(i.reboots, Hard)
 	if b := k.booted(i); k.opts.Reboot != nil {
-		k.after = append(k.after, func() { k.opts.Reboot(b) })
+		k.mu.Later(func() { k.opts.Reboot(b) })
 	}
 	o := k.accept(i, "reset")
 	o.endsAt = k.now

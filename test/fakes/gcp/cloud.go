@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/drover-dev/drover/test/fakes"
@@ -67,7 +66,7 @@ type Cloud struct {
 	opts  Options
 	model *gcpmodel.Model
 
-	mu         sync.Mutex
+	mu         fakes.Lock
 	instances  map[uint64]*instance
 	disks      map[string]*disk
 	operations map[string]*operation
@@ -78,8 +77,6 @@ type Cloud struct {
 	addrs    int
 	// denies is the time until which all calls are throttled.
 	denies time.Time
-	// after are functions to call once the lock is released.
-	after []func()
 }
 
 // tokens are the service accounts of the project, and its lists.
@@ -201,7 +198,7 @@ type Instance struct {
 // Instances returns the existing instances, without those that are being removed.
 func (c *Cloud) Instances() []Instance {
 	c.mu.Lock()
-	defer c.release()
+	defer c.mu.Release()
 	c.settle(time.Now())
 	var out []Instance
 	for _, i := range c.sorted() {
@@ -218,7 +215,7 @@ func (c *Cloud) Instances() []Instance {
 // Disks returns the names of the existing disks.
 func (c *Cloud) Disks() []string {
 	c.mu.Lock()
-	defer c.release()
+	defer c.mu.Release()
 	c.settle(time.Now())
 	return slices.Sorted(maps.Keys(c.disks))
 }
@@ -236,7 +233,7 @@ func (c *Cloud) named(name string) *instance {
 // Lose deletes an instance at once, as a user does it.
 func (c *Cloud) Lose(name string) {
 	c.mu.Lock()
-	defer c.release()
+	defer c.mu.Release()
 	if i := c.named(name); i != nil {
 		c.remove(i)
 	}
@@ -245,7 +242,7 @@ func (c *Cloud) Lose(name string) {
 // PowerOff stops an instance, as a user does it.
 func (c *Cloud) PowerOff(name string) {
 	c.mu.Lock()
-	defer c.release()
+	defer c.mu.Release()
 	if i := c.named(name); i != nil {
 		c.stop(i)
 		i.status, i.nextAt = "TERMINATED", time.Time{}
@@ -255,7 +252,7 @@ func (c *Cloud) PowerOff(name string) {
 // Preempt takes a spot VM back: it stops, or is deleted if its class asks for that.
 func (c *Cloud) Preempt(name string) {
 	c.mu.Lock()
-	defer c.release()
+	defer c.mu.Release()
 	i, now := c.named(name), time.Now()
 	if i == nil {
 		return
@@ -386,7 +383,7 @@ func (c *Cloud) boot(i *instance) {
 		return
 	}
 	b := c.booted(i)
-	c.after = append(c.after, func() {
+	c.mu.Later(func() {
 		address := c.opts.Boot(b)
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -400,7 +397,7 @@ func (c *Cloud) boot(i *instance) {
 func (c *Cloud) stop(i *instance) {
 	if c.opts.Stop != nil && i.status == "RUNNING" {
 		b := c.booted(i)
-		c.after = append(c.after, func() { c.opts.Stop(b) })
+		c.mu.Later(func() { c.opts.Stop(b) })
 	}
 }
 
@@ -420,16 +417,6 @@ func (c *Cloud) remove(i *instance) {
 	}
 	if i.insert != nil && i.insert.endsAt.IsZero() {
 		i.insert.endsAt = time.Now()
-	}
-}
-
-// release releases the lock, and then calls the hooks.
-func (c *Cloud) release() {
-	after := c.after
-	c.after = nil
-	c.mu.Unlock()
-	for _, f := range after {
-		f()
 	}
 }
 

@@ -128,7 +128,7 @@ func (c *Cloud) serve(w http.ResponseWriter, r *http.Request, x *gcpmodel.Call, 
 	c.mu.Lock()
 	c.settle(now)
 	denied := now.Before(c.denies)
-	c.release()
+	c.mu.Release()
 	if denied {
 		gcptest.Fail(w, http.StatusForbidden, "rateLimitExceeded", "usageLimits", "Quota exceeded for quota metric 'Queries' and limit 'Queries per minute' of service 'compute.googleapis.com'.")
 		return
@@ -164,7 +164,7 @@ func (c *Cloud) serve(w http.ResponseWriter, r *http.Request, x *gcpmodel.Call, 
 
 func (k *call) carryOut(a action) (any, *failure) {
 	k.mu.Lock()
-	defer k.release()
+	defer k.mu.Release()
 	if project := k.Parameters["project"]; project != k.opts.Project && !k.ofImages() {
 		return nil, k.notFound("projects/" + project)
 	}

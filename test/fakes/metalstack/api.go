@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -69,7 +68,7 @@ type API struct {
 	fakes.Limit
 	opts Options
 
-	mu sync.Mutex
+	mu fakes.Lock
 	// hmacs are the HMAC keys by user, such as Metal-Edit.
 	hmacs map[string]string
 	// signing is the key of the issuer of tokens, and keyID its ID.
@@ -82,8 +81,6 @@ type API struct {
 	// used are the numbers of used addresses by network, and sizes the numbers of addresses.
 	used  map[string]map[int]bool
 	sizes map[string]int
-	// after are functions to call once the lock is released.
-	after []func()
 }
 
 // A machine is a physical server.
@@ -260,7 +257,7 @@ func (m Machine) Tag(key string) string {
 // Machines returns the allocated machines.
 func (a *API) Machines() []Machine {
 	a.mu.Lock()
-	defer a.release()
+	defer a.mu.Release()
 	a.settle(time.Now())
 	var out []Machine
 	for _, id := range slices.Sorted(maps.Keys(a.machines)) {
@@ -302,7 +299,7 @@ func (a *API) UsedAddresses(network string) int {
 // Free frees a machine, as another user does it.
 func (a *API) Free(id string) {
 	a.mu.Lock()
-	defer a.release()
+	defer a.mu.Release()
 	a.settle(time.Now())
 	if m := a.machines[id]; m != nil && m.allocation != nil {
 		a.free(m, time.Now())
@@ -339,7 +336,7 @@ func (a *API) TakeAny(project, name string, tags ...string) (id, allocation stri
 // PowerOff powers off a machine, as a user does it.
 func (a *API) PowerOff(id string) {
 	a.mu.Lock()
-	defer a.release()
+	defer a.mu.Release()
 	a.settle(time.Now())
 	m := a.machines[id]
 	m.due, m.off = nil, true
@@ -350,7 +347,7 @@ func (a *API) PowerOff(id string) {
 // SetEvent adds a provisioning event of a machine, and removes those that would come later.
 func (a *API) SetEvent(id, name, message string, crashLoop bool) {
 	a.mu.Lock()
-	defer a.release()
+	defer a.mu.Release()
 	a.settle(time.Now())
 	m := a.machines[id]
 	m.due, m.crashLoop = nil, crashLoop
@@ -393,22 +390,12 @@ func (a *API) note(m *machine, e event) {
 	case e.name != eventHome || m.allocation == nil:
 	case m.wasReset && m.booted:
 		if b := m.asBooted(); a.opts.Reboot != nil {
-			a.after = append(a.after, func() { a.opts.Reboot(b) })
+			a.mu.Later(func() { a.opts.Reboot(b) })
 		}
 	default:
 		a.boot(m)
 	}
 	m.wasReset = m.wasReset && e.name != eventHome
-}
-
-// release releases the lock, and calls the functions that need it free.
-func (a *API) release() {
-	after := a.after
-	a.after = nil
-	a.mu.Unlock()
-	for _, do := range after {
-		do()
-	}
 }
 
 func (m *machine) asBooted() Booted {
@@ -422,7 +409,7 @@ func (a *API) boot(m *machine) {
 	}
 	m.booted = true
 	b, al := m.asBooted(), m.allocation
-	a.after = append(a.after, func() {
+	a.mu.Later(func() {
 		address := a.opts.Boot(b)
 		a.mu.Lock()
 		defer a.mu.Unlock()
@@ -439,7 +426,7 @@ func (a *API) halt(m *machine) {
 	}
 	m.booted = false
 	b := m.asBooted()
-	a.after = append(a.after, func() { a.opts.Stop(b) })
+	a.mu.Later(func() { a.opts.Stop(b) })
 }
 
 // isAvailable reports whether the machine can be allocated.

@@ -77,7 +77,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // serve authenticates a call and carries it out.
 func (a *API) serve(r *http.Request, body []byte) (any, *failure) {
 	a.mu.Lock()
-	defer a.release()
+	defer a.mu.Release()
 	now := time.Now()
 	a.settle(now)
 	if !a.Admits(now, a.opts.RateLimit, a.opts.Refill) {

@@ -143,7 +143,7 @@ func (m Message) asObject() object {
 // serve authenticates a call and carries it out.
 func (c *call) serve(password string, body []byte) (result, *failure) {
 	c.mu.Lock()
-	defer c.release()
+	defer c.mu.Release()
 	c.settle(c.now)
 	if !c.Admits(c.now, c.opts.RateLimit, c.opts.Refill) {
 		return result{}, fail(http.StatusTooManyRequests, "", "", "Too Many Requests")

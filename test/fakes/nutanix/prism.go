@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -73,7 +72,7 @@ type Prism struct {
 	fakes.Limit
 	opts Options
 
-	mu    sync.Mutex
+	mu    fakes.Lock
 	users map[string]User
 	// objects by path and UUID, except VMs and tasks.
 	objects  map[string]map[string]object
@@ -83,8 +82,6 @@ type Prism struct {
 	// requests are the tasks of requests, by user and NTNX-Request-Id.
 	requests map[string]string
 	addrs    int
-	// after are functions to call once the lock is released.
-	after []func()
 	// failTask returns the error of a task, or nil.
 	failTask func(operation, project, vmName string) *Message
 }
@@ -208,7 +205,7 @@ type VM struct {
 func (p *Prism) VMs() []VM {
 	p.mu.Lock()
 	p.settle(time.Now())
-	defer p.release()
+	defer p.mu.Release()
 	var out []VM
 	for _, id := range slices.Sorted(maps.Keys(p.vms)) {
 		m := p.vms[id]
@@ -221,7 +218,7 @@ func (p *Prism) VMs() []VM {
 func (p *Prism) Lose(id string) {
 	p.mu.Lock()
 	p.settle(time.Now())
-	defer p.release()
+	defer p.mu.Release()
 	if m := p.vms[id]; m != nil {
 		p.halt(m)
 		delete(p.vms, id)
@@ -232,7 +229,7 @@ func (p *Prism) Lose(id string) {
 func (p *Prism) PowerOff(id string) {
 	p.mu.Lock()
 	p.settle(time.Now())
-	defer p.release()
+	defer p.mu.Release()
 	if m := p.vms[id]; m != nil {
 		p.halt(m)
 	}
@@ -258,7 +255,7 @@ func (p *Prism) Pause(id string) {
 func (p *Prism) Reboots(id string) []string {
 	p.mu.Lock()
 	p.settle(time.Now())
-	defer p.release()
+	defer p.mu.Release()
 	if m := p.vms[id]; m != nil {
 		return slices.Clone(m.reboots)
 	}
@@ -307,16 +304,6 @@ func (p *Prism) settle(now time.Time) {
 	}
 }
 
-// release releases the lock, and calls the functions that need it free.
-func (p *Prism) release() {
-	after := p.after
-	p.after = nil
-	p.mu.Unlock()
-	for _, do := range after {
-		do()
-	}
-}
-
 // taskPrefix is "ergon" in base64, the service of tasks.
 const taskPrefix = "ZXJnb24=:"
 
@@ -344,7 +331,7 @@ func (p *Prism) boot(m *machine) {
 	}
 	m.booted = true
 	b := Booted{Name: m.name(), UUID: m.uuid, UserData: m.userData, MetaData: m.metaData}
-	p.after = append(p.after, func() {
+	p.mu.Later(func() {
 		address := p.opts.Boot(b)
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -362,7 +349,7 @@ func (p *Prism) restart(m *machine) {
 	m.power = "ON"
 	m.version++
 	b := Booted{Name: m.name(), UUID: m.uuid}
-	p.after = append(p.after, func() { p.opts.Reboot(b) })
+	p.mu.Later(func() { p.opts.Reboot(b) })
 }
 
 // halt powers off a VM.
@@ -374,7 +361,7 @@ func (p *Prism) halt(m *machine) {
 	m.version++
 	if m.booted && p.opts.Stop != nil {
 		b := Booted{Name: m.name(), UUID: m.uuid}
-		p.after = append(p.after, func() { p.opts.Stop(b) })
+		p.mu.Later(func() { p.opts.Stop(b) })
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/drover-dev/drover/test/fakes"
@@ -62,7 +61,7 @@ type Cluster struct {
 	fakes.Count
 	opts Options
 
-	mu       sync.Mutex
+	mu       fakes.Lock
 	tokens   map[string]Token
 	nodes    map[string]*node
 	storages map[string]*storage
@@ -75,8 +74,6 @@ type Cluster struct {
 	bucket   fakes.Bucket
 	// unavailable is the time until which all calls fail with 503, as a proxy does it.
 	unavailable time.Time
-	// after are functions to call once the lock is released.
-	after []func()
 	// failTask returns the error of a task, or "" for none.
 	failTask func(kind, pool, vmName string) string
 }
@@ -237,7 +234,7 @@ type VM struct {
 func (c *Cluster) VMs() []VM {
 	c.mu.Lock()
 	c.settle(time.Now())
-	defer c.release()
+	defer c.mu.Release()
 	var out []VM
 	for _, id := range slices.Sorted(maps.Keys(c.vms)) {
 		if m := c.vms[id]; !m.template {
@@ -259,7 +256,7 @@ func (c *Cluster) view(m *machine) VM {
 func (c *Cluster) Images() []string {
 	c.mu.Lock()
 	c.settle(time.Now())
-	defer c.release()
+	defer c.mu.Release()
 	var out []string
 	for _, s := range c.storages {
 		for node, images := range s.images {
@@ -276,7 +273,7 @@ func (c *Cluster) Images() []string {
 func (c *Cluster) Lose(id int) {
 	c.mu.Lock()
 	c.settle(time.Now())
-	defer c.release()
+	defer c.mu.Release()
 	if m := c.vms[id]; m != nil {
 		c.halt(m)
 		delete(c.vms, id)
@@ -287,7 +284,7 @@ func (c *Cluster) Lose(id int) {
 func (c *Cluster) PowerOff(id int) {
 	c.mu.Lock()
 	c.settle(time.Now())
-	defer c.release()
+	defer c.mu.Release()
 	if m := c.vms[id]; m != nil {
 		c.halt(m)
 	}
@@ -305,7 +302,7 @@ func (c *Cluster) Hang(id int) {
 func (c *Cluster) Reboots(id int) []string {
 	c.mu.Lock()
 	c.settle(time.Now())
-	defer c.release()
+	defer c.mu.Release()
 	if m := c.vms[id]; m != nil {
 		return slices.Clone(m.reboots)
 	}
@@ -378,16 +375,6 @@ func (c *Cluster) settle(now time.Time) {
 	}
 }
 
-// release releases the lock, and calls the functions that need it free.
-func (c *Cluster) release() {
-	after := c.after
-	c.after = nil
-	c.mu.Unlock()
-	for _, do := range after {
-		do()
-	}
-}
-
 // begin starts a task. Its function done returns the text of a failure, or "".
 func (c *Cluster) begin(now time.Time, node, kind string, vm int, user string, takes time.Duration, done func(now time.Time) string) string {
 	c.pids++
@@ -425,14 +412,14 @@ func (c *Cluster) boot(m *machine, now time.Time) {
 	b := c.booted(m)
 	if m.restarts {
 		m.restarts = false
-		c.after = append(c.after, func() { c.opts.Reboot(b) })
+		c.mu.Later(func() { c.opts.Reboot(b) })
 		return
 	}
 	if c.opts.Boot == nil {
 		return
 	}
 	m.booted = true
-	c.after = append(c.after, func() {
+	c.mu.Later(func() {
 		if address := c.opts.Boot(b); address != "" {
 			c.mu.Lock()
 			defer c.mu.Unlock()
@@ -458,7 +445,7 @@ func (c *Cluster) halt(m *machine) {
 	}
 	m.booted = false
 	b := c.booted(m)
-	c.after = append(c.after, func() { c.opts.Stop(b) })
+	c.mu.Later(func() { c.opts.Stop(b) })
 }
 
 // booted returns the argument of the hooks.

@@ -260,7 +260,7 @@ func ownerOf(header string) string {
 // serve authenticates a call and carries it out.
 func (c *call) serve(header, name string) (any, *failure) {
 	c.mu.Lock()
-	defer c.release()
+	defer c.mu.Release()
 	c.settle(c.now)
 	if c.now.Before(c.unavailable) {
 		return nil, fail(http.StatusServiceUnavailable, "Service Unavailable")

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -76,15 +75,13 @@ type Director struct {
 	fakes.Limit
 	opts Options
 
-	mu       sync.Mutex
+	mu       fakes.Lock
 	orgs     map[string]*org
 	sessions map[string]*session
 	vApps    map[string]*vApp
 	vms      map[string]*vm
 	tasks    map[string]*task
 	addrs    int
-	// after are functions to call once the lock is released.
-	after []func()
 	// failTask returns the error of a task, or nil.
 	failTask func(operation, org, vmName string) *Message
 }
@@ -306,7 +303,7 @@ type VM struct {
 func (d *Director) VMs() []VM {
 	d.mu.Lock()
 	d.settle(time.Now())
-	defer d.release()
+	defer d.mu.Release()
 	var out []VM
 	for _, id := range slices.Sorted(maps.Keys(d.vms)) {
 		m := d.vms[id]
@@ -331,7 +328,7 @@ func (d *Director) VMs() []VM {
 func (d *Director) VApps() []string {
 	d.mu.Lock()
 	d.settle(time.Now())
-	defer d.release()
+	defer d.mu.Release()
 	var out []string
 	for _, a := range d.vApps {
 		if a.vm(d) == nil {
@@ -354,7 +351,7 @@ func (a *vApp) vm(d *Director) *vm {
 func (d *Director) Lose(id string) {
 	d.mu.Lock()
 	d.settle(time.Now())
-	defer d.release()
+	defer d.mu.Release()
 	if m := d.vms[id]; m != nil {
 		d.halt(m)
 		delete(d.vms, id)
@@ -366,7 +363,7 @@ func (d *Director) Lose(id string) {
 func (d *Director) PowerOff(id string) {
 	d.mu.Lock()
 	d.settle(time.Now())
-	defer d.release()
+	defer d.mu.Release()
 	if m := d.vms[id]; m != nil {
 		d.halt(m)
 	}
@@ -434,16 +431,6 @@ func (d *Director) settle(now time.Time) {
 	}
 }
 
-// release releases the lock, and calls the functions that need it free.
-func (d *Director) release() {
-	after := d.after
-	d.after = nil
-	d.mu.Unlock()
-	for _, do := range after {
-		do()
-	}
-}
-
 // Operations of tasks.
 const (
 	operationCreate = "vdcInstantiateVmTemplate"
@@ -494,7 +481,7 @@ func (d *Director) boot(m *vm) {
 	}
 	m.booted = true
 	b := m.asBooted()
-	d.after = append(d.after, func() {
+	d.mu.Later(func() {
 		addresses := d.opts.Boot(b)
 		d.mu.Lock()
 		defer d.mu.Unlock()
@@ -522,7 +509,7 @@ func (d *Director) halt(m *vm) {
 	m.status, m.vApp.status, m.deployed = poweredOff, poweredOff, false
 	if m.booted && d.opts.Stop != nil {
 		b := m.asBooted()
-		d.after = append(d.after, func() { d.opts.Stop(b) })
+		d.mu.Later(func() { d.opts.Stop(b) })
 	}
 }
 

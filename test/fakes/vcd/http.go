@@ -158,7 +158,7 @@ var version = regexp.MustCompile(`^application/(json|\*\+xml);version=3[678]\.[0
 // serve authenticates a call and carries it out.
 func (c *call) serve(r *http.Request) (result, *failure) {
 	c.mu.Lock()
-	defer c.release()
+	defer c.mu.Release()
 	c.settle(c.now)
 	if !c.Admits(c.now, c.opts.RateLimit, c.opts.Refill) {
 		return result{}, fail(http.StatusTooManyRequests, "", "Too Many Requests")

@@ -546,7 +546,7 @@ func (c *call) restart(m *vm, operation, mode string) (result, *failure) {
 		m.reboots = append(m.reboots, mode)
 		if m.booted && c.opts.Reboot != nil {
 			b := m.asBooted()
-			c.after = append(c.after, func() { c.opts.Reboot(b) })
+			c.mu.Later(func() { c.opts.Reboot(b) })
 		}
 		return nil
 	})
