@@ -1,11 +1,13 @@
 package simulator
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
@@ -35,7 +37,6 @@ type InstanceTypes struct {
 }
 
 // A cloudVM is a VM at the cloud.
-
 type cloudVM struct {
 	id, instanceType string
 	fails            string // the code of the error with which it fails
@@ -44,7 +45,6 @@ type cloudVM struct {
 }
 
 // A typedResource is the VM resource of a Machine, with its versions.
-
 type typedResource struct {
 	versions []*unstructured.Unstructured // the last one is the present one; nil means that there is none
 	// seenByController and seenByProvider are the lowest versions that the caches of these processes can have: those that
@@ -54,6 +54,27 @@ type typedResource struct {
 	calling                          bool
 	cloud                            []*cloudVM
 	ids                              int
+	// applied are the annotations that the controller applied last.
+	applied map[string]string
+}
+
+// apply writes what the controller desires of a resource that exists, as a server-side apply does: it removes the annotations that
+// the controller applied before, and no longer desires. It returns false if that changes nothing.
+func (r *typedResource) apply(desired *unstructured.Unstructured) bool {
+	next := r.present().DeepCopy()
+	annotations := next.GetAnnotations()
+	for k := range r.applied {
+		delete(annotations, k)
+	}
+	r.applied = desired.GetAnnotations()
+	maps.Copy(annotations, r.applied)
+	next.SetAnnotations(annotations)
+	next.Object["spec"] = desired.DeepCopy().Object["spec"]
+	if equality.Semantic.DeepEqual(next.Object, r.present().Object) {
+		return false
+	}
+	r.seenByController = r.write(next)
+	return true
 }
 
 func (r *typedResource) present() *unstructured.Unstructured {
@@ -72,14 +93,9 @@ func (r *typedResource) write(u *unstructured.Unstructured) int {
 	return len(r.versions) - 1
 }
 
-// view returns a version of the resource that a cache may have, and never one that is older than the last one. The watch wakes
-
-// the process when the cache has the present one.
-
 const errorOfCreation = "create failed: "
 
 // bindingOfTypes binds the VM resources of a World.
-
 var bindingOfTypes = sync.OnceValue(func() *planvm.Binding {
 	in := &fn.Infrastructure{
 		Provider: "local",
@@ -99,22 +115,7 @@ var bindingOfTypes = sync.OnceValue(func() *planvm.Binding {
 	return b
 })
 
-// resourceOf a Machine's VM.
-
-// planVM plans the VM resource of a Machine.
-
-// launch does with the VM resource of a Machine what its controller does after the status is written.
-
-// isProviderKilled enqueues the reconcile of the provider's next start.
-
-// provideVM is a reconcile of crossplane-runtime.
-
-// createVM records the begin of a creation, calls the cloud, and records the result.
-
-// boot a VM in the cloud, or let it fail.
-
 // deletionOfVM is the time that the cloud takes to delete a VM.
-
 const deletionOfVM = 3 * time.Second
 
 func (r *typedResource) find(id string) *cloudVM {
@@ -124,8 +125,6 @@ func (r *typedResource) find(id string) *cloudVM {
 	}
 	return r.cloud[i]
 }
-
-// VMs returns the instance types of the VMs that the cloud has for a Machine, those that are being deleted included.
 
 func setSynced(u *unstructured.Unstructured, message string) {
 	status := "False"

@@ -667,6 +667,8 @@ func (w *World) Change(name string, change func(*machinev1alpha1.Machine)) {
 	w.wake()
 }
 
+// view returns a version of the resource that a cache may have, and never one that is older than the last one. The watch wakes
+// the process when the cache has the present one.
 func (w *World) view(r *typedResource, lowest *int, wake func(time.Duration)) *unstructured.Unstructured {
 	if len(r.versions) == 0 {
 		return nil
@@ -682,6 +684,7 @@ func (w *World) view(r *typedResource, lowest *int, wake func(time.Duration)) *u
 	return r.versions[at]
 }
 
+// resourceOf a Machine's VM.
 func (v *vm) resourceOf() *typedResource {
 	if v.resource == nil {
 		v.resource = &typedResource{}
@@ -689,6 +692,7 @@ func (v *vm) resourceOf() *typedResource {
 	return v.resource
 }
 
+// planVM plans the VM resource of a Machine.
 func (w *World) planVM(m *machinev1alpha1.Machine, v *vm) (planvm.Desired, *unstructured.Unstructured) {
 	class := &machinev1alpha1.MachineClass{}
 	class.Name, class.Spec.Provider = m.Spec.ClassRef.Name, "local"
@@ -707,6 +711,7 @@ func (w *World) planVM(m *machinev1alpha1.Machine, v *vm) (planvm.Desired, *unst
 	return planvm.Plan(bindingOfTypes(), nil, o), seen
 }
 
+// launch does with the VM resource of a Machine what its controller does after the status is written.
 func (w *World) launch(name string, v *vm, d planvm.Desired, seen *unstructured.Unstructured) {
 	r := v.resourceOf()
 	is := r.present()
@@ -719,8 +724,12 @@ func (w *World) launch(name string, v *vm, d planvm.Desired, seen *unstructured.
 		r.uids++
 		made.SetUID(types.UID(fmt.Sprintf("%s-%d", name, r.uids)))
 		made.SetFinalizers([]string{plan.FinalizerManaged})
+		r.applied = d.VM.GetAnnotations()
 		r.seenByController = r.write(made)
 		w.enqueueProvider(name, reaction)
+	case seen != nil && is != nil && is.GetUID() == seen.GetUID() && is.GetDeletionTimestamp() == nil && r.apply(d.VM):
+		w.enqueueProvider(name, reaction)
+		w.enqueueMachine(name, reaction)
 	case seen == nil || d.Word.Discard != seen.GetUID() || is == nil || is.GetUID() != seen.GetUID():
 	case is.GetDeletionTimestamp() == nil && is.GetResourceVersion() != seen.GetResourceVersion():
 		w.enqueueMachine(name, reaction) // A conflict.
@@ -737,6 +746,7 @@ func (w *World) enqueueProvider(name string, d time.Duration) {
 	w.enqueue("provider/"+name, d, func() { w.provideVM(name) })
 }
 
+// isProviderKilled enqueues the reconcile of the provider's next start.
 func (w *World) isProviderKilled(name string) bool {
 	if kill := w.InstanceTypes.KillProvider; kill == nil || !kill() {
 		return false
@@ -745,6 +755,7 @@ func (w *World) isProviderKilled(name string) bool {
 	return true
 }
 
+// provideVM is a reconcile of crossplane-runtime.
 func (w *World) provideVM(name string) {
 	v := w.vms[name]
 	if v == nil || v.leaving || v.resource == nil || v.resource.calling {
@@ -804,6 +815,7 @@ func (w *World) provideVM(name string) {
 	}
 }
 
+// createVM records the begin of a creation, calls the cloud, and records the result.
 func (w *World) createVM(name string, v *vm, update func(func(*unstructured.Unstructured)) bool, seen func() *unstructured.Unstructured) {
 	r := v.resource
 	if failed := meta.GetExternalCreateFailed(seen()); !failed.IsZero() && w.Now.Before(failed.Add(time.Second)) {
@@ -860,6 +872,7 @@ func (w *World) createVM(name string, v *vm, update func(func(*unstructured.Unst
 	w.wake()
 }
 
+// boot a VM in the cloud, or let it fail.
 func (w *World) boot(name string, v *vm, c *cloudVM) {
 	id, boot, _ := w.Cloud.Latencies(v.n)
 	w.In(id, func() {
@@ -890,7 +903,7 @@ func (w *World) deleteVM(name string, r *typedResource, c *cloudVM) {
 	})
 }
 
-// VMs of a Machine of a class with instance types, at the cloud.
+// VMs returns the instance types of the VMs that the cloud has for a Machine, those that are being deleted included.
 func (w *World) VMs(name string) []string {
 	v := w.vms[name]
 	if v == nil || v.resource == nil {
