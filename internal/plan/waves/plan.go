@@ -41,7 +41,11 @@ func Plan(now time.Time, o Observed) Decision {
 	policies := make([]*machinev1alpha1.RolloutPolicy, 0, len(o.Policies))
 	for _, p := range o.Policies {
 		s := Status(now, p, o.Members)
-		d.wake(Until(s))
+		for _, w := range s.Waves {
+			if w.Until != nil {
+				d.wake(w.Until.Time)
+			}
+		}
 		if !equality.Semantic.DeepEqual(p.Status, s) {
 			d.Policies[p.Name], d.Events[p.Name] = s, Events(p.Status, s)
 		}

@@ -129,14 +129,3 @@ func isOpen(s machinev1alpha1.WaveStatus, w machinev1alpha1.RolloutWave) bool {
 	}
 	return false
 }
-
-// Until returns when the state of a policy changes by itself, zero if it does not.
-func Until(s machinev1alpha1.RolloutPolicyStatus) time.Time {
-	var next time.Time
-	for _, w := range s.Waves {
-		if w.Until != nil && (next.IsZero() || w.Until.Time.Before(next)) {
-			next = w.Until.Time
-		}
-	}
-	return next
-}
