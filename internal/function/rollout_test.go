@@ -138,9 +138,9 @@ func TestTurnsAreComposedAndRead(t *testing.T) {
 		turn, reason, message string
 	}{
 		"without a policy":    {0, "", "MachineSetCreated", ""},
-		"before an answer":    {1, "", "AwaitingWave", "waits for provider-drover to ask the RolloutPolicies"},
+		"before an answer":    {1, "", "AwaitingTurn", "waits for provider-drover to ask the RolloutPolicies"},
 		"an answer":           {1, answer(`{"template": "%", "admittedTime": "2026-01-01T00:00:00Z"}`), "MachineSetCreated", ""},
-		"an answer to others": {1, answer(`{"template": "x", "admittedTime": "2026-01-01T00:00:00Z"}`), "AwaitingWave", "waits for provider-drover"},
+		"an answer to others": {1, answer(`{"template": "x", "admittedTime": "2026-01-01T00:00:00Z"}`), "AwaitingTurn", "waits for provider-drover"},
 		"a hold":              {2, answer(`{"template": "%", "held": {"reason": "AwaitingWave", "message": "wave b waits for wave a"}}`), "AwaitingWave", "wave b waits for wave a"},
 	} {
 		t.Run(name, func(t *testing.T) {

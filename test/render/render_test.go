@@ -48,7 +48,7 @@ func TestCompositions(t *testing.T) {
 		{
 			name:        "ARolloutUnderARolloutPolicyAsksForItsTurn",
 			composition: machineDeployment, dir: "machinedeployment-wave",
-			composed: "RolloutTurn MachineSet MachineSet", events: "AwaitingWave",
+			composed: "RolloutTurn MachineSet MachineSet",
 		},
 		{
 			name:        "ADeploymentOfAnUnknownClassComposesNothingAndSaysWhy",

@@ -659,8 +659,13 @@ const (
 	//   - Of: Progressing=Unknown, Reconciling=False
 	//   - Do: The message has the cause in the words of that step.
 	ReasonGateHolds = "GateHolds"
+	// ReasonAwaitingTurn means that provider-drover has not asked the RolloutPolicies yet whether the rollout may begin. Each
+	// rollout waits for the answer while there is a RolloutPolicy, usually for less than a second.
+	//   - Kinds: MachineDeployment
+	//   - Of: Progressing=True, Reconciling=True
+	ReasonAwaitingTurn = "AwaitingTurn"
 	// ReasonAwaitingWave means that a RolloutPolicy of the platform team holds the rollout until the waves before it are complete
-	// and have soaked. An event with the reason reports the begin.
+	// and have soaked, or that provider-drover has not asked the policies for ten minutes. An event with the reason reports the begin.
 	//   - Kinds: MachineDeployment, NodePool
 	//   - Of: Progressing=Unknown, Reconciling=False
 	//   - Do: The message names the policy, the wave that it waits for, and until when. Who may change the RolloutPolicy can let the wave pass, by kubectl drover rollout pass.

@@ -139,6 +139,20 @@ func TestEachStateOfARolloutIsShown(t *testing.T) {
 			})
 			w.Run(10 * time.Minute)
 		}, diagnosis.InProgress},
+		"AwaitingTurn": {"the RolloutPolicies were not asked yet", func(_ *testing.T, w *simulator.World) {
+			w.HasPolicies = true
+			w.Update(roll)
+			w.Run(time.Minute)
+		}, diagnosis.InProgress},
+		"AwaitingWave": {"a RolloutPolicy holds the rollout", func(_ *testing.T, w *simulator.World) {
+			w.HasPolicies = true
+			w.Update(roll)
+			w.Run(time.Minute)
+			w.AnswerTurn(machinev1alpha1.RolloutTurnStatus{Held: &machinev1alpha1.RolloutHold{
+				Reason: machinev1alpha1.ReasonAwaitingWave, Message: "RolloutPolicy fleet: wave production waits for wave development",
+			}})
+			w.Run(time.Minute)
+		}, diagnosis.InProgress},
 		"Aging": {"Machines are replaced by their age, in a window", func(_ *testing.T, w *simulator.World) {
 			w.Update(func(d *machinev1alpha1.MachineDeployment) {
 				d.Spec.Rollout.MaxAge = &metav1.Duration{Duration: 100 * time.Hour}

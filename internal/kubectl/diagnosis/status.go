@@ -275,13 +275,12 @@ func (g *group) top(o metav1.Object, conditions []metav1.Condition, observed int
 	case observed != o.GetGeneration() && !g.Deleting && !isRefused(o.GetGeneration(), conditions):
 		g.Doing = "the change of the spec is not observed yet"
 	default:
-		// These end by themselves, and are no finding.
 		held := view.Is(conditions, machinev1alpha1.ConditionProgressing, metav1.ConditionUnknown)
 		if held == nil {
 			// A NodePool quotes the one of its MachineDeployment.
 			held = view.Is(conditions, machinev1alpha1.ConditionReconciling, metav1.ConditionFalse)
 		}
-		if held != nil && (held.Reason == machinev1alpha1.ReasonOutsideWindow || held.Reason == machinev1alpha1.ReasonGateHolds) {
+		if held != nil && slices.Contains(endByThemselves, held.Reason) {
 			g.Doing = held.Message
 		}
 	}
@@ -338,6 +337,9 @@ func (g *group) target(namespace string, ref machinev1alpha1.ClusterReference, c
 		g.Findings = append(g.Findings, ofConfig(c)...)
 	}
 }
+
+// endByThemselves are the reasons of holds that are no finding: the user of the MachineDeployment need not act.
+var endByThemselves = []string{machinev1alpha1.ReasonOutsideWindow, machinev1alpha1.ReasonGateHolds, machinev1alpha1.ReasonAwaitingWave}
 
 // waitsForUser are the reasons of Progressing that hold a rollout until a user acts, with the command that ends them.
 var waitsForUser = map[string]string{

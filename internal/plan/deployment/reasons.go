@@ -5,7 +5,7 @@ import (
 )
 
 // IsGate reports whether a reason of Progressing means that the rollout waits for a user, a window or a gate, or was rejected.
-// Soaking and Analyzing are none of them: the rollout goes on by itself.
+// Soaking, Analyzing and AwaitingTurn are none of them: the rollout goes on by itself.
 func IsGate(reason string) bool {
 	switch reason {
 	case machinev1alpha1.ReasonAwaitingApproval, machinev1alpha1.ReasonOutsideWindow, machinev1alpha1.ReasonRolloutHeld,
@@ -23,5 +23,9 @@ func needsUser(reason string) bool {
 
 // goesOn reports whether a rollout with the reason of a hold goes on by itself.
 func goesOn(reason string) bool {
-	return reason == machinev1alpha1.ReasonSoaking || reason == machinev1alpha1.ReasonAnalyzing
+	switch reason {
+	case machinev1alpha1.ReasonSoaking, machinev1alpha1.ReasonAnalyzing, machinev1alpha1.ReasonAwaitingTurn:
+		return true
+	}
+	return false
 }

@@ -33,7 +33,8 @@ func (f *fleet) awaitTurn() {
 		}
 		return
 	}
-	f.hold = f.unanswered(machinev1alpha1.ReasonAwaitingWave, machinev1alpha1.ReasonAwaitingWave, "the rollout waits for provider-drover to ask the RolloutPolicies")
+	f.hold = f.unanswered(machinev1alpha1.ReasonAwaitingTurn, machinev1alpha1.ReasonAwaitingWave,
+		"the rollout waits for provider-drover to ask the RolloutPolicies")
 }
 
 // unanswered is a hold until provider-drover answers. If it does not in time, the second reason and the message report that.

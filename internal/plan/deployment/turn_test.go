@@ -48,6 +48,7 @@ func TestTheTurnOfARollout(t *testing.T) {
 		turn     *machinev1alpha1.RolloutTurn
 		old      int32
 		waits    bool
+		held     bool
 		message  string
 		again    time.Duration
 		asksNone bool
@@ -56,13 +57,13 @@ func TestTheTurnOfARollout(t *testing.T) {
 		"without policies no answer counts":                  {none: true, turn: turnOf(held(nil)), old: 3, asksNone: true},
 		"without an answer it waits":                         {old: 4, waits: true, message: "the rollout waits for provider-drover to ask the RolloutPolicies"},
 		"without an answer for some time it waits":           {options: []deploymentOption{frozen(time.Minute)}, old: 4, waits: true, again: 9 * time.Minute},
-		"without an answer for ten minutes that is reported": {options: []deploymentOption{frozen(10 * time.Minute)}, old: 4, waits: true, message: "; look at its Deployment and its log"},
+		"without an answer for ten minutes that is reported": {options: []deploymentOption{frozen(10 * time.Minute)}, old: 4, held: true, message: "; look at its Deployment and its log"},
 		"with an answer it goes on":                          {turn: turnOf(), old: 3},
 		"an answer for another template does not count":      {turn: turnOf(func(t *machinev1alpha1.RolloutTurn) { t.Status.Template = "x" }), old: 4, waits: true},
 		"an answer to another question does not count":       {turn: turnOf(func(t *machinev1alpha1.RolloutTurn) { t.Spec.Template = "x" }), old: 4, waits: true},
-		"an answer that holds it":                            {turn: turnOf(held(nil)), old: 4, waits: true, message: "RolloutPolicy fleet: wave b waits for wave a"},
-		"an answer that holds it until a time":               {turn: turnOf(held(in(20 * time.Minute))), old: 4, waits: true, again: 20 * time.Minute},
-		"an answer that held it until a time holds it":       {turn: turnOf(held(in(-time.Minute))), old: 4, waits: true},
+		"an answer that holds it":                            {turn: turnOf(held(nil)), old: 4, held: true, message: "RolloutPolicy fleet: wave b waits for wave a"},
+		"an answer that holds it until a time":               {turn: turnOf(held(in(20 * time.Minute))), old: 4, held: true, again: 20 * time.Minute},
+		"an answer that held it until a time holds it":       {turn: turnOf(held(in(-time.Minute))), old: 4, held: true},
 		"with OnDelete it asks nobody":                       {options: []deploymentOption{onDelete}, turn: turnOf(held(nil)), old: 3, asksNone: true},
 		"a held rollout asks meanwhile":                      {options: []deploymentOption{note(machinev1alpha1.AnnotationRolloutHold, "")}, turn: turnOf(), old: 4},
 		"a rollout outside of its windows asks meanwhile":    {options: []deploymentOption{window(now.Add(time.Hour).UTC().Format("15"))}, turn: turnOf(held(nil)), old: 4},
@@ -80,8 +81,12 @@ func TestTheTurnOfARollout(t *testing.T) {
 				t.Errorf("v1 has %d Machines, want %d", got, tc.old)
 			}
 			c := p.Conditions[slices.IndexFunc(p.Conditions, func(c shared.Condition) bool { return c.Type == machinev1alpha1.ConditionProgressing })]
-			if waits := c.Reason == machinev1alpha1.ReasonAwaitingWave; waits != tc.waits || waits && c.Status != "Unknown" || !strings.Contains(c.Message, tc.message) {
+			waits, held := c.Reason == machinev1alpha1.ReasonAwaitingTurn, c.Reason == machinev1alpha1.ReasonAwaitingWave
+			if waits != tc.waits || waits && c.Status != "True" || held != tc.held || held && c.Status != "Unknown" || !strings.Contains(c.Message, tc.message) {
 				t.Errorf("Progressing is %s %s: %s", c.Status, c.Reason, c.Message)
+			}
+			if waits && !strings.HasPrefix(condition(p, machinev1alpha1.ConditionReconciling), "True") {
+				t.Errorf("kubectl wait --for=condition=Reconciling=false returns before anybody was asked: Reconciling is %s", condition(p, machinev1alpha1.ConditionReconciling))
 			}
 			if tc.again > 0 && p.CallAgain > tc.again {
 				t.Errorf("it calls again after %s", p.CallAgain)

@@ -50,7 +50,7 @@ func (s *waveStory) observe() {
 		switch h := d.Status.Rollout; {
 		case deployment.Rejected(d) != nil:
 			text += ", rejected"
-		case h != nil && h.Held != nil && h.Held.Reason == machinev1alpha1.ReasonAwaitingWave:
+		case h != nil && h.Held != nil && (h.Held.Reason == machinev1alpha1.ReasonAwaitingWave || h.Held.Reason == machinev1alpha1.ReasonAwaitingTurn):
 			text += ": " + h.Held.Message
 		}
 		s.note(waveNames[i], text)

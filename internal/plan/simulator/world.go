@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"cmp"
 	"container/heap"
 	"fmt"
 	"math/rand"
@@ -267,8 +268,10 @@ func (w *World) enqueueAnalysis(d time.Duration) {
 	})
 }
 
-// AnswerTurn writes the status of the turn, which wakes the MachineDeployment.
+// AnswerTurn writes the status of the turn, which wakes the MachineDeployment. An answer without a template is for the one
+// that the turn asks about.
 func (w *World) AnswerTurn(s machinev1alpha1.RolloutTurnStatus) {
+	s.Template = cmp.Or(s.Template, w.turn.Spec.Template)
 	w.turn.Status = s
 	w.turnWrites++
 	w.enqueueDeployment(reaction)
