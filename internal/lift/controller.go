@@ -7,7 +7,6 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/logging"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
-	"github.com/crossplane/crossplane-runtime/v2/pkg/ratelimiter"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/statemetrics"
@@ -28,6 +27,7 @@ import (
 	"github.com/drover-dev/drover/internal/creation"
 	"github.com/drover-dev/drover/internal/operator"
 	"github.com/drover-dev/drover/internal/reboot"
+	"github.com/drover-dev/drover/internal/urgency"
 )
 
 // A conflict, which is usual right after a creation, does not deserve the second with which
@@ -88,14 +88,16 @@ func setup(mgr ctrl.Manager, o tjcontroller.Options, resourceName string, kind s
 	}
 	co := o.ForControllerRuntime()
 	co.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minBackoff, maxBackoff)
+	judge := urgency.OfManaged(mgr.GetCache(), obj.(client.Object))
+	co.NewQueue = urgency.NewQueue(judge)
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(name).
 		WithOptions(co).
 		WithEventFilter(resource.DesiredStateChanged()).
 		Watches(obj.(client.Object), events).
-		Complete(ratelimiter.NewReconciler(name, awaitSecrets(mr.Guard(mgr.GetClient(), obj.(client.Object), Reconciler(mgr, o, resourceName, kind, b, recorder, requeue)), mgr.GetClient(), func() ujresource.Terraformed {
+		Complete(urgency.Limit(name, awaitSecrets(mr.Guard(mgr.GetClient(), obj.(client.Object), Reconciler(mgr, o, resourceName, kind, b, recorder, requeue)), mgr.GetClient(), func() ujresource.Terraformed {
 			return obj.DeepCopyObject().(ujresource.Terraformed)
-		}, time.Now), o.GlobalRateLimiter))
+		}, time.Now), judge, o.GlobalRateLimiter))
 }
 
 // Reconciler returns the reconciler of a lifted resource. The function requeue requests a reconcile after a

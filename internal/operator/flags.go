@@ -12,7 +12,7 @@ type Flags struct {
 	LeaderElection          bool   `help:"Let only one of several instances work: two overlap while a Deployment is rolled out." default:"true" negatable:"" env:"LEADER_ELECTION"`
 	LeaderElectionNamespace string `help:"Namespace of the lease. Default: where the pod runs." env:"LEADER_ELECTION_NAMESPACE,POD_NAMESPACE"`
 
-	MaxReconcileRate int           `help:"Reconciles a second, of all controllers together. Calls to the API server are limited to 5 times as many." default:"100" env:"MAX_RECONCILE_RATE"`
+	MaxReconcileRate int           `help:"Reconciles a second, of all controllers together, and as many again of objects that are being created or deleted. Calls to the API server are limited to 5 times as many." default:"100" env:"MAX_RECONCILE_RATE"`
 	Concurrency      int           `help:"Reconciles at the same time, a controller." default:"${concurrency}" env:"CONCURRENCY"`
 	Poll             time.Duration `help:"How often an external resource is looked at when nothing happens." default:"${poll}" env:"POLL"`
 	Sync             time.Duration `help:"How often every object is reconciled, whatever happened." default:"1h" env:"SYNC"`

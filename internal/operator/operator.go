@@ -31,6 +31,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/drover-dev/drover/internal/undecoded"
+	"github.com/drover-dev/drover/internal/urgency"
 )
 
 const (
@@ -206,7 +207,7 @@ func controllerOptions(log logging.Logger, f Flags) (controller.Options, error) 
 	mrs, states := managed.NewMRMetricRecorder(), statemetrics.NewMRStateMetrics()
 	o := controller.Options{
 		Logger:                  log,
-		GlobalRateLimiter:       ratelimiter.NewGlobal(f.MaxReconcileRate),
+		GlobalRateLimiter:       urgency.NewLimiter(f.MaxReconcileRate),
 		PollInterval:            f.Poll,
 		MaxConcurrentReconciles: f.Concurrency,
 		Features:                &feature.Flags{},

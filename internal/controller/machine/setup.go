@@ -33,6 +33,7 @@ import (
 	"github.com/drover-dev/drover/internal/jointoken"
 	"github.com/drover-dev/drover/internal/pipeline"
 	"github.com/drover-dev/drover/internal/target"
+	"github.com/drover-dev/drover/internal/urgency"
 )
 
 const (
@@ -67,6 +68,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, o controller.Options, pool *ta
 	}
 	co := o.ForControllerRuntime()
 	co.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](backoffMin, backoffMax)
+	co.NewQueue = urgency.NewQueue(urgency.Of(mgr.GetCache(), &machinev1alpha1.Machine{}, isStarting))
 	var c interface {
 		Watch(source.TypedSource[reconcile.Request]) error
 	}
@@ -221,6 +223,11 @@ func ofNode(ctx context.Context, reader client.Reader, ref target.Ref, n target.
 		}
 	}
 	return found
+}
+
+// isStarting reports whether a Machine is on the way to its Node.
+func isStarting(m *machinev1alpha1.Machine) bool {
+	return m.Status.Phase.IsOnItsWay()
 }
 
 // machineHandler enqueues a Machine, and forgets the writes to a deleted one.

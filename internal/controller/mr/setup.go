@@ -6,7 +6,6 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/controller"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/event"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/feature"
-	"github.com/crossplane/crossplane-runtime/v2/pkg/ratelimiter"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/statemetrics"
@@ -19,6 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/drover-dev/drover/internal/urgency"
 )
 
 const (
@@ -73,6 +74,8 @@ func (c Controller[T]) Setup(mgr ctrl.Manager, o controller.Options) error {
 
 	co := o.ForControllerRuntime()
 	co.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](backoffMin, backoffMax)
+	judge := urgency.OfManaged(mgr.GetCache(), c.Object)
+	co.NewQueue = urgency.NewQueue(judge)
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named(name).
 		WithOptions(co).
@@ -80,7 +83,7 @@ func (c Controller[T]) Setup(mgr ctrl.Manager, o controller.Options) error {
 	for _, s := range c.Sources {
 		b = b.WatchesRawSource(s)
 	}
-	return b.Complete(ratelimiter.NewReconciler(name, Guard(mgr.GetClient(), c.Object, c.Again.wrap(r)), o.GlobalRateLimiter))
+	return b.Complete(urgency.Limit(name, Guard(mgr.GetClient(), c.Object, c.Again.wrap(r)), judge, o.GlobalRateLimiter))
 }
 
 // options returns the options that every Controller has. The name is that of the controller.
