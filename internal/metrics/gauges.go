@@ -33,6 +33,8 @@ var (
 	heldDesc = prometheus.NewDesc("drover_rollout_held",
 		"1 for each MachineDeployment whose rollout waits for a user, a window or a gate, or whose template was rejected, by the reason of its condition Progressing.",
 		[]string{"namespace", "deployment", "reason"}, nil)
+	waveDesc = prometheus.NewDesc("drover_rollout_wave",
+		"1 for each wave of a RolloutPolicy, by its state.", []string{"policy", "wave", "state"}, nil)
 	reachableDesc = prometheus.NewDesc("drover_target_cluster_reachable",
 		"1 if the API server of the cluster that a configuration describes can be reached, 0 if not; none while that is not known.",
 		[]string{"kind", "namespace", "name"}, nil)
@@ -42,20 +44,20 @@ var (
 type gauges struct {
 	// views has MachineSets and MachineDeployments.
 	views client.Reader
-	// manager reads Machines, and the configurations of target clusters, from the manager's
+	// manager reads Machines, RolloutPolicies, and the configurations of target clusters, from the manager's
 	// cache.
 	manager client.Reader
 	now     func() time.Time
 }
 
 func (g gauges) describe(c chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{machinesDesc, failedDesc, stuckDesc, frozenDesc, heldDesc, reachableDesc} {
+	for _, d := range []*prometheus.Desc{machinesDesc, failedDesc, stuckDesc, frozenDesc, heldDesc, waveDesc, reachableDesc} {
 		c <- d
 	}
 }
 
 func (g gauges) collect(ctx context.Context, c chan<- prometheus.Metric) error {
-	for _, f := range []func(context.Context, chan<- prometheus.Metric) error{g.machines, g.frozen, g.targets} {
+	for _, f := range []func(context.Context, chan<- prometheus.Metric) error{g.machines, g.frozen, g.waves, g.targets} {
 		if err := f(ctx, c); err != nil {
 			return err
 		}
@@ -147,6 +149,20 @@ func (g gauges) frozen(ctx context.Context, c chan<- prometheus.Metric) error {
 		note(&machineSets[i].Owner, machineSets[i].GetLabels()[v1alpha1.LabelDeployment], machineSets[i].GetName())
 	}
 	send(c, frozenDesc, frozen)
+	return nil
+}
+
+// waves of policies as their controller recorded them. A policy that it has not seen yet has none.
+func (g gauges) waves(ctx context.Context, c chan<- prometheus.Metric) error {
+	l := &v1alpha1.RolloutPolicyList{}
+	if err := g.manager.List(ctx, l, client.UnsafeDisableDeepCopy); err != nil {
+		return err
+	}
+	for i := range l.Items {
+		for _, w := range l.Items[i].Status.Waves {
+			c <- prometheus.MustNewConstMetric(waveDesc, prometheus.GaugeValue, 1, l.Items[i].GetName(), w.Name, string(w.State))
+		}
+	}
 	return nil
 }
 

@@ -90,6 +90,13 @@ func setOf(deployment, name, frozen string) *Set {
 	return s
 }
 
+// policyWith has waves.
+func policyWith(name string, waves ...v1alpha1.WaveStatus) *v1alpha1.RolloutPolicy {
+	p := &v1alpha1.RolloutPolicy{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	p.Status.Waves = waves
+	return p
+}
+
 func config(o client.Object, status *xpv2.ConditionedStatus, name string, reachable corev1.ConditionStatus) client.Object {
 	o.SetName(name)
 	if reachable != "" {
@@ -102,7 +109,7 @@ func config(o client.Object, status *xpv2.ConditionedStatus, name string, reacha
 func newCollector(t *testing.T, objects ...client.Object) (*collector, client.Client) {
 	t.Helper()
 	s := runtime.NewScheme()
-	s.AddKnownTypes(v1alpha1.SchemeGroupVersion, &v1alpha1.Machine{}, &v1alpha1.MachineList{})
+	s.AddKnownTypes(v1alpha1.SchemeGroupVersion, &v1alpha1.Machine{}, &v1alpha1.MachineList{}, &v1alpha1.RolloutPolicy{}, &v1alpha1.RolloutPolicyList{})
 	for _, add := range []func(*runtime.Scheme) error{AddToScheme, clusterv1alpha1.AddToScheme} {
 		if err := add(s); err != nil {
 			t.Fatal(err)
@@ -140,6 +147,8 @@ func TestGauges(t *testing.T) {
 		machine("i", "", "", v1alpha1.MachineFailed, failedWith(v1alpha1.FailureJoinTimeout), deleted("", time.Hour)),
 		&Deployment{ownerNamed("md", "Overshoot")}, &Deployment{ownerNamed("other", "")},
 		deploymentWith("canary", "Unknown", "AwaitingApproval"), deploymentWith("bad", "False", "RolloutRejected"), deploymentWith("soaks", "True", "Soaking"),
+		policyWith("fleet", v1alpha1.WaveStatus{Name: "development", State: v1alpha1.WaveFailed}, v1alpha1.WaveStatus{Name: "production", State: v1alpha1.WaveComplete}),
+		policyWith("zones", v1alpha1.WaveStatus{Name: "development", State: v1alpha1.WaveOverdue}), policyWith("unseen"),
 		setOf("md", "md-1", "DeploymentFrozen"), setOf("", "lone", "TargetUnreachable"),
 		config(shared, &shared.Status.ConditionedStatus, "up", corev1.ConditionTrue),
 		config(own, &own.Status.ConditionedStatus, "down", corev1.ConditionFalse),
@@ -172,14 +181,19 @@ drover_machines_stuck{deployment="md",namespace="ns",set="md-2",stage="Joining"}
 # TYPE drover_rollout_held gauge
 drover_rollout_held{deployment="bad",namespace="ns",reason="RolloutRejected"} 1
 drover_rollout_held{deployment="canary",namespace="ns",reason="AwaitingApproval"} 1
+# HELP drover_rollout_wave 1 for each wave of a RolloutPolicy, by its state.
+# TYPE drover_rollout_wave gauge
+drover_rollout_wave{policy="fleet",state="Complete",wave="production"} 1
+drover_rollout_wave{policy="fleet",state="Failed",wave="development"} 1
+drover_rollout_wave{policy="zones",state="Overdue",wave="development"} 1
 # HELP drover_target_cluster_reachable 1 if the API server of the cluster that a configuration describes can be reached, 0 if not; none while that is not known.
 # TYPE drover_target_cluster_reachable gauge
 drover_target_cluster_reachable{kind="ClusterProviderConfig",name="up",namespace=""} 1
 drover_target_cluster_reachable{kind="ProviderConfig",name="down",namespace="ns"} 0
-`, "drover_frozen", "drover_machines", "drover_machines_failed", "drover_machines_stuck", "drover_rollout_held", "drover_target_cluster_reachable")
+`, "drover_frozen", "drover_machines", "drover_machines_failed", "drover_machines_stuck", "drover_rollout_held", "drover_rollout_wave", "drover_target_cluster_reachable")
 
 	t.Run("NothingIsLeftOfWhatIsGone", func(t *testing.T) {
-		for _, o := range []client.Object{shared, own, fresh, &Deployment{ownerNamed("md", "")}, &Deployment{ownerNamed("other", "")}, &Deployment{ownerNamed("canary", "")}, &Deployment{ownerNamed("bad", "")}, &Deployment{ownerNamed("soaks", "")}, setOf("", "md-1", ""), setOf("", "lone", "")} {
+		for _, o := range []client.Object{shared, own, fresh, &Deployment{ownerNamed("md", "")}, &Deployment{ownerNamed("other", "")}, &Deployment{ownerNamed("canary", "")}, &Deployment{ownerNamed("bad", "")}, &Deployment{ownerNamed("soaks", "")}, policyWith("fleet"), policyWith("zones"), policyWith("unseen"), setOf("", "md-1", ""), setOf("", "lone", "")} {
 			if err := cl.Delete(t.Context(), o); err != nil {
 				t.Fatal(err)
 			}

@@ -97,7 +97,7 @@ func (c *collector) watch(ctx context.Context, views, manager cache.Cache) error
 		return err
 	}
 	for obj, from := range map[client.Object]cache.Cache{
-		&Deployment{}: views, &Set{}: views,
+		&Deployment{}: views, &Set{}: views, &v1alpha1.RolloutPolicy{}: manager,
 		&clusterv1alpha1.ProviderConfig{}: manager, &clusterv1alpha1.ClusterProviderConfig{}: manager,
 	} {
 		if _, err := informer(from, obj); err != nil {

@@ -34,6 +34,10 @@ func fleet() *dashboard.DashboardBuilder {
 		WithPanel(stacked("Replaced Machines an hour", "Failed Machines that were given up, for others to take their places.", units.Short,
 			query("sum by (reason) (increase(drover_machine_replacements_total"+of+"[1h]))", "{{reason}}"))).
 		WithPanel(states("Frozen", "Frozen MachineDeployments and MachineSets, by reason.", query("max by (namespace, deployment, set, reason) (drover_frozen"+of+")", "{{namespace}}/{{deployment}} {{set}} {{reason}}"))).
+		WithRow(dashboard.NewRowBuilder("Rollouts")).
+		WithPanel(states("Held rollouts", "MachineDeployments whose rollout waits for a user, a window, a wave or a gate, or whose template was rejected, by reason.", query("max by (namespace, deployment, reason) (drover_rollout_held"+of+")", "{{namespace}}/{{deployment}} {{reason}}"))).
+		WithPanel(states("Waves of RolloutPolicies", "Waves that are not complete. Failed and Overdue hold the rollouts of later waves.",
+			query(`max by (policy, wave, state) (drover_rollout_wave{state!~"Empty|Complete"})`, "{{policy}}/{{wave}} {{state}}"))).
 		WithRow(dashboard.NewRowBuilder("Controllers")).
 		WithPanel(graph("Reconciles a second", "", units.Short, query(`sum by (controller) (rate(controller_runtime_reconcile_total[5m])) > 0`, "{{controller}}"))).
 		WithPanel(graph("Errors of reconciles a second", "A lasting error has a cause: the conditions of the objects and the log of provider-drover have it.", units.Short,
