@@ -57,7 +57,7 @@ mutation: ##+ Change operators and statements of the planners, one at a time, an
 
 .PHONY: mutation-changed
 mutation-changed: ##+ The same for the planners that changed since SINCE=main.
-	go run ./test/mutation -packages "$$(git diff --name-only --diff-filter=d $(SINCE) -- 'internal/plan/*.go' ':!internal/plan/simulator' | xargs -rn1 dirname | sort -u | paste -sd,)"
+	go run ./test/mutation -packages "$$(git diff --name-only --diff-filter=d $(SINCE) -- 'internal/plan/*.go' 'internal/schedule/*.go' ':!internal/plan/simulator' | xargs -rn1 dirname | sort -u | paste -sd,)"
 
 .PHONY: seeded
 seeded: ##+ Apply seeded faults to a copy, one at a time, and find what the tests that own a promise do not catch; RUN=REGEXP for some, PLANES=1 also for those that need a control plane.

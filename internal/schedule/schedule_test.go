@@ -49,6 +49,9 @@ func TestWindows(t *testing.T) {
 		"of two windows the first counts":      {windows{of("0 2 * * 6", "4h", ""), of("0 12 * * 2", "1h", "")}, nil, "2026-01-12T12:00:00Z", false, "2026-01-13T12:00:00Z"},
 		"windows that overlap":                 {windows{of("0 2 * * *", "2h", ""), of("0 3 * * *", "4h", "")}, nil, "2026-01-12T03:30:00Z", true, "2026-01-12T07:00:00Z"},
 		"a window longer than its interval":    {windows{of("0 * * * *", "90m", "")}, nil, "2026-01-12T03:45:00Z", true, "2026-01-12T04:30:00Z"},
+		"two windows that began":               {windows{of("0 * * * *", "90m", "")}, nil, "2026-01-12T03:15:00Z", true, "2026-01-12T04:30:00Z"},
+		"the shortest window":                  {windows{of("0 2 * * *", "1m", "")}, nil, "2026-01-12T02:00:00Z", true, "2026-01-12T02:01:00Z"},
+		"the longest window":                   {windows{of("0 2 1 1 *", "8760h", "")}, nil, "2026-01-12T02:00:00Z", true, "2027-01-01T02:00:00Z"},
 		"a blackout alone":                     {nil, windows{of("0 8 * * 1-5", "10h", "")}, "2026-01-12T12:00:00Z", false, "2026-01-12T18:00:00Z"},
 		"before a blackout":                    {nil, windows{of("0 8 * * 1-5", "10h", "")}, "2026-01-12T07:00:00Z", true, "2026-01-12T08:00:00Z"},
 		"a blackout covers windows":            {windows{nightly}, windows{of("0 0 20 12 *", "384h", "Europe/Berlin")}, "2026-12-24T01:30:00Z", false, "2027-01-05T01:00:00Z"},
@@ -76,6 +79,20 @@ func TestWindows(t *testing.T) {
 	}
 }
 
+// TestAWindowThatDoesNotComeAnyMoreHidesNoOther: 2100 is no leap year, and no February 29 comes within five years of 2097.
+func TestAWindowThatDoesNotComeAnyMoreHidesNoOther(t *testing.T) {
+	leap, nightly := of("0 2 29 2 *", "2h", ""), of("0 2 * * *", "2h", "")
+	for name, windows := range map[string][]machinev1alpha1.TimeWindow{"first": {leap, nightly}, "last": {nightly, leap}} {
+		w, err := Parse(at(t, "2096-01-01T00:00:00Z"), machinev1alpha1.Rollout{Windows: windows})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := w.Opens(at(t, "2097-01-01T12:00:00Z")), at(t, "2097-01-02T02:00:00Z"); !got.Equal(want) {
+			t.Errorf("it is %s: opens at %s, want %s", name, got, want)
+		}
+	}
+}
+
 func TestNoWindowsAreAlwaysOpen(t *testing.T) {
 	w, err := Parse(time.Time{}, machinev1alpha1.Rollout{})
 	if err != nil || !w.IsOpen(time.Time{}) || !w.Closes(time.Time{}).IsZero() {
@@ -96,6 +113,8 @@ func TestWindowsThatAreNotAllowed(t *testing.T) {
 		"a minute that is too big": {of("61 0 * * *", "1h", ""), `schedule: invalid value "61 0 * * *": `},
 		"a descriptor":             {of("@every 1h", "1h", ""), `must be five fields of cron`},
 		"no time at all":           {of("0 0 * * *", "0s", ""), `duration: invalid value "0s": must be from 1m to 8760h`},
+		"less than a minute":       {of("0 0 * * *", "59s", ""), `duration: invalid value "59s": must be from 1m to 8760h`},
+		"more than a year":         {of("0 0 * * *", "8761h", ""), `duration: invalid value "8761h0m0s": must be from 1m to 8760h`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Parse(at(t, "2026-01-01T00:00:00Z"), machinev1alpha1.Rollout{Windows: []machinev1alpha1.TimeWindow{tc.window}})

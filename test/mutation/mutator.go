@@ -162,7 +162,11 @@ func (m *mutator) binary(n *ast.BinaryExpr) {
 // expression.
 func (m *mutator) call(at token.Pos, operator token.Token, of ast.Expr) (string, bool) {
 	o, ok := operators[operator]
-	if !ok || isText(m.info.TypeOf(of)) {
+	if !ok || isA(m.info.TypeOf(of), types.IsString) {
+		return "", false
+	}
+	// A shifted constant that is used as a fraction, as in x / (1 << 53), has no function of the library.
+	if isShift := operator == token.SHL || operator == token.SHR; isShift && isA(m.info.TypeOf(of), types.IsFloat) {
 		return "", false
 	}
 	numbers := ""
@@ -182,12 +186,12 @@ func (m *mutator) constantType(of ast.Expr) string {
 	return ""
 }
 
-func isText(t types.Type) bool {
+func isA(t types.Type, info types.BasicInfo) bool {
 	if t == nil {
 		return false
 	}
 	basic, ok := t.Underlying().(*types.Basic)
-	return ok && basic.Info()&types.IsString != 0
+	return ok && basic.Info()&info != 0
 }
 
 // assignment replaces an assignment by an operator. x++ has no right side.
@@ -245,6 +249,6 @@ func (m *mutator) constants(d *ast.GenDecl) {
 func (m *mutator) isCalculated(s *ast.ValueSpec) bool {
 	return slices.ContainsFunc(s.Values, func(e ast.Expr) bool {
 		n, ok := e.(*ast.BinaryExpr)
-		return ok && operators[n.Op].function != "" && !isText(m.info.TypeOf(n))
+		return ok && operators[n.Op].function != "" && !isA(m.info.TypeOf(n), types.IsString)
 	})
 }

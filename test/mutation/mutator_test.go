@@ -37,6 +37,7 @@ func TestTheMutantsOfAFile(t *testing.T) {
 		"a constant becomes a variable":                {"const a = 2 * 3", "var a = mutant.Product(1, 2 , 3)", []string{"* to /"}},
 		"one of many constants becomes a variable":     {"const ( a = 2; b int32 = 2 / 3 )", "const ( a = 2; ); var b int32 = mutant.Quotient[int32](1, 2 , 3); const ( )", []string{"/ to *"}},
 		"a constant keeps the type that it is used as": {"i := max(i, 1 << 3)", "i := max(i, mutant.Left[int32](1, 1 , 3))", []string{"<< to >>"}},
+		"a shifted fraction stays":                     {"y := 0.5 / (1 << 3)", "y := mutant.Quotient[float64](1, 0.5 , (1 << 3))", []string{"/ to *"}},
 		"one of a statement is in the statement":       {"f(a != b)", "if !mutant.Is(1) { f(((a != b) != mutant.Is(2))) }", []string{"call removed", "!= to =="}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -411,6 +411,13 @@ func TestHeldRolloutsWriteNothing(t *testing.T) {
 			w.Update(func(d *machinev1alpha1.MachineDeployment) { request(d, "hold", "incident") })
 		},
 		"a gate of its own": func(w *World) { w.Gate = &plan.RolloutGate{Hold: true} },
+		"an earlier wave": func(w *World) {
+			w.HasPolicies = true
+			w.In(time.Minute, func() {
+				w.AnswerTurn(machinev1alpha1.RolloutTurnStatus{Held: &machinev1alpha1.RolloutHold{Reason: machinev1alpha1.ReasonAwaitingWave, Message: "wave b waits for wave a"}})
+			})
+		},
+		"a provider-drover that does not answer": func(w *World) { w.HasPolicies = true },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := NewWorld(poolOf(3, 1, 0), Cloud{ID: 30 * time.Second, Boot: time.Minute, Drain: 20 * time.Second})
