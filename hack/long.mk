@@ -51,9 +51,10 @@ property: ##+ Run the property tests of the planners for hours, one after anothe
 # seconds for the smaller planners, minutes for deployment and set. Two processors take more
 # than five minutes for all of them, so it is no part of "make unit".
 PLANNERS ?=
+FILES ?=
 .PHONY: mutation
-mutation: ##+ Change operators and statements of the planners, one at a time, and find what no test of the package holds; PLANNERS=internal/plan/freeze.
-	go run ./test/mutation -packages "$(PLANNERS)"
+mutation: ##+ Change operators and statements of the planners, one at a time, and find what no test of the package holds; PLANNERS=internal/plan/freeze, and FILES=REGEXP for some of its files.
+	go run ./test/mutation -packages "$(PLANNERS)" -files "$(FILES)"
 
 .PHONY: mutation-changed
 mutation-changed: ##+ The same for the planners that changed since SINCE=main.

@@ -11,7 +11,10 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
+	"path"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -25,9 +28,10 @@ var listed string
 
 func main() {
 	packages := flag.String("packages", "", "packages to mutate, separated by commas (default: all planners)")
+	files := flag.String("files", "", "regular expression of the names of the files to mutate (default: all)")
 	workers := flag.Int("workers", runtime.NumCPU(), "mutants that are tested at the same time")
 	flag.Parse()
-	if err := run(split(*packages), *workers); err != nil {
+	if err := run(split(*packages), *files, *workers); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -37,7 +41,11 @@ func split(list string) []string {
 	return slices.DeleteFunc(strings.Split(list, ","), func(s string) bool { return s == "" })
 }
 
-func run(packages []string, workers int) error {
+func run(packages []string, files string, workers int) error {
+	chosen, err := regexp.Compile(files)
+	if err != nil {
+		return fmt.Errorf("-files: %w", err)
+	}
 	if workers < 1 {
 		return fmt.Errorf("-workers: %d must be 1 at least", workers)
 	}
@@ -63,10 +71,15 @@ func run(packages []string, workers int) error {
 		if err != nil {
 			return err
 		}
+		// All mutants are compiled, and those of the chosen files tried.
+		isOther := func(file string) bool { return !chosen.MatchString(path.Base(file)) }
+		mutants = slices.DeleteFunc(mutants, func(m *change) bool { return isOther(m.File) })
 		if err := try(p, mutants, sources, workers); err != nil {
 			return err
 		}
-		v := judge(p, mutants, survivors)
+		of := maps.Clone(survivors)
+		maps.DeleteFunc(of, func(s survivor, _ string) bool { return isOther(s.file) })
+		v := judge(p, mutants, of)
 		fmt.Println(v)
 		failed = append(failed, v.err())
 	}

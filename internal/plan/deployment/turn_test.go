@@ -50,19 +50,20 @@ func TestTheTurnOfARollout(t *testing.T) {
 		waits    bool
 		held     bool
 		message  string
-		again    time.Duration
+		// until is the time at which the hold ends by itself, 0 for none.
+		until    time.Duration
 		asksNone bool
 	}{
 		"without policies it asks nobody":                    {none: true, old: 3, asksNone: true},
 		"without policies no answer counts":                  {none: true, turn: turnOf(held(nil)), old: 3, asksNone: true},
 		"without an answer it waits":                         {old: 4, waits: true, message: "the rollout waits for provider-drover to ask the RolloutPolicies"},
-		"without an answer for some time it waits":           {options: []deploymentOption{frozen(time.Minute)}, old: 4, waits: true, again: 9 * time.Minute},
+		"without an answer for some time it waits":           {options: []deploymentOption{frozen(time.Minute)}, old: 4, waits: true, until: 9 * time.Minute},
 		"without an answer for ten minutes that is reported": {options: []deploymentOption{frozen(10 * time.Minute)}, old: 4, held: true, message: "; look at its Deployment and its log"},
 		"with an answer it goes on":                          {turn: turnOf(), old: 3},
 		"an answer for another template does not count":      {turn: turnOf(func(t *machinev1alpha1.RolloutTurn) { t.Status.Template = "x" }), old: 4, waits: true},
 		"an answer to another question does not count":       {turn: turnOf(func(t *machinev1alpha1.RolloutTurn) { t.Spec.Template = "x" }), old: 4, waits: true},
 		"an answer that holds it":                            {turn: turnOf(held(nil)), old: 4, held: true, message: "RolloutPolicy fleet: wave b waits for wave a"},
-		"an answer that holds it until a time":               {turn: turnOf(held(in(20 * time.Minute))), old: 4, held: true, again: 20 * time.Minute},
+		"an answer that holds it until a time":               {turn: turnOf(held(in(20 * time.Minute))), old: 4, held: true, until: 20 * time.Minute},
 		"an answer that held it until a time holds it":       {turn: turnOf(held(in(-time.Minute))), old: 4, held: true},
 		"with OnDelete it asks nobody":                       {options: []deploymentOption{onDelete}, turn: turnOf(held(nil)), old: 3, asksNone: true},
 		"a held rollout asks meanwhile":                      {options: []deploymentOption{note(machinev1alpha1.AnnotationRolloutHold, "")}, turn: turnOf(), old: 4},
@@ -88,8 +89,14 @@ func TestTheTurnOfARollout(t *testing.T) {
 			if waits && !strings.HasPrefix(condition(p, machinev1alpha1.ConditionReconciling), "True") {
 				t.Errorf("kubectl wait --for=condition=Reconciling=false returns before anybody was asked: Reconciling is %s", condition(p, machinev1alpha1.ConditionReconciling))
 			}
-			if tc.again > 0 && p.CallAgain > tc.again {
-				t.Errorf("it calls again after %s", p.CallAgain)
+			if waits || held {
+				until := time.Duration(0)
+				if h := p.Status.Rollout.Held; h.Until != nil {
+					until = h.Until.Sub(now.UTC().Truncate(time.Second))
+				}
+				if until != tc.until || tc.until > 0 && p.CallAgain > tc.until {
+					t.Errorf("it is held for %s and calls again after %s, want %s", until, p.CallAgain, tc.until)
+				}
 			}
 			switch {
 			case tc.asksNone != (p.Turn == nil):
