@@ -201,6 +201,47 @@ func TestWhatIsAnalyzed(t *testing.T) {
 	}
 }
 
+func TestTheAnalysesOfAllSteps(t *testing.T) {
+	a := analyses{steps: []machinev1alpha1.RolloutStep{{Analyses: []string{"pods", "errors"}}, {}, {Analyses: []string{"latency", "errors"}}}}
+	if got := a.names(); !slices.Equal(got, []string{"errors", "latency", "pods"}) {
+		t.Errorf("they are %v", got)
+	}
+	if got := a.unknown(); len(got) != 3 {
+		t.Errorf("before they are looked for, %v are unknown", got)
+	}
+	a.run = &machinev1alpha1.RolloutAnalysisRun{}
+	a.run.Status.Found = []string{"pods"}
+	a.run.Status.Problems = []machinev1alpha1.AnalysisProblem{{Name: "errors"}}
+	if got := a.unknown(); !slices.Equal(got, []string{"latency"}) {
+		t.Errorf("%v are unknown, want latency", got)
+	}
+}
+
+// TestAnAnalysisThatHasNotBegunHasNoTimeout: the time until which provider-drover must begin is not that of a verdict.
+func TestAnAnalysisThatHasNotBegunHasNoTimeout(t *testing.T) {
+	step := machinev1alpha1.AnalyzedStep{Rollout: "2-0123", Step: 1, Since: complete}
+	for name, tc := range map[string]struct {
+		measured []string
+		begins   bool
+	}{
+		"neither has begun":   {nil, true},
+		"the first has begun": {[]string{"pods"}, true},
+		"the last has begun":  {[]string{"errors"}, true},
+		"both have begun":     {[]string{"pods", "errors"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run := &machinev1alpha1.RolloutAnalysisRun{Status: machinev1alpha1.RolloutAnalysisRunStatus{Step: &step}}
+			for _, n := range tc.measured {
+				verdict(n, machinev1alpha1.AnalysisRunning, time.Hour)(run)
+			}
+			a := analyses{now: now, steps: []machinev1alpha1.RolloutStep{{Analyses: []string{"pods", "errors"}}}, run: run}
+			if j := a.judge(step); j.begins != tc.begins || len(j.pending) != 2 {
+				t.Errorf("the judgement is %+v", j)
+			}
+		})
+	}
+}
+
 func messageOf(d Decision, typ string) string {
 	for _, c := range d.Conditions {
 		if c.Type == typ {

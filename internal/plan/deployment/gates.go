@@ -326,9 +326,9 @@ func (f *fleet) approved() int32 { return ApprovedStep(f.Deployment, f.id) }
 
 // ApprovedStep returns the last step of the rollout with an ID that a user has approved, and 0 if there is none.
 func ApprovedStep(d *machinev1alpha1.MachineDeployment, rollout string) int32 {
-	id, step, found := strings.Cut(d.Annotations[machinev1alpha1.AnnotationRolloutApprove], "/")
+	id, step, _ := strings.Cut(d.Annotations[machinev1alpha1.AnnotationRolloutApprove], "/")
 	n, err := strconv.ParseInt(step, 10, 32)
-	if !found || err != nil || rollout == "" || id != rollout {
+	if err != nil || rollout == "" || id != rollout {
 		return 0
 	}
 	return int32(n)

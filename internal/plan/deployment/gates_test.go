@@ -47,15 +47,16 @@ func atStep(n int32) deploymentOption {
 	}
 }
 
+// note sets an annotation. ID at its begin stands for the rollout of the second revision.
 func note(key, value string) deploymentOption {
 	return func(d *machinev1alpha1.MachineDeployment) {
-		if value == "ID" || strings.HasPrefix(value, "ID/") {
-			value = strings.Replace(value, "ID", IDOf(d.Status.Revisions[1]), 1)
-		}
 		if d.Annotations == nil {
 			d.Annotations = map[string]string{}
 		}
 		d.Annotations[key] = value
+		if rest, ok := strings.CutPrefix(value, "ID"); ok {
+			d.Annotations[key] = IDOf(d.Status.Revisions[1]) + rest
+		}
 	}
 }
 

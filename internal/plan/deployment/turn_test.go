@@ -43,13 +43,13 @@ func TestTheTurnOfARollout(t *testing.T) {
 	}
 	onDelete := func(d *machinev1alpha1.MachineDeployment) { d.Spec.Strategy.Type = machinev1alpha1.OnDelete }
 	for name, tc := range map[string]struct {
-		options  []deploymentOption
-		none     bool
-		turn     *machinev1alpha1.RolloutTurn
-		old      int32
-		waits    bool
-		held     bool
-		message  string
+		options []deploymentOption
+		none    bool
+		turn    *machinev1alpha1.RolloutTurn
+		old     int32
+		waits   bool
+		held    bool
+		message string
 		// until is the time at which the hold ends by itself, 0 for none.
 		until    time.Duration
 		asksNone bool
