@@ -3,6 +3,8 @@ package openstack
 import (
 	"encoding/json"
 	"fmt"
+	"math/rand"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -171,6 +173,48 @@ func TestAProviderThatIsKilledInACreation(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestKillsDuringCreationsLeaveOneInstanceEach kills the provider four times while it creates instances, and as often while it
+// deletes them. Nova takes seconds to accept a server, so each kill loses the responses to several creations, some of which Nova
+// carries out after the provider has restarted.
+func TestKillsDuringCreationsLeaveOneInstanceEach(t *testing.T) {
+	const n, kills = 30, 4
+	inWorld(t, fakecloud.Options{Step: 5 * time.Second, Accept: 4 * time.Second, ServerLimit: n}, func(t *testing.T, w *world) {
+		random := rand.New(rand.NewSource(1))
+		vms := make([]*v1alpha1.VirtualMachine, n)
+		for i := range vms {
+			vms[i] = instance(fmt.Sprintf("a-%d", i))
+			w.Add(vms[i])
+		}
+		w.KillAtRandom(kills, 6*time.Second, random)
+		w.Until(10*time.Minute, "all run", func() bool {
+			return !slices.ContainsFunc(vms, func(vm *v1alpha1.VirtualMachine) bool {
+				w.Get(vm)
+				return vm.GetCondition(xpv2.TypeReady).Reason != xpv2.ReasonAvailable
+			})
+		})
+		time.Sleep(2 * settleTime)
+		servers := w.cloud.Servers("ours")
+		for _, vm := range vms {
+			if id := meta.GetExternalName(vm); servers[vm.GetName()].ID != id || id == "" {
+				t.Errorf("instance %s has the server %q, and Nova has %q", vm.GetName(), id, servers[vm.GetName()].ID)
+			}
+		}
+		if len(servers) != n || w.posts() != n {
+			t.Errorf("%d servers after %d creations, want %d", len(servers), w.posts(), n)
+		}
+		for _, vm := range vms {
+			w.Delete(vm)
+		}
+		w.KillAtRandom(kills, 2*time.Second, random)
+		w.Until(10*time.Minute, "all are gone", func() bool {
+			return !slices.ContainsFunc(vms, func(vm *v1alpha1.VirtualMachine) bool { return !w.Gone(vm) })
+		})
+		if left := w.cloud.Servers("ours"); len(left) > 0 {
+			t.Errorf("left: %v", left)
+		}
+	})
 }
 
 func TestACreationThatHadNoEffectIsTriedAgain(t *testing.T) {

@@ -5,13 +5,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/drover-dev/drover/test/fakes"
 	fakecloud "github.com/drover-dev/drover/test/fakes/openstack"
 )
 
 func (w *world) lister(t *testing.T) lister {
 	t.Helper()
-	rt, _ := w.transport("")
-	p, err := newProject(projectKey{authURL: "http://openstack/identity/v3", credentials: credentials{ApplicationCredentialID: good, ApplicationCredentialSecret: "secret-of-" + good}}, rt, &faults{})
+	p, err := newProject(projectKey{authURL: "http://openstack/identity/v3", credentials: credentials{ApplicationCredentialID: good, ApplicationCredentialSecret: "secret-of-" + good}}, fakes.InMemory(w.cloud), &faults{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,8 +1,10 @@
 package openstack
 
 import (
+	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -66,7 +68,22 @@ func inWorldOf(t *testing.T, o fakecloud.Options, resource string, kind schema.G
 	})
 }
 
-func (w *world) transport(string) (http.RoundTripper, error) { return fakes.InMemory(w.cloud), nil }
+// mortal is the transport of a process that may be killed. A call in flight then has its effect, and its response is lost.
+type mortal struct {
+	next   http.RoundTripper
+	isDead *atomic.Bool
+}
+
+func (m mortal) RoundTrip(req *http.Request) (*http.Response, error) {
+	if m.isDead.Load() {
+		return nil, io.ErrUnexpectedEOF
+	}
+	resp, err := m.next.RoundTrip(req)
+	if m.isDead.Load() {
+		return nil, io.ErrUnexpectedEOF
+	}
+	return resp, err
+}
 
 func (w *world) process(t *testing.T, resource string, kind schema.GroupVersionKind) func(client.Client) lifttest.Process {
 	return func(c client.Client) lifttest.Process {
@@ -74,11 +91,11 @@ func (w *world) process(t *testing.T, resource string, kind schema.GroupVersionK
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := newProjects(c)
-		p.transport = w.transport
+		p, isDead := newProjects(c), &atomic.Bool{}
+		p.transport = func(string) (http.RoundTripper, error) { return mortal{fakes.InMemory(w.cloud), isDead}, nil }
 		return lifttest.Process{
 			Provider: pc, Resource: resource, Kind: kind,
-			Setup: lift.Namespaced(p.terraformSetup), Behaviours: p.behaviours(),
+			Setup: lift.Namespaced(p.terraformSetup), Behaviours: p.behaviours(), Killed: func() { isDead.Store(true) },
 		}
 	}
 }

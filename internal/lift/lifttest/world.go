@@ -5,11 +5,14 @@ package lifttest
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log"
+	"math/rand"
 	"reflect"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -53,20 +56,26 @@ type Process struct {
 	Kind       schema.GroupVersionKind
 	Setup      terraform.SetupFn
 	Behaviours map[string]lift.Behaviour
+	// Killed is called when the process is killed: calls of the cloud that it still makes must fail. Optional.
+	Killed func()
 }
 
 // A World has an API server, and a provider that reconciles its VMs.
 type World struct {
 	Kube client.Client
 
+	// kube is Kube, for the processes.
+	kube  client.WithWatch
 	t     *testing.T
 	start func(client.Client) Process
 
 	mu         sync.Mutex
 	reconciler reconcile.Reconciler
-	wake       map[types.NamespacedName]chan struct{}
-	events     []event.Event
-	busy       chan struct{}
+	// kill ends the process.
+	kill   func()
+	wake   map[types.NamespacedName]chan struct{}
+	events []event.Event
+	busy   chan struct{}
 }
 
 // New creates a world with the kinds that add registers and with the objects, and starts a process. It must be
@@ -102,15 +111,18 @@ func New(t *testing.T, add func(*runtime.Scheme) error, start func(client.Client
 		}
 		return nil
 	}})
-	w.Kube = b.Build()
+	w.kube = b.Build()
+	w.Kube = w.kube
 	w.Restart()
 	return w
 }
 
-// Restart replaces the process of the provider.
+// Restart replaces the process of the provider. What the old one is about to do is done.
 func (w *World) Restart() {
-	p := w.start(w.Kube)
-	mgr := &xpfake.Manager{Client: w.Kube, Scheme: w.Kube.Scheme()}
+	isDead := &atomic.Bool{}
+	kube := mortal(w.kube, isDead)
+	p := w.start(kube)
+	mgr := &xpfake.Manager{Client: kube, Scheme: w.Kube.Scheme()}
 	o := tjcontroller.Options{
 		Options:               controller.Options{Logger: logging.NewNopLogger(), PollInterval: pollInterval},
 		Provider:              p.Provider,
@@ -121,6 +133,65 @@ func (w *World) Restart() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.reconciler = r
+	w.kill = func() {
+		isDead.Store(true)
+		if p.Killed != nil {
+			p.Killed()
+		}
+	}
+}
+
+// Kill replaces the process of the provider, whose calls fail from now on, those in flight with them: what they did at the
+// API server or at the cloud is done, and their results are lost.
+func (w *World) Kill() {
+	w.mu.Lock()
+	kill := w.kill
+	w.mu.Unlock()
+	kill()
+	w.Restart()
+}
+
+var errKilled = errors.New("the process was killed")
+
+// mortal returns a client that fails once its process is dead.
+func mortal(c client.WithWatch, isDead *atomic.Bool) client.WithWatch {
+	alive := func(call func() error) error {
+		if isDead.Load() {
+			return errKilled
+		}
+		if err := call(); err != nil || !isDead.Load() {
+			return err
+		}
+		return errKilled
+	}
+	return interceptor.NewClient(c, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+			return alive(func() error { return c.Get(ctx, key, o, opts...) })
+		},
+		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+			return alive(func() error { return c.Create(ctx, o, opts...) })
+		},
+		Update: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.UpdateOption) error {
+			return alive(func() error { return c.Update(ctx, o, opts...) })
+		},
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+			return alive(func() error { return c.Patch(ctx, o, p, opts...) })
+		},
+		SubResourceUpdate: func(ctx context.Context, c client.Client, name string, o client.Object, opts ...client.SubResourceUpdateOption) error {
+			return alive(func() error { return c.SubResource(name).Update(ctx, o, opts...) })
+		},
+		SubResourcePatch: func(ctx context.Context, c client.Client, name string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+			return alive(func() error { return c.SubResource(name).Patch(ctx, o, p, opts...) })
+		},
+	})
+}
+
+// KillAtRandom kills the process at random times, each at most interval after the one before.
+func (w *World) KillAtRandom(kills int, interval time.Duration, random *rand.Rand) {
+	for range kills {
+		time.Sleep(time.Duration(random.Int63n(int64(interval))))
+		w.Kill()
+	}
 }
 
 type recorder struct{ *World }

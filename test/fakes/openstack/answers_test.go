@@ -255,6 +255,7 @@ func (b *bench) answers(t *testing.T) []answer {
 	until("the server without a host", "/compute/v2.1/servers/{server}", "ERROR")
 	do("its console", "POST", "/compute/v2.1/servers/{server}/action", `{"os-getConsoleOutput": {"length": 2}}`)
 	do("its soft reboot", "POST", "/compute/v2.1/servers/{server}/action", `{"reboot": {"type": "SOFT"}}`)
+	do("its hard reboot", "POST", "/compute/v2.1/servers/{server}/action", `{"reboot": {"type": "HARD"}}`)
 	do("the server without a host is deleted", "DELETE", "/compute/v2.1/servers/{server}", "")
 	until("the server without a host that is gone", "/compute/v2.1/servers/{server}", "")
 	b.setFull(false)

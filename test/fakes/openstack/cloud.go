@@ -27,6 +27,9 @@ type Options struct {
 	Projects map[string]string
 	// Step is the time to build a server, and to delete one. Default 0.
 	Step time.Duration
+	// Accept is the time from the request for a server until Nova accepts it. The server is then created, whether or not its
+	// client waits for the response. Default 0.
+	Accept time.Duration
 	// ServerLimit is the maximum number of servers per project. Default 0: no limit.
 	ServerLimit int
 	// PortLimit and FloatingIPLimit are the maximum numbers of ports and floating IPs per project. Default 0: no

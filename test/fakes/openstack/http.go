@@ -76,6 +76,9 @@ func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answerFailure(w, problem)
 		return
 	}
+	if name == "POST /compute/v2.1/servers" {
+		time.Sleep(c.opts.Accept)
+	}
 	status, answer, problem := in.serve(name, t)
 	switch {
 	case f != nil:

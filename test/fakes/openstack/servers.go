@@ -336,8 +336,11 @@ func (c *call) reboot(s *server, kind string) (int, any, *failure) {
 	switch {
 	case status == "BUILD":
 		return refused("vm_state building")
-	case status == "ERROR":
+	case status == "ERROR" && kind == "SOFT":
 		return refused("vm_state error")
+	case status == "ERROR":
+		// No host has it.
+		return 0, nil, fail(http.StatusConflict, "conflictingRequest", "Instance %s is in an invalid state for 'reboot'", s.id)
 	case status == "PASSWORD":
 		return refused("task_state updating_password")
 	case statesOf[status] != "" && (kind == "SOFT" || status != "SUSPENDED"):
