@@ -19,8 +19,8 @@ import (
 // wing is the folder of the planners.
 const wing = "internal/plan"
 
-// others are packages outside of the wing that decide, as planners do.
-var others = []string{"internal/schedule"}
+// furtherPlanners are packages outside of the wing that decide, as planners do.
+var furtherPlanners = []string{"internal/schedule"}
 
 // simulator runs planners against each other. It is not a planner.
 const simulator = wing + "/simulator"
@@ -41,7 +41,7 @@ type change struct {
 	Killed bool
 }
 
-// plannersIn returns the packages of the wing in a module that have code, and the others.
+// plannersIn returns the packages of the wing in a module that have code, and the further ones.
 func plannersIn(root string) ([]string, error) {
 	found := map[string]bool{}
 	err := filepath.WalkDir(filepath.Join(root, wing), func(path string, _ fs.DirEntry, err error) error {
@@ -52,7 +52,7 @@ func plannersIn(root string) ([]string, error) {
 		}
 		return err
 	})
-	out := slices.Clone(others)
+	out := slices.Clone(furtherPlanners)
 	for p := range found {
 		out = append(out, p)
 	}

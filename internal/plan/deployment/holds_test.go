@@ -171,7 +171,7 @@ func TestTheStepsOfADeployment(t *testing.T) {
 	}
 }
 
-// TestTheCauseOfARejection has what the status records.
+// TestTheCauseOfARejection compares the recorded rejection.
 func TestTheCauseOfARejection(t *testing.T) {
 	abort := note(machinev1alpha1.AnnotationRolloutAbort, "ID")
 	exceeded := func(stalled string) deploymentOption {
