@@ -435,3 +435,21 @@ func TestHeldRolloutsWriteNothing(t *testing.T) {
 		})
 	}
 }
+
+// TestARolloutWithoutGatesWritesNoMore has the writes of all controllers before there were steps, windows, analyses and waves.
+func TestARolloutWithoutGatesWritesNoMore(t *testing.T) {
+	for _, tc := range []struct{ replicas, surge, create, roll int }{{3, 1, 52, 127}, {10, 10, 87, 117}} {
+		w := NewWorld(poolOf(tc.replicas, tc.surge, 0), Cloud{ID: 5 * time.Second, Boot: 10 * time.Second, Drain: 5 * time.Second})
+		if !w.RunUntil(time.Hour, w.Settled) {
+			t.Fatalf("the pool did not begin:\n%s", w)
+		}
+		created := w.Writes()
+		w.Update(func(d *machinev1alpha1.MachineDeployment) { d.Spec.Template.Spec.Version = "v2" })
+		if !w.RunUntil(10*time.Hour, w.Settled) {
+			t.Fatalf("the rollout did not end:\n%s", w)
+		}
+		if rolled := w.Writes() - created; created > tc.create || rolled > tc.roll {
+			t.Errorf("%d Machines: %d writes to create and %d to roll them, want at most %d and %d", tc.replicas, created, rolled, tc.create, tc.roll)
+		}
+	}
+}
