@@ -36,6 +36,9 @@ func runBootstrap(_ time.Time, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionR
 			}
 		}
 	}
+	if done, err := runBootstrapConfig(req, rsp, &o); !done || err != nil {
+		return rsp.RunFunctionResponse, err
+	}
 	return rsp.RunFunctionResponse, rsp.SetContext(step.ContextBootstrap, bootstrap.Plan(o, bootstrap.SettingsOf(input)))
 }
 
@@ -51,11 +54,15 @@ func observeBootstrap(req *fnv1.RunFunctionRequest) (bootstrap.Observed, error) 
 	if _, err := step.Context(req, step.ContextNode, &wn); err != nil {
 		return o, err
 	}
-	vm, ok := step.Observed(req)[machinev1alpha1.ResourceVM]
+	observed := step.Observed(req)
+	vm, ok := observed[machinev1alpha1.ResourceVM]
 	o.VMMayExist = ok && plan.CreationBegan(vm)
 	// A client with write access to the status can forge it. A forged status can keep a Machine from
 	// getting a token, and never give it one.
 	o.VMLost = !ok && o.Machine.Status.ProviderID != ""
+	if there, exists := observed[machinev1alpha1.ResourceBootstrap]; exists {
+		o.Config = stateOfBootstrap(there)
+	}
 	o.NodeJoined = o.Machine.Status.NodeRef != nil || wn.Observation.NodeName != ""
 	return o, nil
 }

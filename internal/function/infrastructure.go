@@ -308,8 +308,12 @@ func checkClass(req *fnv1.RunFunctionRequest, rsp step.Response, composition pla
 	// Schemas are required in the same call as the profile: each further call repeats all
 	// requirements in its request, and Crossplane makes at most six.
 	problem, complete = requireSchemas(req, rsp, b.VM, b.CompanionsOf(class), &o)
-	if !complete || !looked {
+	lacking, known := lacksBootstraps(req, rsp, class)
+	if !complete || !looked || !known {
 		return nil, false
+	}
+	if lacking != nil {
+		return lacking, true
 	}
 	if problem != nil {
 		// Only the absence of schemas is a problem here.

@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
@@ -42,10 +43,14 @@ func (k *Keeper) readOwn(ctx context.Context, m *machinev1alpha1.Machine, r Requ
 		return nil, nil
 	}
 	problem := func(reason, format string, args ...any) error {
-		return &ProblemError{plan.Problem{Reason: reason, Message: fmt.Sprintf("class %q: spec.userData.secretRef: Secret %q", m.Spec.ClassRef.Key(), o.SecretName) + fmt.Sprintf(format, args...)}}
+		field := "secretRef"
+		if o.Bootstrap != "" {
+			field = "bootstrapTemplateRef"
+		}
+		return &ProblemError{plan.Problem{Reason: reason, Message: fmt.Sprintf("class %q: spec.userData.%s: Secret %q", m.Spec.ClassRef.Key(), field, o.SecretName) + fmt.Sprintf(format, args...)}}
 	}
 	namespace, label := m.GetNamespace(), machinev1alpha1.UserDataOfNamespace
-	if m.Spec.ClassRef.IsCluster() {
+	if m.Spec.ClassRef.IsCluster() && o.Bootstrap == "" {
 		// The Machine's namespace is never the default: users who may write there would choose the user data of the
 		// class's VMs. A Secret for MachineClasses of its own namespace is not for Machines of other namespaces.
 		namespace, label = o.SecretNamespace, machinev1alpha1.UserDataOfCluster
@@ -57,7 +62,9 @@ func (k *Keeper) readOwn(ctx context.Context, m *machinev1alpha1.Machine, r Requ
 		return nil, problem(machinev1alpha1.ReasonUserDataNotFound, ": not found in the namespace %s: create it", namespace)
 	case err != nil:
 		return nil, fmt.Errorf("cannot read Secret %q: %w", o.SecretName, err)
-	case s.GetLabels()[machinev1alpha1.LabelUserData] != label:
+	case o.Bootstrap != "" && !isOfBootstrap(s, o.Bootstrap):
+		return nil, problem(machinev1alpha1.ReasonUserDataNotAllowed, ": metadata.ownerReferences must have the Bootstrap of this Machine as the controller: delete the Secret")
+	case o.Bootstrap == "" && s.GetLabels()[machinev1alpha1.LabelUserData] != label:
 		// This check comes before any part of the content is reported.
 		return nil, problem(machinev1alpha1.ReasonUserDataNotAllowed, ": must have the label %s: %q, because its content is brought onto VMs", machinev1alpha1.LabelUserData, label)
 	}
@@ -76,10 +83,17 @@ func (k *Keeper) readOwn(ctx context.Context, m *machinev1alpha1.Machine, r Requ
 	return &source{
 		OwnUserData: OwnUserData{
 			UserDataStatus: machinev1alpha1.UserDataStatus{SecretName: o.SecretName, SecretNamespace: o.SecretNamespace, Key: key, Hash: hashOf(content, s.GetUID())},
-			HasToken:       hasToken,
+			// A bootstrap provider has tokens of its own.
+			HasToken: hasToken || o.Bootstrap != "",
 		},
 		content: string(content),
 	}, nil
+}
+
+// isOfBootstrap reports whether the Bootstrap with the UID controls a Secret.
+func isOfBootstrap(s *corev1.Secret, uid types.UID) bool {
+	c := metav1.GetControllerOf(s)
+	return c != nil && c.UID == uid
 }
 
 // keyOf returns the key of the user data in a Secret.

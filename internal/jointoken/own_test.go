@@ -219,3 +219,34 @@ func TestAForgedSourceInformsOnly(t *testing.T) {
 		t.Error("it is kept")
 	}
 }
+
+// TestTheSecretOfABootstrapProviderMustBeThatOfTheMachine has a Secret that a user of the namespace wrote in place of that of
+// provider-clusterapi.
+func TestTheSecretOfABootstrapProviderMustBeThatOfTheMachine(t *testing.T) {
+	ofBootstrap := func(r *Request) {
+		r.UserData, r.OwnUserData = "", &plan.OwnUserData{SecretName: "mine", Key: "value", Bootstrap: "b-uid"}
+	}
+	controlledBy := func(uid types.UID) func(*corev1.Secret) {
+		return func(s *corev1.Secret) {
+			s.Labels = nil
+			yes := true
+			s.OwnerReferences = []metav1.OwnerReference{{APIVersion: "clusterapi.drover.dev/v1alpha1", Kind: "Bootstrap", Name: "b", UID: uid, Controller: &yes}}
+		}
+	}
+	f := newFixture(t)
+	f.own(map[string]string{"value": "#!/bin/sh\njoin\n"}, controlledBy("other"))
+	_, err := f.tryApply(ofBootstrap)
+	if p := ProblemOf(err); p == nil || p.Reason != machinev1alpha1.ReasonUserDataNotAllowed || !strings.Contains(p.Message, `spec.userData.bootstrapTemplateRef: Secret "mine": metadata.ownerReferences must have the Bootstrap of this Machine as the controller`) {
+		t.Fatalf("error %v", err)
+	}
+	f.own(map[string]string{"value": "#!/bin/sh\njoin\n"}, controlledBy("b-uid"))
+	s := f.apply(ofBootstrap)
+	if s.OwnUserData == nil || !s.OwnUserData.HasToken || !s.Published {
+		t.Errorf("user data with a token of the provider's own: %+v", s.OwnUserData)
+	}
+	f.own(map[string]string{"value": "#!/bin/sh\njoin\n", "format": "talos"}, controlledBy("b-uid"))
+	_, err = f.tryApply(ofBootstrap)
+	if p := ProblemOf(err); p == nil || p.Reason != machinev1alpha1.ReasonUserDataInvalid || !strings.Contains(p.Message, `invalid value "talos": must be cloud-config or ignition`) {
+		t.Errorf("error %v", err)
+	}
+}

@@ -101,6 +101,8 @@ type Provider[T Resource, C any] struct {
 	Kind   schema.GroupVersionKind
 	Object T
 	List   providerconfig.UserList
+	// Users are the lists of further kinds that use configurations.
+	Users []providerconfig.UserList
 
 	// Configs are the kinds of configurations.
 	Configs providerconfig.Configs

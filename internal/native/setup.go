@@ -23,7 +23,7 @@ import (
 
 // Setup adds all controllers of a provider: of its VMs, its configurations and its inventories.
 func Setup[T Resource, C any, I inventory.Inventory](mgr ctrl.Manager, o controller.Options, p Provider[T, C], inventories InventoryKind[I]) error {
-	if err := providerconfig.Setup(mgr, o, p.Configs, p.List); err != nil {
+	if err := providerconfig.Setup(mgr, o, p.Configs, append([]providerconfig.UserList{p.List}, p.Users...)...); err != nil {
 		return fmt.Errorf("cannot set up the controllers of provider configs: %w", err)
 	}
 	again, recorder := &mr.Again{}, mr.RecorderFor(mgr, p.Kind)

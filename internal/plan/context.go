@@ -90,6 +90,9 @@ type OwnUserData struct {
 	Key string `json:"key,omitempty"`
 	// Format that the class requires, empty for any.
 	Format machinev1alpha1.ProvisioningFormat `json:"format,omitempty"`
+	// Bootstrap is the UID of the Machine's Bootstrap, which must control the Secret. It is empty for a
+	// Secret of the class.
+	Bootstrap types.UID `json:"bootstrap,omitempty"`
 }
 
 // A JoinState is the observed state of a Machine's join token and user data.

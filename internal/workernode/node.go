@@ -21,10 +21,15 @@ func HasTaint(n *corev1.Node, key string) bool {
 	return slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == key })
 }
 
-// IsUninitialized reports whether a Node has the taint that Drover removes when a Machine claims
+// IsUninitialized reports whether a Node has a taint that Drover removes when a Machine claims
 // the Node.
 func IsUninitialized(n *corev1.Node) bool {
-	return HasTaint(n, machinev1alpha1.TaintUninitialized)
+	return slices.ContainsFunc(n.Spec.Taints, IsUninitializedTaint)
+}
+
+// IsUninitializedTaint reports whether a kubelet registers with a taint until a Machine claims its Node.
+func IsUninitializedTaint(t corev1.Taint) bool {
+	return t.Key == machinev1alpha1.TaintUninitialized || t.Key == machinev1alpha1.TaintUninitializedByClusterAPI
 }
 
 // Ready returns the observed condition Ready of the Node, nil if there is none.

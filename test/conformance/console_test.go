@@ -123,7 +123,7 @@ func console(t *testing.T, c Cloud, _ *life) {
 	class := w.class.DeepCopy()
 	class.ObjectMeta = metav1.ObjectMeta{Namespace: w.Namespace, Name: "own"}
 	class.Spec.OperatingSystem, class.Spec.Kubelet = machinev1alpha1.OperatingSystem{}, machinev1alpha1.Kubelet{}
-	class.Spec.UserData = &machinev1alpha1.UserData{SecretRef: machinev1alpha1.UserDataSecretReference{Name: own.Name}}
+	class.Spec.UserData = &machinev1alpha1.UserData{SecretRef: &machinev1alpha1.UserDataSecretReference{Name: own.Name}}
 	w.Create(t, class)
 
 	joins := w.lone(t, "joins")

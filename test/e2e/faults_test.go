@@ -54,7 +54,7 @@ var faultsOfConfigurations = map[string]diagnosis{
 		change: func(_ kit.Fleet, md *machinev1alpha1.MachineDeployment) { md.Spec.Template.Spec.ClassRef.Name = "own" },
 		cause: func(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment) string {
 			class := f.Class("own", "local", `{"image":"ubuntu-24.04","size":"small"}`)
-			class.Spec.UserData = &machinev1alpha1.UserData{SecretRef: machinev1alpha1.UserDataSecretReference{Name: "own"}}
+			class.Spec.UserData = &machinev1alpha1.UserData{SecretRef: &machinev1alpha1.UserDataSecretReference{Name: "own"}}
 			f.Create(t, class)
 			f.Create(t, md)
 			awaitReason(t, f, md, "Valid", "UserDataNotFound")

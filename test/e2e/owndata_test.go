@@ -56,7 +56,7 @@ func TestAMachineJoinsByUserDataOfItsClass(t *testing.T) {
 	t.Parallel()
 	f := plane.NewFleet(t)
 	class := f.Class("own", "local", `{"image":"ubuntu-24.04","size":"small"}`)
-	class.Spec.UserData = &machinev1alpha1.UserData{SecretRef: machinev1alpha1.UserDataSecretReference{Name: "own"}}
+	class.Spec.UserData = &machinev1alpha1.UserData{SecretRef: &machinev1alpha1.UserDataSecretReference{Name: "own"}}
 	f.Create(t, class)
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: "own"},
@@ -148,7 +148,7 @@ func TestAMachineThatFailedKeepsTheConsoleOfItsVM(t *testing.T) {
 	t.Parallel()
 	f := plane.NewFleet(t)
 	class := f.Class("own", "local", `{"image":"ubuntu-24.04","size":"small"}`)
-	class.Spec.UserData = &machinev1alpha1.UserData{SecretRef: machinev1alpha1.UserDataSecretReference{Name: "own"}}
+	class.Spec.UserData = &machinev1alpha1.UserData{SecretRef: &machinev1alpha1.UserDataSecretReference{Name: "own"}}
 	f.Create(t, class)
 	f.Create(t, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: "own", Labels: map[string]string{machinev1alpha1.LabelUserData: "true"}},

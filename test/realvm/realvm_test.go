@@ -179,7 +179,7 @@ func TestUserDataThatCloudInitRefusesIsExplainedWithinTwoMinutes(t *testing.T) {
 	}
 	f.Create(t, secret)
 	class := f.Class("real", "local", fmt.Sprintf(`{"image":%q,"size":"small"}`, localcloud.ImageDebian12Real))
-	class.Spec.UserData = &machinev1alpha1.UserData{SecretRef: machinev1alpha1.UserDataSecretReference{Name: "own"}}
+	class.Spec.UserData = &machinev1alpha1.UserData{SecretRef: &machinev1alpha1.UserDataSecretReference{Name: "own"}}
 	startReal(t, f, class)
 	awaitConsole(t, f, "Failed loading yaml blob")
 
@@ -206,7 +206,7 @@ func TestUserDataThatIgnitionRefusesIsExplainedWithinTwoMinutes(t *testing.T) {
 	}
 	f.Create(t, secret)
 	class := f.Class("real", "local", fmt.Sprintf(`{"image":%q,"size":"small"}`, localcloud.ImageFlatcarLike))
-	class.Spec.UserData = &machinev1alpha1.UserData{SecretRef: machinev1alpha1.UserDataSecretReference{Name: "own"}}
+	class.Spec.UserData = &machinev1alpha1.UserData{SecretRef: &machinev1alpha1.UserDataSecretReference{Name: "own"}}
 	class.Spec.OperatingSystem.Provisioning = machinev1alpha1.Ignition
 	f.Create(t, class)
 	m := &machinev1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: "refused"}, Spec: f.MachineSpec(kit.NewVersion)}

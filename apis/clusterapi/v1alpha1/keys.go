@@ -4,11 +4,14 @@ const (
 	// LabelVirtualMachine is on the InfraMachine of a VM, on the Machine of cluster.x-k8s.io that owns it, and on the Secret
 	// with its user data. It has the external name of the VirtualMachine, by which an inventory finds the VM.
 	LabelVirtualMachine = "clusterapi.drover.dev/virtual-machine"
+	// LabelBootstrap is on a BootstrapConfig, and on the Machine of cluster.x-k8s.io that owns it. It has the UID of the
+	// Bootstrap.
+	LabelBootstrap = "clusterapi.drover.dev/bootstrap"
 	// LabelKept is on the Clusters of cluster.x-k8s.io that Drover keeps. It uses no other.
 	LabelKept = "clusterapi.drover.dev/kept-by-drover"
-	// AnnotationStandsFor names the VirtualMachine that a Machine of cluster.x-k8s.io stands for.
+	// AnnotationStandsFor names the VirtualMachine or the Bootstrap that a Machine of cluster.x-k8s.io stands for.
 	AnnotationStandsFor = "clusterapi.drover.dev/stands-for"
-	// FinalizerMachine keeps a Machine of cluster.x-k8s.io until its InfraMachine is gone: the garbage collector would
-	// delete the VM with it.
+	// FinalizerMachine keeps a Machine of cluster.x-k8s.io until its InfraMachine or its BootstrapConfig is gone: the
+	// garbage collector would delete these with it.
 	FinalizerMachine = "clusterapi.drover.dev/machine"
 )

@@ -48,6 +48,10 @@ type Credentials struct {
 }
 
 // ProviderConfigSpec describes the access to a cluster with infrastructure providers of Cluster API.
+//
+// +kubebuilder:validation:XValidation:rule="(has(self.infraMachineKinds) && self.infraMachineKinds.size() > 0) || (has(self.bootstrapConfigKinds) && self.bootstrapConfigKinds.size() > 0)",message="must have infraMachineKinds or bootstrapConfigKinds"
+// +kubebuilder:validation:XValidation:rule="!has(self.infraMachineKinds) || self.infraMachineKinds.size() == 0 || has(self.infraCluster)",message="infraMachineKinds needs infraCluster"
+// +kubebuilder:validation:XValidation:rule="has(self.infraCluster) || has(self.controlPlaneEndpoint)",message="must have infraCluster or controlPlaneEndpoint"
 type ProviderConfigSpec struct {
 	// ClusterName is the name of the Cluster of cluster.x-k8s.io that the VMs belong to: one for each target cluster. The
 	// provider creates it in each namespace that has VMs, and does not delete it.
@@ -56,14 +60,20 @@ type ProviderConfigSpec struct {
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`
 	ClusterName string `json:"clusterName"`
 	// InfraCluster is the object of the infrastructure provider that the Cluster refers to, such as an AWSCluster. It must
-	// exist in each namespace that has VMs.
-	InfraCluster ObjectReference `json:"infraCluster"`
-	// InfraMachineKinds are the kinds of VMs that classes may choose.
-	// +kubebuilder:validation:MinItems=1
+	// exist in each namespace that has VMs. Without it there are no VMs, and the Cluster serves bootstrap providers only.
+	// +optional
+	InfraCluster *ObjectReference `json:"infraCluster,omitempty"`
+	// InfraMachineKinds are the kinds of VMs that classes may choose. The default is none.
+	// +optional
 	// +kubebuilder:validation:MaxItems=16
-	InfraMachineKinds []GroupKind `json:"infraMachineKinds"`
+	InfraMachineKinds []GroupKind `json:"infraMachineKinds,omitempty"`
+	// BootstrapConfigKinds are the kinds of BootstrapConfigs, such as KubeadmConfig, whose templates classes may name as
+	// the source of user data. The default is none.
+	// +optional
+	// +kubebuilder:validation:MaxItems=16
+	BootstrapConfigKinds []BootstrapConfigKind `json:"bootstrapConfigKinds,omitempty"`
 	// ControlPlaneEndpoint is the address of the API server of the target cluster, for providers that read it from the
-	// Cluster. Default: that of the InfraCluster, if it has one.
+	// Cluster. Default: that of the InfraCluster, if it has one. It is required without infraCluster.
 	// +optional
 	ControlPlaneEndpoint *Endpoint `json:"controlPlaneEndpoint,omitempty"`
 	// Credentials of a cluster with infrastructure providers of Cluster API.

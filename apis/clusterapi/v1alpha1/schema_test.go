@@ -9,7 +9,7 @@ import (
 const crds = "../../../package/provider-clusterapi/crds/clusterapi.drover.dev_"
 
 func TestSchemas(t *testing.T) {
-	const vm, config = "virtualmachines.yaml", "clusterproviderconfigs.yaml"
+	const vm, config, bootstrap = "virtualmachines.yaml", "clusterproviderconfigs.yaml", "bootstraps.yaml"
 	cases := map[string]struct {
 		crd, object string
 		want        string // part of the error; empty for none
@@ -27,7 +27,12 @@ func TestSchemas(t *testing.T) {
 
 		"AConfigurationWithTheIdentityOfThePod": {config, `{spec: {clusterName: c, infraCluster: {kind: AWSCluster, name: c}, infraMachineKinds: [{kind: AWSMachine}], credentials: {source: InjectedIdentity}}}`, ""},
 		"AConfigurationWithAKubeconfig":         {config, `{spec: {clusterName: c, infraCluster: {kind: AWSCluster, name: c}, infraMachineKinds: [{kind: AWSMachine}], credentials: {secretRef: {namespace: s, name: s}}}}`, ""},
-		"AConfigurationNamesTheKindsOfVMs":      {config, `{spec: {clusterName: c, infraCluster: {kind: AWSCluster, name: c}, infraMachineKinds: [], credentials: {source: InjectedIdentity}}}`, "spec.infraMachineKinds"},
+		"AConfigurationNamesTheKindsOfVMs":      {config, `{spec: {clusterName: c, infraCluster: {kind: AWSCluster, name: c}, infraMachineKinds: [], credentials: {source: InjectedIdentity}}}`, "must have infraMachineKinds or bootstrapConfigKinds"},
+		"AConfigurationForBootstrapProviders":   {config, `{spec: {clusterName: c, controlPlaneEndpoint: {host: h, port: 6443}, bootstrapConfigKinds: [{kind: KubeadmConfig}], credentials: {source: InjectedIdentity}}}`, ""},
+		"VMsNeedAnInfraCluster":                 {config, `{spec: {clusterName: c, controlPlaneEndpoint: {host: h, port: 6443}, infraMachineKinds: [{kind: AWSMachine}], credentials: {source: InjectedIdentity}}}`, "infraMachineKinds needs infraCluster"},
+		"AClusterNeedsAnEndpoint":               {config, `{spec: {clusterName: c, bootstrapConfigKinds: [{kind: KubeadmConfig}], credentials: {source: InjectedIdentity}}}`, "must have infraCluster or controlPlaneEndpoint"},
+		"ABootstrap":                            {bootstrap, `{spec: {forProvider: {templateRef: {kind: KubeadmConfigTemplate, name: t}}}}`, ""},
+		"ATemplateIsATemplate":                  {bootstrap, `{spec: {forProvider: {templateRef: {kind: KubeadmConfig, name: t}}}}`, "spec.forProvider.templateRef.kind"},
 		"AConfigurationNamesACluster":           {config, `{spec: {infraCluster: {kind: AWSCluster, name: c}, infraMachineKinds: [{kind: AWSMachine}], credentials: {source: InjectedIdentity}}}`, "spec.clusterName"},
 		"APortIsAPort":                          {config, `{spec: {clusterName: c, infraCluster: {kind: AWSCluster, name: c}, infraMachineKinds: [{kind: AWSMachine}], controlPlaneEndpoint: {host: h, port: 0}, credentials: {source: InjectedIdentity}}}`, "spec.controlPlaneEndpoint.port"},
 	}

@@ -4,6 +4,15 @@ package v1alpha1
 
 import resource "github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 
+// GetItems of this BootstrapList.
+func (l *BootstrapList) GetItems() []resource.Managed {
+	items := make([]resource.Managed, len(l.Items))
+	for i := range l.Items {
+		items[i] = &l.Items[i]
+	}
+	return items
+}
+
 // GetItems of this VirtualMachineInventoryList.
 func (l *VirtualMachineInventoryList) GetItems() []resource.Managed {
 	items := make([]resource.Managed, len(l.Items))

@@ -5,6 +5,12 @@ package v1alpha1
 import "github.com/drover-dev/drover/internal/stored"
 
 // UnmarshalJSON decodes an object, and drops and records the fields that do not fit.
+func (in *Bootstrap) UnmarshalJSON(b []byte) error {
+	type plain Bootstrap
+	return stored.Unmarshal(b, (*plain)(in), &in.Undecoded)
+}
+
+// UnmarshalJSON decodes an object, and drops and records the fields that do not fit.
 func (in *ClusterProviderConfig) UnmarshalJSON(b []byte) error {
 	type plain ClusterProviderConfig
 	return stored.Unmarshal(b, (*plain)(in), &in.Undecoded)

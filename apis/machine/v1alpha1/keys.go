@@ -251,6 +251,10 @@ const (
 // is scheduled to a Node before it has its labels and taints.
 const TaintUninitialized = Group + "/uninitialized"
 
+// TaintUninitializedByClusterAPI is the taint that bootstrap providers of Cluster API have a kubelet
+// register with, for the same purpose. It is removed together with TaintUninitialized.
+const TaintUninitializedByClusterAPI = "node.cluster.x-k8s.io/uninitialized"
+
 // TaintOutdated is put, with the effect PreferNoSchedule, on Nodes of old templates
 // during a rollout, and on those that wait for an update in place, so that pods do not
 // move twice.
@@ -306,6 +310,9 @@ const (
 	// ResourceUserData is the Secret with the user data, which the Machine's controller
 	// makes itself: the pipeline observes it, and does not compose it.
 	ResourceUserData = "user-data"
+	// ResourceBootstrap is the Bootstrap of clusterapi.drover.dev, if a bootstrap provider of
+	// Cluster API makes the user data.
+	ResourceBootstrap = "bootstrap"
 	// ResourceCompanionPrefix has the name of the companion after it.
 	ResourceCompanionPrefix = "companion-"
 )

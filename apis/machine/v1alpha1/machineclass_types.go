@@ -143,26 +143,26 @@ const (
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.allocationStrategy) || has(self.instanceTypes)",fieldPath=".allocationStrategy",message="has no effect without instanceTypes: remove it, or list the instance types"
 // +kubebuilder:validation:XValidation:rule="!has(self.allocationStrategy) || self.allocationStrategy != 'LowestPrice' || !has(self.instanceTypes) || self.instanceTypes.all(t, has(t.price))",fieldPath=".instanceTypes",message="each must have a price with the allocationStrategy LowestPrice"
-// +kubebuilder:validation:XValidation:rule="!has(self.userData) || !has(self.operatingSystem.profile)",fieldPath=".operatingSystem.profile",message="has no effect with userData: remove it, and put it into the Secret"
-// +kubebuilder:validation:XValidation:rule="!has(self.userData) || !has(self.operatingSystem.parameters)",fieldPath=".operatingSystem.parameters",message="has no effect with userData: remove it, and put it into the Secret"
-// +kubebuilder:validation:XValidation:rule="!has(self.userData) || !has(self.operatingSystem.kubeletDownloadURL) || self.operatingSystem.kubeletDownloadURL == 'https://dl.k8s.io/release'",fieldPath=".operatingSystem.kubeletDownloadURL",message="has no effect with userData: remove it, and put it into the Secret"
-// +kubebuilder:validation:XValidation:rule="!has(self.userData) || !has(self.operatingSystem.kubeletDigests)",fieldPath=".operatingSystem.kubeletDigests",message="has no effect with userData: remove it, and put it into the Secret"
-// +kubebuilder:validation:XValidation:rule="!has(self.userData) || !has(self.operatingSystem.containerdDownloadURL)",fieldPath=".operatingSystem.containerdDownloadURL",message="has no effect with userData: remove it, and put it into the Secret"
-// +kubebuilder:validation:XValidation:rule="!has(self.userData) || !has(self.operatingSystem.containerdDigests)",fieldPath=".operatingSystem.containerdDigests",message="has no effect with userData: remove it, and put it into the Secret"
-// +kubebuilder:validation:XValidation:rule="!has(self.userData) || !has(self.operatingSystem.registryMirrors)",fieldPath=".operatingSystem.registryMirrors",message="has no effect with userData: remove it, and put it into the Secret"
-// +kubebuilder:validation:XValidation:rule="!has(self.userData) || !has(self.operatingSystem.imageCredentialProviders)",fieldPath=".operatingSystem.imageCredentialProviders",message="has no effect with userData: remove it, and put it into the Secret"
-// +kubebuilder:validation:XValidation:rule="!has(self.userData) || !has(self.operatingSystem.sandboxImage)",fieldPath=".operatingSystem.sandboxImage",message="has no effect with userData: remove it, and put it into the Secret"
-// +kubebuilder:validation:XValidation:rule="!has(self.userData) || !has(self.operatingSystem.proxy)",fieldPath=".operatingSystem.proxy",message="has no effect with userData: remove it, and put it into the Secret"
-// +kubebuilder:validation:XValidation:rule="!has(self.userData) || !has(self.operatingSystem.caBundle)",fieldPath=".operatingSystem.caBundle",message="has no effect with userData: remove it, and put it into the Secret"
-// +kubebuilder:validation:XValidation:rule="!has(self.userData) || !has(self.operatingSystem.ssh)",fieldPath=".operatingSystem.ssh",message="has no effect with userData: remove it, and put it into the Secret"
-// +kubebuilder:validation:XValidation:rule="!has(self.userData) || !has(self.operatingSystem.ntpServers)",fieldPath=".operatingSystem.ntpServers",message="has no effect with userData: remove it, and put it into the Secret"
-// +kubebuilder:validation:XValidation:rule="!has(self.userData) || !has(self.operatingSystem.files)",fieldPath=".operatingSystem.files",message="has no effect with userData: remove it, and put it into the Secret"
-// +kubebuilder:validation:XValidation:rule="!has(self.userData) || !has(self.operatingSystem.units)",fieldPath=".operatingSystem.units",message="has no effect with userData: remove it, and put it into the Secret"
-// +kubebuilder:validation:XValidation:rule="!has(self.userData) || !has(self.operatingSystem.stepsBeforeJoin)",fieldPath=".operatingSystem.stepsBeforeJoin",message="has no effect with userData: remove it, and put it into the Secret"
-// +kubebuilder:validation:XValidation:rule="!has(self.userData) || !has(self.operatingSystem.stepsAfterJoin)",fieldPath=".operatingSystem.stepsAfterJoin",message="has no effect with userData: remove it, and put it into the Secret"
-// +kubebuilder:validation:XValidation:rule="!has(self.userData) || !has(self.kubelet.clusterDNS)",fieldPath=".kubelet.clusterDNS",message="has no effect with userData: remove it, and put it into the Secret"
-// +kubebuilder:validation:XValidation:rule="!has(self.userData) || !has(self.kubelet.clusterDomain) || self.kubelet.clusterDomain == 'cluster.local'",fieldPath=".kubelet.clusterDomain",message="has no effect with userData: remove it, and put it into the Secret"
-// +kubebuilder:validation:XValidation:rule="!has(self.userData) || !has(self.kubelet.maxPods)",fieldPath=".kubelet.maxPods",message="has no effect with userData: remove it, and put it into the Secret"
+// +kubebuilder:validation:XValidation:rule="!has(self.userData) || !has(self.operatingSystem.profile)",fieldPath=".operatingSystem.profile",message="has no effect with userData: remove it, and put it into the user data"
+// +kubebuilder:validation:XValidation:rule="!has(self.userData) || !has(self.operatingSystem.parameters)",fieldPath=".operatingSystem.parameters",message="has no effect with userData: remove it, and put it into the user data"
+// +kubebuilder:validation:XValidation:rule="!has(self.userData) || !has(self.operatingSystem.kubeletDownloadURL) || self.operatingSystem.kubeletDownloadURL == 'https://dl.k8s.io/release'",fieldPath=".operatingSystem.kubeletDownloadURL",message="has no effect with userData: remove it, and put it into the user data"
+// +kubebuilder:validation:XValidation:rule="!has(self.userData) || !has(self.operatingSystem.kubeletDigests)",fieldPath=".operatingSystem.kubeletDigests",message="has no effect with userData: remove it, and put it into the user data"
+// +kubebuilder:validation:XValidation:rule="!has(self.userData) || !has(self.operatingSystem.containerdDownloadURL)",fieldPath=".operatingSystem.containerdDownloadURL",message="has no effect with userData: remove it, and put it into the user data"
+// +kubebuilder:validation:XValidation:rule="!has(self.userData) || !has(self.operatingSystem.containerdDigests)",fieldPath=".operatingSystem.containerdDigests",message="has no effect with userData: remove it, and put it into the user data"
+// +kubebuilder:validation:XValidation:rule="!has(self.userData) || !has(self.operatingSystem.registryMirrors)",fieldPath=".operatingSystem.registryMirrors",message="has no effect with userData: remove it, and put it into the user data"
+// +kubebuilder:validation:XValidation:rule="!has(self.userData) || !has(self.operatingSystem.imageCredentialProviders)",fieldPath=".operatingSystem.imageCredentialProviders",message="has no effect with userData: remove it, and put it into the user data"
+// +kubebuilder:validation:XValidation:rule="!has(self.userData) || !has(self.operatingSystem.sandboxImage)",fieldPath=".operatingSystem.sandboxImage",message="has no effect with userData: remove it, and put it into the user data"
+// +kubebuilder:validation:XValidation:rule="!has(self.userData) || !has(self.operatingSystem.proxy)",fieldPath=".operatingSystem.proxy",message="has no effect with userData: remove it, and put it into the user data"
+// +kubebuilder:validation:XValidation:rule="!has(self.userData) || !has(self.operatingSystem.caBundle)",fieldPath=".operatingSystem.caBundle",message="has no effect with userData: remove it, and put it into the user data"
+// +kubebuilder:validation:XValidation:rule="!has(self.userData) || !has(self.operatingSystem.ssh)",fieldPath=".operatingSystem.ssh",message="has no effect with userData: remove it, and put it into the user data"
+// +kubebuilder:validation:XValidation:rule="!has(self.userData) || !has(self.operatingSystem.ntpServers)",fieldPath=".operatingSystem.ntpServers",message="has no effect with userData: remove it, and put it into the user data"
+// +kubebuilder:validation:XValidation:rule="!has(self.userData) || !has(self.operatingSystem.files)",fieldPath=".operatingSystem.files",message="has no effect with userData: remove it, and put it into the user data"
+// +kubebuilder:validation:XValidation:rule="!has(self.userData) || !has(self.operatingSystem.units)",fieldPath=".operatingSystem.units",message="has no effect with userData: remove it, and put it into the user data"
+// +kubebuilder:validation:XValidation:rule="!has(self.userData) || !has(self.operatingSystem.stepsBeforeJoin)",fieldPath=".operatingSystem.stepsBeforeJoin",message="has no effect with userData: remove it, and put it into the user data"
+// +kubebuilder:validation:XValidation:rule="!has(self.userData) || !has(self.operatingSystem.stepsAfterJoin)",fieldPath=".operatingSystem.stepsAfterJoin",message="has no effect with userData: remove it, and put it into the user data"
+// +kubebuilder:validation:XValidation:rule="!has(self.userData) || !has(self.kubelet.clusterDNS)",fieldPath=".kubelet.clusterDNS",message="has no effect with userData: remove it, and put it into the user data"
+// +kubebuilder:validation:XValidation:rule="!has(self.userData) || !has(self.kubelet.clusterDomain) || self.kubelet.clusterDomain == 'cluster.local'",fieldPath=".kubelet.clusterDomain",message="has no effect with userData: remove it, and put it into the user data"
+// +kubebuilder:validation:XValidation:rule="!has(self.userData) || !has(self.kubelet.maxPods)",fieldPath=".kubelet.maxPods",message="has no effect with userData: remove it, and put it into the user data"
 type MachineClassSpec struct {
 	// Provider of the VMs. Machines of this class use the Composition that is
 	// labelled provider: <this>.
@@ -237,7 +237,8 @@ type MachineClass struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 	stored.Undecoded  `json:"-"`
 
-	// +kubebuilder:validation:XValidation:rule="!has(self.userData) || !has(self.userData.secretRef.__namespace__)",fieldPath=".userData.secretRef",message="namespace must be absent: the Secret of a MachineClass is in the namespace of the class"
+	// +kubebuilder:validation:XValidation:rule="!has(self.userData) || !has(self.userData.secretRef) || !has(self.userData.secretRef.__namespace__)",fieldPath=".userData.secretRef",message="namespace must be absent: the Secret of a MachineClass is in the namespace of the class"
+	// +kubebuilder:validation:XValidation:rule="!has(self.userData) || !has(self.userData.bootstrapTemplateRef) || !has(self.userData.bootstrapTemplateRef.__namespace__)",fieldPath=".userData.bootstrapTemplateRef",message="namespace must be absent: the template of a MachineClass is in the namespace of the class"
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a MachineClass is immutable: create a new one and change classRef to roll over to it"
 	Spec MachineClassSpec `json:"spec"`
 }

@@ -128,6 +128,20 @@ const (
 	//   - Do: If the Secret is meant to be brought onto VMs, label it. Drover looks again within
 	//     15 seconds.
 	ReasonUserDataNotAllowed = "UserDataNotAllowed"
+	// ReasonBootstrapTemplateInvalid means that no BootstrapConfig of Cluster API can be created: the template that
+	// spec.userData of the class names does not exist, is not allowed, has a wrong field, or is of a kind without a
+	// contract of Cluster API.
+	//   - Kinds: Machine, MachineSet, MachineDeployment
+	//   - Of: Valid=False, ReplicaFailure=True, Stalled=True
+	//   - Do: Create or correct the object that the message names. Drover looks again within 30 seconds.
+	ReasonBootstrapTemplateInvalid = "BootstrapTemplateInvalid"
+	// ReasonBootstrapConfigFailed means that a bootstrap provider of Cluster API cannot make the user data of a Machine.
+	// The message has its words.
+	//   - Kinds: Machine, MachineSet, MachineDeployment
+	//   - Of: Valid=False, ReplicaFailure=True, Stalled=True
+	//   - Do: Correct the template that the message names, or what its provider lacks. Delete the Machine if its BootstrapConfig
+	//     was made from a wrong template: the next one is made from the corrected template.
+	ReasonBootstrapConfigFailed = "BootstrapConfigFailed"
 	// ReasonProfileNotFound means that the OperatingSystemProfile of the class does not exist.
 	//   - Kinds: Machine, MachineSet, MachineDeployment
 	//   - Of: Valid=False, ReplicaFailure=True, Progressing=False, Stalled=True

@@ -2,9 +2,53 @@ package v1alpha1
 
 // UserData is user data that Drover does not write: it fills in placeholders and leaves the
 // rest as it is.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.secretRef) != has(self.bootstrapTemplateRef)",message="must have secretRef or bootstrapTemplateRef, and not both"
 type UserData struct {
 	// SecretRef names the Secret with the user data.
-	SecretRef UserDataSecretReference `json:"secretRef"`
+	// +optional
+	SecretRef *UserDataSecretReference `json:"secretRef,omitempty"`
+
+	// BootstrapTemplateRef names a template of a bootstrap provider of Cluster API, such as a
+	// KubeadmConfigTemplate. The bootstrap provider makes the user data of each Machine from it.
+	// It needs provider-clusterapi.
+	// +optional
+	BootstrapTemplateRef *BootstrapTemplateReference `json:"bootstrapTemplateRef,omitempty"`
+}
+
+// A BootstrapTemplateReference names a template of a bootstrap provider of Cluster API. That of a
+// MachineClass is in the namespace of the class. That of a ClusterMachineClass is in the namespace
+// that the reference names and must have the label machine.drover.dev/user-data: cluster. A change
+// of the template affects new Machines only.
+type BootstrapTemplateReference struct {
+	// APIGroup of the template.
+	// +kubebuilder:default="bootstrap.cluster.x-k8s.io"
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`
+	APIGroup string `json:"apiGroup,omitempty"`
+
+	// Kind of the template, such as KubeadmConfigTemplate. That of the BootstrapConfig, which is the
+	// kind without Template, must be one of spec.bootstrapConfigKinds of the configuration.
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[A-Za-z][A-Za-z0-9]*Template$`
+	Kind string `json:"kind"`
+
+	// Name of the template.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
+	Name string `json:"name"`
+
+	// Namespace of the template. A ClusterMachineClass must have it, and a MachineClass must not.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Namespace string `json:"namespace,omitempty"`
+
+	// ProviderConfigRef names the ClusterProviderConfig of clusterapi.drover.dev by which
+	// provider-clusterapi reaches the bootstrap provider.
+	// +kubebuilder:default={}
+	ProviderConfigRef VMProviderConfigReference `json:"providerConfigRef,omitempty,omitzero"`
 }
 
 // A UserDataSecretReference names a Secret with user data. That of a MachineClass is in the
@@ -49,9 +93,10 @@ const (
 	UserDataFormatIgnition  = "ignition"
 )
 
-// UserDataStatus is which user data the VM of a Machine was given, if the class names a Secret.
+// UserDataStatus is which user data the VM of a Machine was given, if Drover did not write it.
 type UserDataStatus struct {
-	// SecretName is the name of the Secret of the class.
+	// SecretName is the name of the Secret of the class, or of the Secret of the Machine with the
+	// user data of a bootstrap provider.
 	SecretName string `json:"secretName"`
 	// SecretNamespace is that of the Secret of a ClusterMachineClass. The Secret of a MachineClass is
 	// in the namespace of the Machine.

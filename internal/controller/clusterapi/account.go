@@ -68,7 +68,7 @@ func (a *account) kindOf(ctx context.Context, k schema.GroupKind) (kind, error) 
 	crd.SetGroupVersionKind(crdKind)
 	if err := a.kube.Get(ctx, types.NamespacedName{Name: crdName(k)}, crd); err != nil {
 		if kerrors.IsNotFound(err) {
-			return kind{}, refused(k.String(), fmt.Errorf("the API server has no CRD %s: install its infrastructure provider", crdName(k)))
+			return kind{}, refused(k.String(), fmt.Errorf("the API server has no CRD %s: install its provider of Cluster API", crdName(k)))
 		}
 		return kind{}, classify("cannot read the CRD "+crdName(k), err)
 	}
@@ -200,7 +200,7 @@ func (a *account) unfinished(ctx context.Context, vm *v1alpha1.VirtualMachine, k
 	if err != nil {
 		return native.VM{}, err
 	}
-	if c == nil || !isClusterReady(k.contract, c) {
+	if (c == nil || !isClusterReady(k.contract, c)) && a.spec.InfraCluster != nil {
 		out.State, out.Text = native.StateIncomplete, fmt.Sprintf("waiting for %s %s, which has not reported that it is provisioned", a.spec.InfraCluster.Kind, a.spec.InfraCluster.Name)
 	}
 	if at := &vm.Status.AtProvider; at.Error == "" && (r.paused || out.State == native.StateIncomplete) {
@@ -231,7 +231,7 @@ func (a *account) machine(ctx context.Context, vm *v1alpha1.VirtualMachine) (*un
 // contractOf returns the contract of a kind, or of the first kind of the configuration. If that is not known, it is the
 // newest one: the kind may not be installed any more.
 func (a *account) contractOf(ctx context.Context, k schema.GroupKind) contract {
-	if k.Kind == "" {
+	if k.Kind == "" && len(a.spec.InfraMachineKinds) > 0 {
 		k = a.spec.InfraMachineKinds[0].GroupKind()
 	}
 	found, err := a.kindOf(ctx, k)
@@ -262,7 +262,7 @@ func (a *account) Create(ctx context.Context, vm *v1alpha1.VirtualMachine, userD
 	if err != nil {
 		return native.Refused(err)
 	}
-	machine, err := a.ensure(ctx, machineOf(vm, name, a.spec, k, cluster), name)
+	machine, err := a.ensure(ctx, machineOf(vm, name, a.spec, k, cluster), v1alpha1.LabelVirtualMachine, name)
 	if err != nil {
 		return err
 	}
@@ -277,12 +277,12 @@ func (a *account) Create(ctx context.Context, vm *v1alpha1.VirtualMachine, userD
 		return native.Invalid("infraMachine.spec", "%w", err)
 	}
 	infra.SetOwnerReferences([]metav1.OwnerReference{ownedBy(machine)})
-	_, err = a.ensure(ctx, infra, name)
+	_, err = a.ensure(ctx, infra, v1alpha1.LabelVirtualMachine, name)
 	return err
 }
 
-// ensure creates an object of a VM, or returns the existing one.
-func (a *account) ensure(ctx context.Context, o *unstructured.Unstructured, name string) (*unstructured.Unstructured, error) {
+// ensure creates an object of a VM or a Bootstrap, or returns the existing one. The value of the label identifies it.
+func (a *account) ensure(ctx context.Context, o *unstructured.Unstructured, label, value string) (*unstructured.Unstructured, error) {
 	what := describe(o)
 	gvk := o.GroupVersionKind()
 	err := a.kube.Create(ctx, o)
@@ -295,8 +295,8 @@ func (a *account) ensure(ctx context.Context, o *unstructured.Unstructured, name
 		return nil, err
 	case there == nil:
 		return nil, classify("cannot create "+what, kerrors.NewConflict(schema.GroupResource{Group: gvk.Group, Resource: gvk.Kind}, o.GetName(), errors.New("it was deleted meanwhile")))
-	case there.GetLabels()[v1alpha1.LabelVirtualMachine] != name:
-		return nil, refused("forProvider.name", fmt.Errorf("invalid value %q: %s exists and is not that of this VM", o.GetName(), what))
+	case there.GetLabels()[label] != value:
+		return nil, refused("forProvider.name", fmt.Errorf("invalid value %q: %s exists and has another owner: its label %s is not %s", o.GetName(), what, label, value))
 	}
 	return there, nil
 }
@@ -367,6 +367,11 @@ func (a *account) Delete(ctx context.Context, vm *v1alpha1.VirtualMachine) error
 	if err := a.deleteSecret(ctx, s, m); err != nil {
 		return err
 	}
+	return a.release(ctx, m)
+}
+
+// release deletes a Machine of cluster.x-k8s.io whose InfraMachine or BootstrapConfig is gone.
+func (a *account) release(ctx context.Context, m *unstructured.Unstructured) error {
 	what := "cannot delete " + describe(m)
 	if slices.Contains(m.GetFinalizers(), v1alpha1.FinalizerMachine) {
 		before := m.DeepCopy()

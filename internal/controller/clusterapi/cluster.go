@@ -12,27 +12,33 @@ import (
 
 // keepCluster returns the Cluster of the VMs in a namespace. It creates the Cluster, makes it the owner of the
 // InfraCluster, and reports in its status that the InfraCluster is provisioned, as Cluster API's own controller does it.
+// Without an InfraCluster, the Cluster is provisioned: it is the target cluster, which exists.
 func (a *account) keepCluster(ctx context.Context, c contract, namespace string) (*unstructured.Unstructured, error) {
-	infra, k, err := a.infraCluster(ctx, namespace)
+	var infra *unstructured.Unstructured
+	var k kind
+	if a.spec.InfraCluster != nil {
+		var err error
+		if infra, k, err = a.infraCluster(ctx, *a.spec.InfraCluster, namespace); err != nil {
+			return nil, err
+		}
+	}
+	cluster, err := a.cluster(ctx, c, k, infra, namespace)
 	if err != nil {
 		return nil, err
 	}
-	cluster, err := a.cluster(ctx, c, k, infra)
-	if err != nil {
-		return nil, err
+	if infra != nil {
+		if err := a.own(ctx, cluster, infra); err != nil {
+			return nil, err
+		}
 	}
-	if err := a.own(ctx, cluster, infra); err != nil {
-		return nil, err
-	}
-	if isProvisioned(k.contract, infra) && !isClusterReady(c, cluster) {
+	if (infra == nil || isProvisioned(k.contract, infra)) && !isClusterReady(c, cluster) {
 		return cluster, a.writeStatus(ctx, cluster, clusterStatus(c, a.now()))
 	}
 	return cluster, nil
 }
 
 // infraCluster returns the InfraCluster of a namespace.
-func (a *account) infraCluster(ctx context.Context, namespace string) (*unstructured.Unstructured, kind, error) {
-	ref := a.spec.InfraCluster
+func (a *account) infraCluster(ctx context.Context, ref v1alpha1.ObjectReference, namespace string) (*unstructured.Unstructured, kind, error) {
 	k, err := a.kindOf(ctx, ref.GroupKind.GroupKind())
 	if err != nil {
 		return nil, kind{}, err
@@ -46,8 +52,8 @@ func (a *account) infraCluster(ctx context.Context, namespace string) (*unstruct
 
 // cluster returns the Cluster, and creates it if there is none. A Cluster that it did not create is refused: Cluster API's
 // own controllers may keep that one.
-func (a *account) cluster(ctx context.Context, c contract, k kind, infra *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	gvk, namespace := c.core("Cluster"), infra.GetNamespace()
+func (a *account) cluster(ctx context.Context, c contract, k kind, infra *unstructured.Unstructured, namespace string) (*unstructured.Unstructured, error) {
+	gvk := c.core("Cluster")
 	there, err := a.get(ctx, gvk, namespace, a.spec.ClusterName)
 	if err != nil {
 		return nil, err
@@ -67,7 +73,7 @@ func (a *account) cluster(ctx context.Context, c contract, k kind, infra *unstru
 
 // endpoint returns the endpoint of the control plane, nil if it is not known.
 func (a *account) endpoint(infra *unstructured.Unstructured) *v1alpha1.Endpoint {
-	if a.spec.ControlPlaneEndpoint != nil {
+	if a.spec.ControlPlaneEndpoint != nil || infra == nil {
 		return a.spec.ControlPlaneEndpoint
 	}
 	host := stringAt(infra, "spec", "controlPlaneEndpoint", "host")

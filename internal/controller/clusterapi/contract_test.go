@@ -523,7 +523,7 @@ func TestWhatIsRefused(t *testing.T) {
 		"AKindThatTheConfigurationDoesNotList": {nil, func(vm *v1alpha1.VirtualMachine) { vm.Spec.ForProvider.InfraMachine.Kind = "AWSMachine" }, `InvalidRequest: forProvider.infraMachine.kind: invalid value "AWSMachine" of infrastructure.cluster.x-k8s.io: must be one of the kinds of spec.infraMachineKinds of the configuration: [{infrastructure.cluster.x-k8s.io LabMachine}]`},
 		"AnObjectOfAnotherOwner": {func(t *testing.T, l *lab) {
 			l.must(l.inner.Create(t.Context(), newObject(l.kind("LabMachine"), nativetest.Namespace, "vm-1")))
-		}, nil, `InvalidRequest: forProvider.name: invalid value "vm-1": LabMachine ns/vm-1 exists and is not that of this VM`},
+		}, nil, `InvalidRequest: forProvider.name: invalid value "vm-1": LabMachine ns/vm-1 exists and has another owner: its label clusterapi.drover.dev/virtual-machine is not `},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l, vm := newLab(v1beta2), newVM("vm-1", nil)

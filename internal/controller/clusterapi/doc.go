@@ -17,6 +17,12 @@
 // None of them is owned by the VirtualMachine: a foreground deletion of a Drover Machine reaches everything below it at
 // once, and a provider deletes its VM as soon as the InfraMachine is marked for deletion, whatever finalizers it has.
 //
+// # Bootstraps
+//
+// A Bootstrap is the user data that a bootstrap provider makes for a Machine of any cloud. The package keeps a Machine of
+// its own for it, and the BootstrapConfig, which is made from a template:
+// https://cluster-api.sigs.k8s.io/developer/providers/contracts/bootstrap-config
+//
 // # Identity
 //
 // The external name is the UID of the VirtualMachine, which is a label of Machine and InfraMachine. Names are those of
@@ -25,5 +31,6 @@
 // # Files
 //
 // contract.go and read.go are the decisions: which contract a kind fulfills, and the report of an InfraMachine. objects.go
-// renders the objects. account.go and the files beside it call the API server.
+// renders the objects. account.go and the files beside it call the API server. The files of Bootstraps begin with bootstrap,
+// in the same order.
 package clusterapi

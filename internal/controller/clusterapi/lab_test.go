@@ -324,7 +324,7 @@ func newVM(name string, tags map[string]string) *v1alpha1.VirtualMachine {
 func (l *lab) cloud() nativetest.Cloud[*v1alpha1.VirtualMachine, credentials] {
 	pc := &v1alpha1.ClusterProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: nativetest.Config}}
 	pc.Spec.ClusterName = clusterName
-	pc.Spec.InfraCluster = v1alpha1.ObjectReference{GroupKind: v1alpha1.GroupKind{APIGroup: infraGroup, Kind: "LabCluster"}, Name: clusterName}
+	pc.Spec.InfraCluster = &v1alpha1.ObjectReference{GroupKind: v1alpha1.GroupKind{APIGroup: infraGroup, Kind: "LabCluster"}, Name: clusterName}
 	pc.Spec.InfraMachineKinds = []v1alpha1.GroupKind{machineGroupKind}
 	pc.Spec.Credentials.SecretRef = &v1alpha1.SecretKeySelector{Namespace: nativetest.CredentialsNamespace, Name: nativetest.CredentialsSecret, Key: nativetest.CredentialsKey}
 	return nativetest.Cloud[*v1alpha1.VirtualMachine, credentials]{

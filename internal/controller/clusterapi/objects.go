@@ -48,8 +48,10 @@ func belongsTo(o *unstructured.Unstructured) metav1.OwnerReference {
 func clusterOf(c contract, spec v1alpha1.ProviderConfigSpec, infra kind, namespace string, endpoint *v1alpha1.Endpoint) *unstructured.Unstructured {
 	o := newObject(c.core("Cluster"), namespace, spec.ClusterName)
 	o.SetLabels(map[string]string{v1alpha1.LabelKept: "true", labelCluster: spec.ClusterName})
-	ref := referenceOf(c, infra, namespace, spec.InfraCluster.Name)
-	s := map[string]any{"infrastructureRef": ref}
+	s := map[string]any{}
+	if spec.InfraCluster != nil {
+		s["infrastructureRef"] = referenceOf(c, infra, namespace, spec.InfraCluster.Name)
+	}
 	if endpoint != nil {
 		s["controlPlaneEndpoint"] = map[string]any{"host": endpoint.Host, "port": int64(endpoint.Port)}
 	}
@@ -70,7 +72,7 @@ func referenceOf(c contract, k kind, namespace, name string) map[string]any {
 // exists, because Drover joins Nodes to it.
 func clusterStatus(c contract, now time.Time) map[string]any {
 	conditions := []any{
-		condition(conditionTruth, "Kept", "Drover keeps this Cluster for the VMs of its Machines; Cluster API's own controllers do not run", now),
+		condition(conditionTruth, "Kept", "Drover keeps this Cluster for the VMs and the user data of its Machines; Cluster API's own controllers do not run", now),
 		condition("InfrastructureReady", "Provisioned", "", now),
 		condition("ControlPlaneInitialized", "Initialized", "", now),
 	}

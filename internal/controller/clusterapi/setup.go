@@ -35,38 +35,51 @@ type credentials struct {
 // A dial returns the client of a cluster. It makes no call.
 type dial func(credentials) (client.Client, error)
 
+// secretLike is an example of the JSON in the Secret, for errors.
+const secretLike = `{"kubeconfig": "..."}`
+
+func configs() providerconfig.Configs {
+	return providerconfig.Configs{GroupVersion: v1alpha1.SchemeGroupVersion, Cluster: &v1alpha1.ClusterProviderConfig{}}
+}
+
+// open returns the account of a configuration. It makes no call.
+func open(pc client.Object, c credentials, to dial, now func() time.Time) (*account, error) {
+	config, ok := pc.(*v1alpha1.ClusterProviderConfig)
+	if !ok {
+		return nil, errors.New("spec.providerConfigRef: must be a ClusterProviderConfig")
+	}
+	if config.CredentialsSecret() != nil && c.Kubeconfig == "" {
+		// Without it, the identity of the pod would be used.
+		return nil, errors.New("credentials: kubeconfig: must not be empty with source Secret")
+	}
+	kube, err := to(c)
+	if err != nil {
+		return nil, err
+	}
+	return &account{kube: kube, spec: config.Spec, now: now, kinds: map[schema.GroupKind]keptKind{}}, nil
+}
+
 // provider returns the provider of VMs, whose calls go through the clients of dial.
 func provider(to dial, now func() time.Time) native.Provider[*v1alpha1.VirtualMachine, credentials] {
 	return native.Provider[*v1alpha1.VirtualMachine, credentials]{
-		Kind:   v1alpha1.VirtualMachineGroupVersionKind,
-		Object: &v1alpha1.VirtualMachine{},
-		List:   &v1alpha1.VirtualMachineList{},
-		Configs: providerconfig.Configs{
-			GroupVersion: v1alpha1.SchemeGroupVersion,
-			Cluster:      &v1alpha1.ClusterProviderConfig{},
-		},
-		SecretLike: `{"kubeconfig": "..."}`,
+		Kind:       v1alpha1.VirtualMachineGroupVersionKind,
+		Object:     &v1alpha1.VirtualMachine{},
+		List:       &v1alpha1.VirtualMachineList{},
+		Configs:    configs(),
+		SecretLike: secretLike,
 		Open: func(pc client.Object, c credentials) (native.Account[*v1alpha1.VirtualMachine], error) {
-			config, ok := pc.(*v1alpha1.ClusterProviderConfig)
-			if !ok {
-				return nil, errors.New("spec.providerConfigRef: must be a ClusterProviderConfig")
-			}
-			if config.CredentialsSecret() != nil && c.Kubeconfig == "" {
-				// Without it, the identity of the pod would be used.
-				return nil, errors.New("credentials: kubeconfig: must not be empty with source Secret")
-			}
-			kube, err := to(c)
-			if err != nil {
-				return nil, err
-			}
-			return &account{kube: kube, spec: config.Spec, now: now, kinds: map[schema.GroupKind]keptKind{}}, nil
+			return open(pc, c, to, now)
 		},
+		Users:  []providerconfig.UserList{&v1alpha1.BootstrapList{}},
 		Settle: settle,
 	}
 }
 
 // Setup adds all controllers of the provider.
 func Setup(_ context.Context, mgr ctrl.Manager, o controller.Options) error {
+	if err := setupBootstraps(mgr, o); err != nil {
+		return err
+	}
 	return native.Setup(mgr, o, provider(connect(mgr.GetConfig()), time.Now), native.InventoryKind[*v1alpha1.VirtualMachineInventory]{
 		Kind:   v1alpha1.VirtualMachineInventoryGroupVersionKind,
 		Object: &v1alpha1.VirtualMachineInventory{},

@@ -254,9 +254,16 @@ func (r *reader) resource(m *machinev1alpha1.Machine, ref machinev1alpha1.Compos
 	r.v.Resources = append(r.v.Resources, out)
 }
 
-// infraMachineOf returns the InfraMachine that a VM resource reports, nil if there is none.
+// bootstrapKind is the kind of the user data that a bootstrap provider of Cluster API makes.
+const bootstrapKind = "Bootstrap"
+
+// infraMachineOf returns the InfraMachine that a VM resource reports, or the BootstrapConfig that a Bootstrap reports. It
+// returns nil if there is none.
 func infraMachineOf(vm *unstructured.Unstructured) *view.InfraMachine {
 	at, found, _ := unstructured.NestedMap(vm.Object, "status", "atProvider", "infraMachine")
+	if !found && vm.GetKind() == bootstrapKind {
+		at, found, _ = unstructured.NestedMap(vm.Object, "status", "atProvider", "config")
+	}
 	if !found {
 		return nil
 	}

@@ -160,3 +160,24 @@ func TestNodeClaimsAreReadForMachinesOfKarpenter(t *testing.T) {
 		t.Errorf("without Karpenter: %+v, unread %v", v.Target, v.Unread)
 	}
 }
+
+func TestTheBootstrapConfigOfAMachineIsRead(t *testing.T) {
+	m := &machinev1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "w"}}
+	m.Status.ResourceRefs = []machinev1alpha1.ComposedReference{{Role: machinev1alpha1.ResourceBootstrap, APIVersion: "clusterapi.drover.dev/v1alpha1", Kind: "Bootstrap", Name: "w-bootstrap"}}
+	b := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"atProvider": map[string]any{"config": map[string]any{
+		"kind": "KubeadmConfig", "namespace": "team", "name": "w-bootstrap",
+		"conditions": []any{map[string]any{"type": "Ready", "status": "False", "reason": "NotReady", "message": "no CA"}},
+	}}}}}
+	b.SetAPIVersion("clusterapi.drover.dev/v1alpha1")
+	b.SetKind("Bootstrap")
+	b.SetNamespace("team")
+	b.SetName("w-bootstrap")
+	c := fake.NewClientBuilder().WithScheme(command.Scheme).WithObjects(m, b).Build()
+	v, err := collect.View(t.Context(), c, time.Now(), collect.Options{Namespace: "team", Resources: true})
+	if err != nil || len(v.Resources) == 0 {
+		t.Fatalf("%+v, %v", v, err)
+	}
+	if o := v.Resources[0].InfraMachine; o == nil || o.Kind != "KubeadmConfig" || len(o.Conditions) != 1 || o.Conditions[0].Message != "no CA" {
+		t.Errorf("%+v", v.Resources[0])
+	}
+}

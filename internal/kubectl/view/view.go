@@ -66,11 +66,12 @@ type Resource struct {
 	Conditions   []metav1.Condition `json:"conditions,omitempty"`
 	// Console is the end of the console of the VM, if its kind reports it.
 	Console string `json:"console,omitempty"`
-	// InfraMachine is the object of Cluster API that the VM is made from, nil if it is made from none.
+	// InfraMachine is the object of Cluster API that the VM is made from, or the BootstrapConfig that its user data is made
+	// from. It is nil if there is none.
 	InfraMachine *InfraMachine `json:"infraMachine,omitempty"`
 }
 
-// An InfraMachine is the object of an infrastructure provider of Cluster API that a VM is made from, as the VM resource
+// An InfraMachine is the object of a provider of Cluster API that a VM or its user data is made from, as its resource
 // reports it.
 type InfraMachine struct {
 	Kind       string             `json:"kind"`

@@ -17,6 +17,8 @@ type Observed struct {
 	ClassProblem *plan.Problem
 	// Profile of the operating system, nil if the class names none.
 	Profile *machinev1alpha1.OperatingSystemProfile
+	// Config is the Machine's Bootstrap, nil if there is none.
+	Config *Config
 	// Join is the observed state of the join token and the user data.
 	Join plan.JoinState
 	// VMMayExist is true from the moment that the provider began to create the VM.

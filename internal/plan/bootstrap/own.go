@@ -12,10 +12,10 @@ import (
 	"github.com/drover-dev/drover/internal/plan"
 )
 
-// ownUserData returns the reference to the user data of a class, or the problem with it. The
-// controller checks size and format before a VM is created, because only the controller reads the
-// Secret.
-func ownUserData(c *machinev1alpha1.MachineClass) (*plan.OwnUserData, *plan.Problem) {
+// ownUserData returns the reference to the user data of a class, or the problem with it. It returns neither while a
+// bootstrap provider makes the user data. The controller checks size and format before a VM is created, because only the
+// controller reads the Secret.
+func ownUserData(c *machinev1alpha1.MachineClass, config *Config) (*plan.OwnUserData, *plan.Problem) {
 	spec := field.NewPath("class", "spec")
 	os, err := withoutEffect(spec.Child("operatingSystem"), c.Spec.OperatingSystem, map[string]any{
 		"provisioning": c.Spec.OperatingSystem.Provisioning, "kubeletDownloadURL": machinev1alpha1.DefaultKubeletDownloadURL,
@@ -31,6 +31,9 @@ func ownUserData(c *machinev1alpha1.MachineClass) (*plan.OwnUserData, *plan.Prob
 		return nil, problemOf(c, errs.ToAggregate())
 	}
 	ref := c.Spec.UserData.SecretRef
+	if ref == nil {
+		return ofConfig(c, config)
+	}
 	return &plan.OwnUserData{SecretName: ref.Name, SecretNamespace: ref.Namespace, Key: ref.Key, Format: c.Spec.OperatingSystem.Provisioning}, nil
 }
 
@@ -51,7 +54,7 @@ func withoutEffect(path *field.Path, settings any, allowed map[string]any) (fiel
 		if v, ok := allowed[name]; ok && string(set[name]) == fmt.Sprintf("%q", v) {
 			continue
 		}
-		errs = append(errs, field.Forbidden(path.Child(name), "has no effect on the user data in the Secret that class.spec.userData names: remove it, and put it into the Secret"))
+		errs = append(errs, field.Forbidden(path.Child(name), "has no effect on the user data that class.spec.userData names: remove it, and put it into that user data"))
 	}
 	return errs, nil
 }

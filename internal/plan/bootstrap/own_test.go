@@ -16,7 +16,7 @@ import (
 // ownClass returns a class that names a Secret and has the defaults of the schema.
 func ownClass(changes ...func(*machinev1alpha1.MachineClassSpec)) *machinev1alpha1.MachineClass {
 	c := class("")
-	c.Spec.UserData = &machinev1alpha1.UserData{SecretRef: machinev1alpha1.UserDataSecretReference{Name: "mine", Key: "k"}}
+	c.Spec.UserData = &machinev1alpha1.UserData{SecretRef: &machinev1alpha1.UserDataSecretReference{Name: "mine", Key: "k"}}
 	c.Spec.OperatingSystem.KubeletDownloadURL = "https://dl.k8s.io/release"
 	c.Spec.Kubelet.ClusterDomain = "cluster.local"
 	for _, change := range changes {

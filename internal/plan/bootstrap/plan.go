@@ -46,11 +46,25 @@ func Plan(o Observed, settings Settings) plan.Bootstrap {
 	if d.Problem != nil || o.VMLost {
 		return d
 	}
-	d.Waiting = waitsFor(o, *request)
+	if d.Waiting = waitsFor(o, *request); made.isEmpty() && !o.VMMayExist {
+		d.Waiting = o.Config.waitsFor()
+	}
 	if d.Waiting == "" {
 		d.SecretName, d.Key = names.UserData(o.Machine.Name, o.Machine.UID), clusterv1alpha1.ConnectionUserData
 	}
 	return d
+}
+
+// WantsConfig returns the template that the Bootstrap of a Machine is made from, nil if the Machine needs none. A Bootstrap
+// that exists stays as it is until the Machine is deleted.
+func WantsConfig(o Observed) *machinev1alpha1.BootstrapTemplateReference {
+	if o.VMMayExist || o.VMLost || o.isWithheld() || o.ClassProblem != nil || o.Class == nil || o.Class.Spec.UserData == nil {
+		return nil
+	}
+	if _, problem := ownUserData(o.Class, o.Config); problem != nil && o.Config == nil {
+		return nil // No VM can be made from the class.
+	}
+	return o.Class.Spec.UserData.BootstrapTemplateRef
 }
 
 // isWithheld reports whether the Machine exists only to report that the cloud has no room for it.
@@ -93,7 +107,7 @@ func render(o Observed, settings Settings) (source, *plan.Problem) {
 		return source{}, o.ClassProblem
 	}
 	if o.Class.Spec.UserData != nil {
-		own, problem := ownUserData(o.Class)
+		own, problem := ownUserData(o.Class, o.Config)
 		return source{own: own}, problem
 	}
 	template, problem := renderTemplate(o, settings)

@@ -2,6 +2,7 @@ package userdata
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"path"
 	"strings"
@@ -9,7 +10,11 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-const header = "#cloud-config"
+const (
+	header = "#cloud-config"
+	// jinja is the line before the header of a document that cloud-init renders as a template.
+	jinja = "## template: jinja"
+)
 
 type config struct {
 	Hostname   string      `yaml:"hostname"`
@@ -27,6 +32,12 @@ type writeFile struct {
 
 // parseCloudConfig reads a #cloud-config document.
 func parseCloudConfig(text []byte) (*Instance, error) {
+	if first, rest, _ := bytes.Cut(text, []byte("\n")); strings.TrimRight(string(first), " \r") == jinja {
+		if bytes.Contains(rest, []byte("{{")) || bytes.Contains(rest, []byte("{%")) {
+			return nil, errors.New("user data: a simulated VM renders no template: it must have neither {{ nor {%")
+		}
+		text = rest
+	}
 	if first, _, _ := bytes.Cut(text, []byte("\n")); strings.TrimRight(string(first), " \r") != header {
 		return nil, fmt.Errorf("user data: its first line must be %s", header)
 	}

@@ -105,6 +105,7 @@ func TestParseNamesWhatIsWrong(t *testing.T) {
 		"NoUserData":       {"", "there is no user data"},
 		"NoHeader":         {"hostname: secret", "user data: its first line must be #cloud-config"},
 		"AnotherHeader":    {"#!/bin/sh\n", "user data: its first line must be #cloud-config"},
+		"ATemplate":        {"## template: jinja\n#cloud-config\nhostname: '{{ ds.meta_data.local_hostname }}'", "user data: a simulated VM renders no template: it must have neither {{ nor {%"},
 		"BrokenGzip":       {"\x1f\x8bxx", "user data: is not gzip: unexpected EOF"},
 		"RelativePath":     {"#cloud-config\nwrite_files: [{path: a}]", `write_files[0].path: invalid value "a": must be an absolute path`},
 		"UnknownEncoding":  {"#cloud-config\nwrite_files: [{path: /a, encoding: rot13}]", `write_files[0] /a: encoding: invalid value "rot13": must be one of b64, gzip, gzip+b64 and text/plain`},
@@ -138,4 +139,11 @@ func gz(s string) string {
 	_, _ = w.Write([]byte(s))
 	_ = w.Close()
 	return b.String()
+}
+
+func TestATemplateWithoutExpressionsIsReadAsItIs(t *testing.T) {
+	in, err := Parse([]byte("## template: jinja\n#cloud-config\nhostname: vm\n"))
+	if err != nil || in.Hostname != "vm" {
+		t.Errorf("%+v, %v", in, err)
+	}
 }

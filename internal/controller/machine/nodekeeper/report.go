@@ -107,7 +107,7 @@ func steady(message string) string {
 func startupTaints(node *corev1.Node, want workernode.Parameters) []string {
 	var out []string
 	for _, t := range node.Spec.Taints {
-		if t.Key == machinev1alpha1.TaintUninitialized {
+		if workernode.IsUninitializedTaint(t) {
 			out = append(out, taintID(t))
 		}
 	}

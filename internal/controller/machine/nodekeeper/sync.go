@@ -92,10 +92,10 @@ func cordoned(is, want, wasOurs bool) (unschedulable, ours bool) {
 func taintValues(taints []corev1.Taint) (values map[string]string, fresh bool) {
 	values = map[string]string{}
 	for _, t := range taints {
-		switch t.Key {
-		case machinev1alpha1.TaintUninitialized:
+		switch {
+		case workernode.IsUninitializedTaint(t):
 			fresh = true
-		case machinev1alpha1.TaintCordoned:
+		case t.Key == machinev1alpha1.TaintCordoned:
 		default:
 			values[taintID(t)] = t.Value
 		}
@@ -104,12 +104,12 @@ func taintValues(taints []corev1.Taint) (values map[string]string, fresh bool) {
 }
 
 // withTaints keeps the taints of other owners, and their order. The patch that adds Drover's taints also
-// removes TaintUninitialized.
+// removes those of uninitialized Nodes.
 func withTaints(have []corev1.Taint, patch map[string]any) []corev1.Taint {
 	todo := maps.Clone(patch)
 	out := []corev1.Taint{}
 	for _, t := range have {
-		if t.Key == machinev1alpha1.TaintUninitialized {
+		if workernode.IsUninitializedTaint(t) {
 			continue
 		}
 		value, change := todo[taintID(t)]

@@ -87,6 +87,10 @@ func TestSyncChange(t *testing.T) {
 			recorded: &applied{NodeUID: "uid-0", Labels: []string{"a"}, Replaced: &replaced{Labels: map[string]string{"a": "of the other Node"}}},
 			patch:    m{"metadata": m{"resourceVersion": "7", "labels": m{"a": nil}}, "spec": m{"taints": []any{}}},
 		},
+		"ATaintOfABootstrapProviderOfClusterAPIIsRemovedToo": {
+			taints: []corev1.Taint{others, {Key: machinev1alpha1.TaintUninitializedByClusterAPI, Effect: corev1.TaintEffectNoSchedule}},
+			patch:  m{"metadata": m{"resourceVersion": "7"}, "spec": m{"taints": []any{m{"key": others.Key, "effect": "NoExecute"}}}},
+		},
 		"WhatOthersRemovedIsNotRemovedAgain": {recorded: &applied{NodeUID: uid, Labels: []string{"a"}}},
 		"WhatOthersSetToWhatIsWantedIsTheirs": {
 			labels: map[string]string{"a": "b"}, annotations: map[string]string{disabled: "true"}, taints: []corev1.Taint{ours},
