@@ -24,17 +24,17 @@ gitops: build packages $(BIN)/crossplane-cli ##+ Compare the verdicts of Argo CD
 	cd test/gitops/clients && go vet ./judge && go build -ldflags "-s -w" -o $(BIN)/gitops-judge ./judge
 	DROVER_BIN=$(BIN) DROVER_PACKAGES=$(PACKAGES) go test -count=1 -timeout 30m ./test/gitops
 
-# The OpenStack is in a folder below OPENSTACK, and only root can build and start it.
+# The OpenStack is in a folder below OPENSTACK, and only root can build and start it. The packages share it, one after the other.
 OPENSTACK := $(CURDIR)/$(WORK)/openstack
 MIRROR ?=
 KEEP ?=
 RECORD ?=
 .PHONY: openstack
-openstack: ##+ Build a real OpenStack from Debian's packages, compare its answers with the recorded ones and let the provider find its servers there, and delete it (root, minutes). MIRROR=URL of Debian, KEEP=1 keeps the packages, RECORD=1 records the answers.
+openstack: ##+ Build a real OpenStack from Debian's packages, compare its answers with the recorded ones, let the provider create, reboot and delete instances there and kill it meanwhile, and delete it (root, half an hour). MIRROR=URL of Debian, KEEP=1 keeps the packages, RECORD=1 records the answers.
 	@mkdir -p $(BIN)
 	go build -ldflags "-s -w" -o $(BIN)/openstack ./test/openstack
 	$(BIN)/openstack exec --dir $(OPENSTACK) $(if $(MIRROR),--mirror "$(MIRROR)") $(if $(KEEP),--keep) -- \
-		$(if $(RECORD),go test -count=1 ./test/fakes/openstack -run TestTheAnswersAre -args -record,go test -count=1 -timeout 60m ./test/fakes/openstack ./internal/controller/openstack -v -run OfARealOpenStack)
+		$(if $(RECORD),go test -count=1 ./test/fakes/openstack -run TestTheAnswersAre -args -record,go test -count=1 -p 1 -timeout 90m ./test/fakes/openstack ./internal/controller/openstack -v -run ARealOpenStack)
 
 .PHONY: vulncheck
 vulncheck: $(BIN)/govulncheck ##+ Tell which functions with known faults Drover's own module calls, by the database VULNDB (minutes).

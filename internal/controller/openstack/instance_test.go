@@ -253,6 +253,23 @@ func TestAnInstanceThatFailsSaysWhyAndIsKnown(t *testing.T) {
 	})
 }
 
+// TestAnInstanceBeyondTheQuotaFails: Nova accepts servers that are requested at once, and checks the quota again later.
+func TestAnInstanceBeyondTheQuotaFails(t *testing.T) {
+	inWorld(t, fakecloud.Options{Step: 5 * time.Second, ServerLimit: 1}, func(t *testing.T, w *world) {
+		first, second := instance("a"), instance("b")
+		w.Add(first)
+		w.Until(soon, "it is accepted", func() bool { return w.posts() == 1 })
+		w.Add(second)
+		w.UntilCondition(soon, first, xpv2.TypeReady, xpv2.ReasonAvailable)
+		c := w.UntilCondition(soon, second, xpv2.TypeReady, xpv2.ReasonUnavailable)
+		if c.Message != "power state: error: Quota exceeded for instances: Requested 1, but already used 1 of 1 instances" {
+			t.Errorf("Ready: %s", c.Message)
+		}
+		w.Delete(second)
+		w.Until(soon, "it is gone", func() bool { return w.Gone(second) && len(w.cloud.Servers("ours")) == 1 })
+	})
+}
+
 func TestAnInstanceThatVanishesIsMissing(t *testing.T) {
 	inWorld(t, fakecloud.Options{Step: time.Second}, func(t *testing.T, w *world) {
 		vm := w.running("a")

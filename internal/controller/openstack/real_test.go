@@ -63,11 +63,15 @@ func TestTheServersOfARealOpenStackAreFoundAndListed(t *testing.T) {
 	c, err := p.compute()
 	mustReal(t, err)
 	mustReal(t, servers.Reboot(ctx, c, first, servers.RebootOpts{Type: servers.SoftReboot}).ExtractErr())
-	// A hard reboot takes the place of a soft one, or follows it.
 	mustReal(t, servers.Reboot(ctx, c, first, servers.RebootOpts{Type: servers.HardReboot}).ExtractErr())
-	if got := cloud.Reboots(first); !slices.Equal(got, []string{"SOFT", "HARD"}) {
-		t.Errorf("reboots %q", got)
+	got, err := cloud.Reboots(ctx, first)
+	mustReal(t, err)
+	for i, want := range []struct{ kind, status string }{{"SOFT", "REBOOT"}, {"HARD", "HARD_REBOOT"}} {
+		if len(got) != 2 || got[i].Kind != want.kind || !slices.Equal(got[i].Statuses, []string{want.status, active}) {
+			t.Errorf("reboots %+v, want a %s one by %s to %s", got, want.kind, want.status, active)
+		}
 	}
+	t.Logf("%+v", got)
 	for _, vm := range vms {
 		mustReal(t, cloud.Delete(ctx, vm.ExternalName))
 	}

@@ -4,7 +4,6 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -37,6 +36,7 @@ const (
 type world struct {
 	*lifttest.World
 	cloud  *fakecloud.Cloud
+	api    http.RoundTripper
 	secret *corev1.Secret
 }
 
@@ -55,34 +55,50 @@ func inWorldOf(t *testing.T, o fakecloud.Options, resource string, kind schema.G
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		o.URL, o.Projects = "http://openstack", map[string]string{good: "ours", other: "theirs"}
-		w := &world{cloud: fakecloud.New(o), secret: &corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "system", Name: "openstack"}, Data: map[string][]byte{"credentials": credential(good)},
-		}}
-		userData := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "user-data"}, Data: map[string][]byte{"userData": []byte("#cloud-config\n")}}
-		pc := &v1alpha1.ClusterProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: "default"}, Spec: v1alpha1.ProviderConfigSpec{
-			AuthURL:     "http://openstack/identity/v3",
-			Credentials: v1alpha1.Credentials{Source: v1alpha1.CredentialsSecret, SecretRef: v1alpha1.SecretKeySelector{Namespace: "system", Name: "openstack", Key: "credentials"}},
-		}}
-		w.World = lifttest.New(t, v1alpha1.AddToScheme, w.process(t, resource, kind), w.secret, userData, pc)
+		w := &world{cloud: fakecloud.New(o)}
+		w.api = fakes.InMemory(w.cloud)
+		w.begin(t, "http://openstack/identity/v3", credential(good), resource, kind)
 		test(t, w)
 	})
 }
 
-// mortal is the transport of a process that may be killed. A call in flight then has its effect, and its response is lost.
+// begin starts a provider with a credential at an address of Keystone.
+func (w *world) begin(t *testing.T, authURL string, credential []byte, resource string, kind schema.GroupVersionKind) {
+	t.Helper()
+	w.secret = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "system", Name: "openstack"}, Data: map[string][]byte{"credentials": credential}}
+	userData := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "user-data"}, Data: map[string][]byte{"userData": []byte("#cloud-config\n")}}
+	pc := &v1alpha1.ClusterProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: "default"}, Spec: v1alpha1.ProviderConfigSpec{
+		AuthURL:     authURL,
+		Credentials: v1alpha1.Credentials{Source: v1alpha1.CredentialsSecret, SecretRef: v1alpha1.SecretKeySelector{Namespace: "system", Name: "openstack", Key: "credentials"}},
+	}}
+	w.World = lifttest.New(t, v1alpha1.AddToScheme, w.process(t, resource, kind), w.secret, userData, pc)
+}
+
+// mortal is the transport of a process that may be killed. A call in flight is then lost, and continues at the cloud.
 type mortal struct {
-	next   http.RoundTripper
-	isDead *atomic.Bool
+	next http.RoundTripper
+	dead <-chan struct{}
 }
 
 func (m mortal) RoundTrip(req *http.Request) (*http.Response, error) {
-	if m.isDead.Load() {
+	select {
+	case <-m.dead:
+		return nil, io.ErrUnexpectedEOF
+	default:
+	}
+	var resp *http.Response
+	var err error
+	answered := make(chan struct{})
+	go func() {
+		defer close(answered)
+		resp, err = m.next.RoundTrip(req)
+	}()
+	select {
+	case <-answered:
+		return resp, err
+	case <-m.dead:
 		return nil, io.ErrUnexpectedEOF
 	}
-	resp, err := m.next.RoundTrip(req)
-	if m.isDead.Load() {
-		return nil, io.ErrUnexpectedEOF
-	}
-	return resp, err
 }
 
 func (w *world) process(t *testing.T, resource string, kind schema.GroupVersionKind) func(client.Client) lifttest.Process {
@@ -91,11 +107,11 @@ func (w *world) process(t *testing.T, resource string, kind schema.GroupVersionK
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, isDead := newProjects(c), &atomic.Bool{}
-		p.transport = func(string) (http.RoundTripper, error) { return mortal{fakes.InMemory(w.cloud), isDead}, nil }
+		p, dead := newProjects(c), make(chan struct{})
+		p.transport = func(string) (http.RoundTripper, error) { return mortal{w.api, dead}, nil }
 		return lifttest.Process{
 			Provider: pc, Resource: resource, Kind: kind,
-			Setup: lift.Namespaced(p.terraformSetup), Behaviours: p.behaviours(), Killed: func() { isDead.Store(true) },
+			Setup: lift.Namespaced(p.terraformSetup), Behaviours: p.behaviours(), Killed: func() { close(dead) },
 		}
 	}
 }

@@ -30,7 +30,8 @@ type Options struct {
 	// Accept is the time from the request for a server until Nova accepts it. The server is then created, whether or not its
 	// client waits for the response. Default 0.
 	Accept time.Duration
-	// ServerLimit is the maximum number of servers per project. Default 0: no limit.
+	// ServerLimit is the maximum number of servers per project. Servers that were accepted beyond it, because those before
+	// them were not built yet, fail. Default 0: no limit.
 	ServerLimit int
 	// PortLimit and FloatingIPLimit are the maximum numbers of ports and floating IPs per project. Default 0: no
 	// limit.

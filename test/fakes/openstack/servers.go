@@ -3,6 +3,7 @@ package openstack
 import (
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
@@ -182,11 +183,15 @@ func (c *call) createServer() (int, any, *failure) {
 	if problem != nil {
 		return 0, nil, problem
 	}
+	used := c.used(func(*server) bool { return true })
 	c.project.servers[s.id] = s
-	if c.full || c.project.full {
-		// A server that no host has is not attached to anything.
+	switch {
+	// A server that no host has is not attached to anything.
+	case c.full || c.project.full:
 		s.fault = "No valid host was found. "
-	} else {
+	case c.opts.ServerLimit > 0 && used >= c.opts.ServerLimit:
+		s.fault = fmt.Sprintf(overQuota, used, c.opts.ServerLimit)
+	default:
 		for _, nic := range nics {
 			if nic.port != nil {
 				s.attach(nic.port)
@@ -242,14 +247,23 @@ func (c *call) interfaces(raw json.RawMessage) ([]nic, *failure) {
 	return out, nil
 }
 
-// check a request like Nova.
-func (c *call) check(r request) *failure {
-	there := 0
+const overQuota = "Quota exceeded for instances: Requested 1, but already used %d of %d instances"
+
+// used returns how many servers of the project exist and are selected.
+func (c *call) used(isCounted func(*server) bool) int {
+	n := 0
 	for _, s := range c.project.servers {
-		if s.there(c.now) {
-			there++
+		if s.there(c.now) && isCounted(s) {
+			n++
 		}
 	}
+	return n
+}
+
+// check a request like Nova. Nova does not count a server that it has accepted and not built yet: see recheck_quota in its
+// configuration.
+func (c *call) check(r request) *failure {
+	used := c.used(func(s *server) bool { return s.status(c.now) != "BUILD" })
 	switch {
 	case r.FlavorRef != FlavorID:
 		return fail(http.StatusBadRequest, "badRequest", "Flavor %s could not be found.", r.FlavorRef)
@@ -259,8 +273,8 @@ func (c *call) check(r request) *failure {
 		return fail(http.StatusBadRequest, "badRequest", "The requested availability zone is not available")
 	case len(r.UserData) > maxUserData:
 		return fail(http.StatusBadRequest, "badRequest", "Invalid input for field/attribute user_data. '...' is too long")
-	case c.opts.ServerLimit > 0 && there >= c.opts.ServerLimit:
-		return fail(http.StatusForbidden, "forbidden", "Quota exceeded for instances: Requested 1, but already used %d of %d instances", there, c.opts.ServerLimit)
+	case c.opts.ServerLimit > 0 && used >= c.opts.ServerLimit:
+		return fail(http.StatusForbidden, "forbidden", overQuota, used, c.opts.ServerLimit)
 	}
 	for k, v := range r.Metadata {
 		if len(k) > maxMetadata || len(v) > maxMetadata {

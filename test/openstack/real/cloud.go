@@ -2,6 +2,7 @@ package real
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
@@ -52,7 +53,8 @@ type Cloud struct {
 	mu sync.Mutex
 	// networks is how many projects have one.
 	networks int
-	reboots  map[string][]string
+	// reboots are by the ID of the server.
+	reboots map[string][]Reboot
 }
 
 // IsThere reports whether there is an OpenStack.
@@ -66,7 +68,7 @@ func Open(ctx context.Context) (*Cloud, error) {
 	}
 	c := &Cloud{
 		gateway: newGateway(os.Getenv(Env)), URL: "http://" + l.Addr().String(),
-		reboots: map[string][]string{},
+		reboots: map[string][]Reboot{},
 	}
 	c.gateway.after = c.afterCall
 	c.server = &http.Server{Handler: c.gateway}
@@ -101,8 +103,8 @@ func (c *Cloud) login(ctx context.Context) (err error) {
 	}
 	c.identity, c.compute, c.network = at("/identity/v3/"), at("/compute/v2.1/"), at("/network/")
 	c.network.ResourceBase = c.network.Endpoint + "v2.0/"
-	// Since then servers have their user data, for administrators.
-	c.compute.Microversion = "2.3"
+	// Since then servers have their user data, for administrators. Gophercloud sends the version to clients of a type alone.
+	c.compute.Type, c.compute.Microversion = "compute", "2.3"
 	return nil
 }
 
@@ -262,23 +264,48 @@ func (c *Cloud) AddNetwork(ctx context.Context, p *Project, name, cidr string) (
 	return made.ID, err
 }
 
-// afterCall notes the reboots that Nova accepted.
-func (c *Cloud) afterCall(call, id string, body []byte, status int) {
-	if call != "POST /compute/v2.1/servers/{id}/action" || !strings.Contains(string(body), `"reboot"`) || status != http.StatusAccepted {
+// afterCall records the reboots that Nova accepted. The response to one waits for its end.
+func (c *Cloud) afterCall(call, id string, body []byte, r response) {
+	var action struct {
+		Reboot *struct {
+			Type string `json:"type"`
+		} `json:"reboot"`
+	}
+	if call != "POST /compute/v2.1/servers/{id}/action" || r.status != http.StatusAccepted || json.Unmarshal(body, &action) != nil || action.Reboot == nil {
 		return
 	}
-	kind := "SOFT"
-	if strings.Contains(string(body), `"HARD"`) {
-		kind = "HARD"
-	}
+	done := Reboot{Kind: strings.ToUpper(action.Reboot.Type), Request: r.header.Get("X-Compute-Request-Id"), Statuses: c.awaitTask(id)}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.reboots[id] = append(c.reboots[id], kind)
+	c.reboots[id] = append(c.reboots[id], done)
 }
 
-// Reboots returns the kinds of the reboots of a server that Nova accepted, SOFT or HARD.
-func (c *Cloud) Reboots(id string) []string {
+// A Reboot that Nova accepted.
+type Reboot struct {
+	// Kind is SOFT or HARD.
+	Kind string
+	// Request is the ID that Nova gave to the call.
+	Request string
+	// Statuses that the server had from then on until Nova had nothing more to do with it.
+	Statuses []string
+}
+
+// Reboots returns the reboots of a server that Nova accepted, in their order. Each of them is an action of the server in
+// Nova's own records, which do not have the kind, and Nova has no other reboot of it.
+func (c *Cloud) Reboots(ctx context.Context, id string) ([]Reboot, error) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.Clone(c.reboots[id])
+	accepted := slices.Clone(c.reboots[id])
+	c.mu.Unlock()
+	recorded, err := c.actions(ctx, id, "reboot")
+	if err != nil {
+		return nil, err
+	}
+	var requests []string
+	for _, r := range accepted {
+		requests = append(requests, r.Request)
+	}
+	if !slices.Equal(requests, recorded) {
+		return nil, fmt.Errorf("the gateway saw the reboots %q of server %s, and Nova recorded %q", requests, id, recorded)
+	}
+	return accepted, nil
 }

@@ -1,3 +1,3 @@
-// Package real gives tests access to the OpenStack of "make openstack": accounts in projects of their own, and the states that
-// a test needs.
+// Package real gives tests access to the OpenStack of "make openstack": accounts in projects of their own, the states that
+// a test needs, and a gateway in front of the APIs.
 package real

@@ -3,24 +3,39 @@ package real
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/drover-dev/drover/test/fakes"
 )
 
-// A gateway passes calls on to the sockets of the services, by the first part of their path.
+// A gateway passes calls on to the sockets of the services, by the first part of their path. It counts them, and makes them
+// fail in the ways in which the OpenStack itself cannot be made to fail: a rate limit, and a response that is lost.
 type gateway struct {
+	fakes.Face
 	sockets string
 	client  *http.Client
 
-	// after is called with the answer to a call.
-	after func(call, id string, body []byte, status int)
+	mu sync.Mutex
+	// projects are the names of projects by the tokens that they got.
+	projects map[string]string
+	// after is called with a call that was passed on, and its response.
+	after func(call, id string, body []byte, r response)
+}
+
+// A response of a service.
+type response struct {
+	status int
+	header http.Header
+	body   []byte
 }
 
 func newGateway(sockets string) *gateway {
@@ -32,7 +47,7 @@ func newGateway(sockets string) *gateway {
 		return (&net.Dialer{}).DialContext(ctx, "unix", filepath.Join(sockets, host))
 	}
 	return &gateway{
-		sockets: sockets,
+		sockets: sockets, projects: map[string]string{},
 		client: &http.Client{
 			Transport:     &http.Transport{DialContext: dial, MaxIdleConnsPerHost: 16},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -45,10 +60,7 @@ var uuid = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
 // ServeHTTP passes a call on.
 func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		return
-	}
+	body := fakes.BodyOf(r)
 	id := ""
 	call := fakes.CallOf(r.Method, r.URL.Path, func(part string) bool {
 		if uuid.MatchString(part) {
@@ -57,31 +69,40 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		return false
 	})
-	status, header, answer, err := g.pass(r, body)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadGateway)
-		return
+	refuse := func(f *fakes.Fault) {
+		if f.RetryAfter != "" {
+			w.Header().Set("Retry-After", f.RetryAfter)
+		}
+		fakes.AnswerJSON(w, f.Status, map[string]any{f.Code: map[string]any{"code": f.Status, "message": f.Message}})
 	}
-	if g.after != nil {
-		g.after(call, id, body, status)
-	}
-	for k, v := range header {
-		w.Header()[k] = v
-	}
-	w.WriteHeader(status)
-	_, _ = w.Write(answer)
+	g.Serve(call, g.projectOf(r.Header.Get("X-Auth-Token")), body, refuse, func() func() {
+		resp, err := g.pass(r, body)
+		if err != nil {
+			return func() { http.Error(w, err.Error(), http.StatusBadGateway) }
+		}
+		g.noteProject(resp)
+		if g.after != nil {
+			g.after(call, id, body, resp)
+		}
+		return func() {
+			maps.Copy(w.Header(), resp.header)
+			w.WriteHeader(resp.status)
+			_, _ = w.Write(resp.body)
+		}
+	})
 }
 
-// pass passes a call on to its service, which returns links for the address of the gateway.
-func (g *gateway) pass(r *http.Request, body []byte) (int, http.Header, []byte, error) {
+// pass passes a call on to its service, which returns links for the address of the gateway. The service gets the whole call
+// even if the client is gone, as from a proxy of an operator.
+func (g *gateway) pass(r *http.Request, body []byte) (response, error) {
 	service, path, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	url := "http://" + service + "/" + path
 	if r.URL.RawQuery != "" {
 		url += "?" + r.URL.RawQuery
 	}
-	out, err := http.NewRequestWithContext(r.Context(), r.Method, url, bytes.NewReader(body))
+	out, err := http.NewRequestWithContext(context.WithoutCancel(r.Context()), r.Method, url, bytes.NewReader(body))
 	if err != nil {
-		return 0, nil, nil, err
+		return response{}, err
 	}
 	out.Header = r.Header.Clone()
 	out.Header.Del("Connection")
@@ -90,12 +111,12 @@ func (g *gateway) pass(r *http.Request, body []byte) (int, http.Header, []byte, 
 	out.Header.Set("X-Forwarded-Prefix", "/"+service)
 	resp, err := g.client.Do(out)
 	if err != nil {
-		return 0, nil, nil, err
+		return response{}, err
 	}
 	defer func() { _ = resp.Body.Close() }()
 	answer, err := io.ReadAll(resp.Body)
 	if err != nil {
-		return 0, nil, nil, err
+		return response{}, err
 	}
 	header := resp.Header.Clone()
 	for _, k := range []string{"Connection", "Transfer-Encoding", "Content-Encoding"} {
@@ -104,5 +125,33 @@ func (g *gateway) pass(r *http.Request, body []byte) (int, http.Header, []byte, 
 	if resp.StatusCode != http.StatusNoContent {
 		header.Set("Content-Length", strconv.Itoa(len(answer)))
 	}
-	return resp.StatusCode, header, answer, nil
+	return response{resp.StatusCode, header, answer}, nil
+}
+
+// projectOf returns the name of the project that got a token.
+func (g *gateway) projectOf(token string) string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.projects[token]
+}
+
+// noteProject records the project of a token.
+func (g *gateway) noteProject(r response) {
+	token := r.header.Get("X-Subject-Token")
+	if token == "" {
+		return
+	}
+	var t struct {
+		Token struct {
+			Project struct {
+				Name string `json:"name"`
+			} `json:"project"`
+		} `json:"token"`
+	}
+	if json.Unmarshal(r.body, &t) != nil {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.projects[token] = t.Token.Project.Name
 }

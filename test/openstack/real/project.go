@@ -23,8 +23,8 @@ type Credential struct{ ID, Secret string }
 // A Project has a user with a key pair.
 type Project struct {
 	ID, Name string
-	// Member may create servers.
-	Member Credential
+	// Member may create servers, and Reader may only read.
+	Member, Reader Credential
 	// NetworkID and SubnetID are those of the network of the nodes, whose addresses are those of the local cloud's guests.
 	NetworkID, SubnetID string
 	// GroupID is the security group with the name of the example, "nodes".
@@ -63,6 +63,9 @@ func (c *Cloud) NewProject(ctx context.Context, name string) (*Project, error) {
 		return nil, err
 	}
 	if p.Member, err = c.NewCredential(ctx, p, "member", "reader"); err != nil {
+		return nil, err
+	}
+	if p.Reader, err = c.NewCredential(ctx, p, "reader"); err != nil {
 		return nil, err
 	}
 	if _, err := keypairs.Create(ctx, p.compute, keypairs.CreateOpts{Name: KeyPair}).Extract(); err != nil {
