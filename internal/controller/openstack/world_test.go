@@ -91,7 +91,7 @@ func (m mortal) RoundTrip(req *http.Request) (*http.Response, error) {
 	answered := make(chan struct{})
 	go func() {
 		defer close(answered)
-		resp, err = m.next.RoundTrip(req)
+		resp, err = m.next.RoundTrip(req) //nolint:bodyclose // The caller closes it.
 	}()
 	select {
 	case <-answered:

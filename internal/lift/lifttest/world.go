@@ -117,7 +117,7 @@ func New(t *testing.T, add func(*runtime.Scheme) error, start func(client.Client
 	return w
 }
 
-// Restart replaces the process of the provider. What the old one is about to do is done.
+// Restart replaces the process of the provider. The old one finishes its reconciles.
 func (w *World) Restart() {
 	isDead := &atomic.Bool{}
 	kube := mortal(w.kube, isDead)
@@ -141,8 +141,8 @@ func (w *World) Restart() {
 	}
 }
 
-// Kill replaces the process of the provider, whose calls fail from now on, those in flight with them: what they did at the
-// API server or at the cloud is done, and their results are lost.
+// Kill replaces the process of the provider. Its calls fail from now on. Calls in flight fail too, and have their effect at the API
+// server and at the cloud.
 func (w *World) Kill() {
 	w.mu.Lock()
 	kill := w.kill
