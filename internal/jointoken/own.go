@@ -73,7 +73,11 @@ func (k *Keeper) readOwn(ctx context.Context, m *machinev1alpha1.Machine, r Requ
 		return nil, problem(machinev1alpha1.ReasonUserDataNotFound, "%v", err)
 	}
 	content := s.Data[key]
-	if err := userdata.CheckOwn(content, string(s.Data[machinev1alpha1.UserDataKeyFormat]), o.Format); err != nil {
+	check := userdata.CheckOwn
+	if o.Bootstrap != "" {
+		check = userdata.CheckMade
+	}
+	if err := check(content, string(s.Data[machinev1alpha1.UserDataKeyFormat]), o.Format); err != nil {
 		return nil, problem(machinev1alpha1.ReasonUserDataInvalid, ", key %q: %v", key, err)
 	}
 	hasToken, err := userdata.InspectOwn(string(content), r.form())

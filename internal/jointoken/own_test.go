@@ -249,4 +249,10 @@ func TestTheSecretOfABootstrapProviderMustBeThatOfTheMachine(t *testing.T) {
 	if p := ProblemOf(err); p == nil || p.Reason != machinev1alpha1.ReasonUserDataInvalid || !strings.Contains(p.Message, `invalid value "talos": must be cloud-config or ignition`) {
 		t.Errorf("error %v", err)
 	}
+	// Talos declares no format, and reads neither cloud-config nor Ignition.
+	f.own(map[string]string{"value": "version: v1alpha1\nmachine: {type: worker}\n"}, controlledBy("b-uid"))
+	f.apply(ofBootstrap)
+	if got := string(f.secret().Data["userData"]); !strings.HasPrefix(got, "version: v1alpha1") {
+		t.Errorf("user data %q", got)
+	}
 }

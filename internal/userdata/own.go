@@ -31,10 +31,9 @@ func CheckOwn(content []byte, declared string, wanted machinev1alpha1.Provisioni
 		return fmt.Errorf("key %q: invalid value %q: must be %s or %s", machinev1alpha1.UserDataKeyFormat, text.Shorten(declared, maxShown), machinev1alpha1.UserDataFormatCloudInit, machinev1alpha1.UserDataFormatIgnition)
 	case wanted != "" && format != wanted:
 		return fmt.Errorf("key %q: invalid value %q: spec.operatingSystem.provisioning of the class is %s", machinev1alpha1.UserDataKeyFormat, declared, wanted)
-	case len(content) == 0:
-		return errors.New("is empty")
-	case !utf8.Valid(content) || strings.IndexByte(string(content), 0) >= 0:
-		return errors.New("is not text: Drover finds no placeholders in compressed user data, and compresses it itself where the cloud takes that")
+	}
+	if err := checkText(content); err != nil {
+		return err
 	}
 	isIgnition := strings.HasPrefix(strings.TrimSpace(string(content)), "{")
 	switch {
@@ -44,6 +43,26 @@ func CheckOwn(content []byte, declared string, wanted machinev1alpha1.Provisioni
 		return errors.New("is base64 of user data: must be the user data itself, which a Secret has in stringData, or encoded once in data")
 	case !isCloudInit(string(content)):
 		return fmt.Errorf("is neither Ignition nor user data of cloud-init: must be a JSON object, or begin with one of %s", strings.Join(cloudInitHeaders, ", "))
+	}
+	return nil
+}
+
+// CheckMade is CheckOwn for user data that a bootstrap provider made. Without a declared and a wanted format it may be any
+// text, such as a machine configuration of Talos.
+func CheckMade(content []byte, declared string, wanted machinev1alpha1.ProvisioningFormat) error {
+	if declared == "" && wanted == "" {
+		return checkText(content)
+	}
+	return CheckOwn(content, declared, wanted)
+}
+
+// checkText returns an error if user data is empty or no text.
+func checkText(content []byte) error {
+	switch {
+	case len(content) == 0:
+		return errors.New("is empty")
+	case !utf8.Valid(content) || strings.IndexByte(string(content), 0) >= 0:
+		return errors.New("is not text: Drover finds no placeholders in compressed user data, and compresses it itself where the cloud takes that")
 	}
 	return nil
 }

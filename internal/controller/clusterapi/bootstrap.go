@@ -62,6 +62,10 @@ func (x *bootstrapper) Observe(ctx context.Context, b *v1alpha1.Bootstrap) (mana
 	if errors.As(err, &e) && (e.Class == fn.ErrorInvalidRequest || e.Class == fn.ErrorPermissionDenied) {
 		at.Problem, err = &v1alpha1.BootstrapProblem{Reason: machinev1alpha1.ReasonBootstrapTemplateInvalid, Message: messageOf(e)}, nil
 	}
+	if at.Problem != nil {
+		// Nothing is created as long as there is a problem.
+		out = managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true}
+	}
 	switch {
 	case err != nil:
 		return out, err
@@ -74,10 +78,6 @@ func (x *bootstrapper) Observe(ctx context.Context, b *v1alpha1.Bootstrap) (mana
 		b.SetConditions(xpv2.Creating().WithMessage(at.Waiting))
 	}
 	x.again.After(b, min(max(x.now().Sub(b.GetCreationTimestamp().Time)/5, soonest), latest))
-	if at.Problem != nil {
-		// Nothing is created as long as there is a problem.
-		out.ResourceExists, out.ResourceUpToDate = true, true
-	}
 	return out, nil
 }
 
@@ -121,9 +121,9 @@ func (x *bootstrapper) observe(ctx context.Context, b *v1alpha1.Bootstrap) (mana
 		}
 		return out, classify(what+": cannot read Secret "+r.secretName, err)
 	}
-	data, err := userDataIn(s, config)
-	if err != nil {
-		at.Problem = &v1alpha1.BootstrapProblem{Reason: machinev1alpha1.ReasonBootstrapConfigFailed, Message: err.Error()}
+	data, problem := userDataIn(s, config)
+	if problem != "" {
+		at.Problem = &v1alpha1.BootstrapProblem{Reason: machinev1alpha1.ReasonBootstrapConfigFailed, Message: problem}
 		return out, nil
 	}
 	out.ConnectionDetails, at.Ready = data, true

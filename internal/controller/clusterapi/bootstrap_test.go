@@ -447,10 +447,17 @@ func machineReportsTheNode(t *testing.T, c contract) {
 	if got := stringAt(s.machine(), "status", "nodeRef", "name"); got != "node-1" {
 		t.Errorf("Node %q", got)
 	}
+	// A problem of later takes nothing back.
+	template := s.get(s.kind("LabConfigTemplate"), "workers")
+	s.must(s.there.Delete(t.Context(), template))
 	// A BootstrapConfig that is deleted later is not made again.
 	s.must(s.there.Delete(t.Context(), s.config()))
 	if b := s.run(); s.config() != nil || !b.Status.AtProvider.Ready {
 		t.Error("a new BootstrapConfig was created for a VM that has joined")
+	}
+	s.must(s.kube.Delete(t.Context(), &v1alpha1.ClusterProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: "c"}}))
+	if b := s.run(); !b.Status.AtProvider.Ready || b.Status.AtProvider.Problem == nil || b.Status.GetCondition(xpv2.TypeSynced).Status != corev1.ConditionTrue {
+		t.Errorf("without a configuration: %+v", b.Status)
 	}
 }
 

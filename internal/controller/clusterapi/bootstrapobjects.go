@@ -66,15 +66,16 @@ func bootstrapMachineStatus(c contract, b *v1alpha1.Bootstrap, now time.Time) ma
 
 // configOf returns the BootstrapConfig of a template, without its owner.
 func configOf(b *v1alpha1.Bootstrap, spec v1alpha1.ProviderConfigSpec, k kind, template *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	inner, found, err := unstructured.NestedMap(template.Object, "spec", "template", "spec")
-	if err != nil || !found {
-		if inner = nil; err == nil {
-			err = errors.New("required value")
-		}
-		if _, empty, _ := unstructured.NestedMap(template.Object, "spec", "template"); !empty {
-			return nil, fmt.Errorf("%s: spec.template: %w", describe(template), err)
-		}
-		inner = map[string]any{}
+	outer, found, err := unstructured.NestedMap(template.Object, "spec", "template")
+	if err == nil && !found {
+		err = errors.New("required value")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: spec.template: %w", describe(template), err)
+	}
+	inner, ok := outer["spec"].(map[string]any)
+	if !ok {
+		inner = map[string]any{} // Each field of the provider may have a default.
 	}
 	labels, _, _ := unstructured.NestedStringMap(template.Object, "spec", "template", "metadata", "labels")
 	annotations, _, _ := unstructured.NestedStringMap(template.Object, "spec", "template", "metadata", "annotations")

@@ -83,16 +83,16 @@ func (r bootstrapReport) waitsFor() string {
 }
 
 // userDataIn returns the user data in the Secret of a BootstrapConfig. The status of a BootstrapConfig can be forged, and
-// the user data is brought onto a VM: only a Secret that the BootstrapConfig controls is read, as the contract has it. An
-// error never quotes the content.
-func userDataIn(s *corev1.Secret, config *unstructured.Unstructured) (map[string][]byte, error) {
+// the user data is brought onto a VM: only a Secret that the BootstrapConfig controls is read, as the contract has it.
+// The problem is "" if there is none, and never quotes the content.
+func userDataIn(s *corev1.Secret, config *unstructured.Unstructured) (data map[string][]byte, problem string) {
 	what := "Secret " + s.Namespace + "/" + s.Name
 	if !metav1.IsControlledBy(s, config) {
-		return nil, fmt.Errorf("%s, which status.dataSecretName of the %s names: metadata.ownerReferences must have the %s as the controller", what, config.GetKind(), config.GetKind())
+		return nil, fmt.Sprintf("%s, which status.dataSecretName of the %s names: metadata.ownerReferences must have the %s as the controller", what, config.GetKind(), config.GetKind())
 	}
 	value, format := s.Data[machinev1alpha1.UserDataKeyClusterAPI], string(s.Data[machinev1alpha1.UserDataKeyFormat])
 	if len(value) == 0 {
-		return nil, fmt.Errorf("%s: has no key %q: the bootstrap provider must write the user data to it", what, machinev1alpha1.UserDataKeyClusterAPI)
+		return nil, fmt.Sprintf("%s: has no key %q: the bootstrap provider must write the user data to it", what, machinev1alpha1.UserDataKeyClusterAPI)
 	}
 	out := map[string][]byte{machinev1alpha1.UserDataKeyClusterAPI: value}
 	switch format {
@@ -100,7 +100,7 @@ func userDataIn(s *corev1.Secret, config *unstructured.Unstructured) (map[string
 	case machinev1alpha1.UserDataFormatCloudInit, machinev1alpha1.UserDataFormatIgnition:
 		out[machinev1alpha1.UserDataKeyFormat] = []byte(format)
 	default:
-		return nil, fmt.Errorf("%s, key %q: invalid value %q: must be %s or %s", what, machinev1alpha1.UserDataKeyFormat, text.Shorten(format, 32), machinev1alpha1.UserDataFormatCloudInit, machinev1alpha1.UserDataFormatIgnition)
+		return nil, fmt.Sprintf("%s, key %q: invalid value %q: must be %s or %s", what, machinev1alpha1.UserDataKeyFormat, text.Shorten(format, 32), machinev1alpha1.UserDataFormatCloudInit, machinev1alpha1.UserDataFormatIgnition)
 	}
-	return out, nil
+	return out, ""
 }

@@ -35,3 +35,21 @@ func TestTheTreeHasTheInfraMachineOfAVMWithItsConditions(t *testing.T) {
 		t.Errorf("the InfraMachine is %+v", vm.Branches)
 	}
 }
+
+func TestTheTreeHasTheBootstrapConfigOfAMachineWithItsConditions(t *testing.T) {
+	m := machinev1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "m"}}
+	v := &view.View{Machines: []machinev1alpha1.Machine{m}, Resources: []view.Resource{{
+		Role: machinev1alpha1.ResourceBootstrap, Kind: "Bootstrap", Namespace: "default", Name: "m-bootstrap", Machine: "m",
+		InfraMachine: &view.InfraMachine{Kind: "KubeadmConfig", Namespace: "default", Name: "m-bootstrap", Conditions: []metav1.Condition{
+			{Type: "CertificatesAvailable", Status: metav1.ConditionFalse, Reason: "CertificatesCorrupted"},
+		}},
+	}}}
+	branches, err := diagnosis.Tree(v, nil, time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := render.Screen{Width: 200}.Tree(branches)
+	if !strings.Contains(got, "KubeadmConfig/m-bootstrap") && !strings.Contains(got, "kubeadmconfig/m-bootstrap") || !strings.Contains(got, "CertificatesAvailable False (CertificatesCorrupted)") {
+		t.Errorf("the tree is\n%s", got)
+	}
+}
