@@ -51,7 +51,7 @@ func (p *Plane) keepToken(r *plan.JoinRequest) (changed bool) {
 	}
 	before := p.join
 	p.join.Error = ""
-	hash := userdata.Hash(r.UserData, r.Encoding)
+	hash := userdata.Hash(r.Template(), r.Encoding)
 	switch {
 	case p.Revoked:
 	case !r.Revoked && (r.Frozen || p.join.Published && p.join.Hash == hash):
