@@ -101,6 +101,7 @@ func kubeadmMakesTheUserData(t *testing.T) {
 	}
 	p, err := installed(capi)
 	must(t, err)
+	must(t, awaitServed(t.Context(), p.Client, liftedKind("clusterapi", "Bootstrap")))
 	installKubeadm(t, p)
 	f := p.NewFleet(t)
 	a := &clusterAPIAccount{clusterAPI: capi}
