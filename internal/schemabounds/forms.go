@@ -34,6 +34,7 @@ var Forms = map[string]Form{
 	`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`:                 {"a name of lower-case letters, digits, - and ., that begins and ends with a letter or a digit", "worker-1", ""},
 	`^[a-zA-Z0-9]([a-zA-Z0-9.-]*[a-zA-Z0-9])?$`:        {"a name of letters, digits, - and ., that begins and ends with a letter or a digit", "worker-1", ""},
 	`^[A-Za-z][A-Za-z0-9]*$`:                           {"a kind of letters and digits, that begins with a letter", "AWSMachine", ""},
+	`^[A-Za-z][A-Za-z0-9]*Template$`:                   {"a kind of letters and digits, that begins with a letter and ends with Template", "KubeadmConfigTemplate", ""},
 	`^[a-zA-Z0-9]([a-zA-Z0-9-]*[a-zA-Z0-9])?$`:         {"a name of letters, digits and -, that begins and ends with a letter or a digit", "pve-1", ""},
 	`^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`:       {"a text of letters, digits, -, _ and ., that begins and ends with a letter or a digit", "v1.35.4", ""},
 	`^[A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?$`:       {"a text of letters, digits, -, _ and ., that begins and ends with a letter or a digit", "prod-1", ""},
