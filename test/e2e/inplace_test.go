@@ -4,16 +4,19 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/plan/aging"
 	"github.com/drover-dev/drover/test/kit"
 	"github.com/drover-dev/drover/test/patience"
 )
@@ -66,6 +69,13 @@ func TestAnUpdateInPlaceKeepsTheMachines(t *testing.T) {
 		f.AwaitDeployment(t, md.Name)
 		if n := ordered(t, f); n != 5 {
 			t.Errorf("%d Machines were ordered, want 3, and 2 of the new template", n)
+		}
+
+		names := machineNames(t, f)
+		wantRefusedInPlace(t, f, md)
+		wantNextByAge(t, f, md)
+		if after := machineNames(t, f); !isSubset(names, after) || !isSubset(after, names) {
+			t.Errorf("Machines %v became %v", names, after)
 		}
 		f.DeleteDeployment(t, md.Name)
 	})
@@ -120,6 +130,40 @@ func TestAManualUpdateInPlaceAwaitsItsSelection(t *testing.T) {
 	kubectl(t, f, "annotate", "machine", machine, machinev1alpha1.LabelUpdateSelected+"=true")
 	f.AwaitDeployment(t, md.Name)
 	f.DeleteDeployment(t, md.Name)
+}
+
+// wantRefusedInPlace changes the failure domain, which only another Machine can have, and forbids to replace any. Until the
+// change is reverted, it is reported.
+func wantRefusedInPlace(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment) {
+	t.Helper()
+	f.Patch(t, md, `{"spec":{"strategy":{"inPlaceUpdate":{"fallback":"Never"}},"template":{"spec":{"failureDomain":"zone-b"}}}}`)
+	awaitReason(t, f, md, machinev1alpha1.ConditionStalled, machinev1alpha1.ReasonCannotUpdateInPlace)
+	c := meta.FindStatusCondition(md.Status.Conditions, machinev1alpha1.ConditionValid)
+	if c == nil || c.Status != "False" || !strings.HasPrefix(c.Message, `spec.template.spec.failureDomain: "zone-b" cannot be reached in place from ""; no Machine is replaced`) {
+		t.Errorf("Valid does not name the field: %+v", c)
+	}
+	f.Patch(t, md, `{"spec":{"strategy":{"inPlaceUpdate":{"fallback":"Replace"}},"template":{"spec":{"failureDomain":null}}}}`)
+	awaitReason(t, f, md, machinev1alpha1.ConditionValid, machinev1alpha1.ReasonValid)
+	f.AwaitDeployment(t, md.Name)
+}
+
+// wantNextByAge checks that the status has the Machine that is due first by an age.
+func wantNextByAge(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment) {
+	t.Helper()
+	const maxAge = 24 * time.Hour
+	f.Patch(t, md, fmt.Sprintf(`{"spec":{"rollout":{"maxAge":%q}}}`, maxAge))
+	awaitStatus(t, f, md, "the next Machine by age", func(s machinev1alpha1.MachineDeploymentStatus) bool { return s.Aging != nil })
+	machines, err := f.Machines(t.Context())
+	must(t, err)
+	next := &machines[0]
+	for i := range machines {
+		if aging.Due(&machines[i], maxAge).Before(aging.Due(next, maxAge)) {
+			next = &machines[i]
+		}
+	}
+	if a, due := md.Status.Aging, aging.Due(next, maxAge); a.Machine != next.Name || !a.DueTime.Time.Equal(due) {
+		t.Errorf("the next Machine is %+v, want %s at %s", a, next.Name, due)
+	}
 }
 
 // isOutdated reports whether a Node has the taint of outdated Nodes, which pods avoid if
