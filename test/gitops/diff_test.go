@@ -61,14 +61,20 @@ func TestArgoCDSeesNoDifferenceThatDroverMade(t *testing.T) {
 // controllers write.
 func manifestOf(t *testing.T, o client.Object, kind string) map[string]any {
 	t.Helper()
+	u := unstructuredOf(t, o, kind)
+	delete(u.Object, "status")
+	unstructured.RemoveNestedField(u.Object, "metadata", "creationTimestamp")
+	return u.Object
+}
+
+func unstructuredOf(t *testing.T, o client.Object, kind string) *unstructured.Unstructured {
+	t.Helper()
 	m, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	delete(m, "status")
 	u := &unstructured.Unstructured{Object: m}
 	u.SetAPIVersion(machineGroup)
 	u.SetKind(kind)
-	unstructured.RemoveNestedField(m, "metadata", "creationTimestamp")
-	return m
+	return u
 }

@@ -150,6 +150,15 @@ func wantVerdicts(t *testing.T, r *recorder, stages []*stage, kind, file string)
 			table.add(at.name, v, verdicts[i])
 		}
 	}
+	wantTable(t, table, file)
+	if len(history) < 100 {
+		t.Errorf("only %d versions were judged", len(history))
+	}
+}
+
+// wantTable checks that a table is that of a file of testdata.
+func wantTable(t *testing.T, table *table, file string) {
+	t.Helper()
 	golden := filepath.Join("testdata", file)
 	if *update {
 		if err := os.WriteFile(golden, []byte(table.String()), 0o600); err != nil {
@@ -162,9 +171,6 @@ func wantVerdicts(t *testing.T, r *recorder, stages []*stage, kind, file string)
 	}
 	if got := table.String(); got != string(want) {
 		t.Errorf("the verdicts differ from %s, got:\n%s", golden, got)
-	}
-	if len(history) < 100 {
-		t.Errorf("only %d versions were judged", len(history))
 	}
 }
 
@@ -283,14 +289,16 @@ func (b *table) add(stage string, of version, v verdict) {
 	if !slices.Contains(b.stages, stage) {
 		b.stages = append(b.stages, stage)
 	}
-	push := func(all []string, one string) []string {
-		if n := len(all); n > 0 && all[n-1] == one {
-			return all
-		}
-		return append(all, one)
-	}
 	b.argo[stage], b.flux[stage], b.kstatus[stage] = push(b.argo[stage], v.Argo), push(b.flux[stage], v.Flux), push(b.kstatus[stage], v.Kstatus)
 	b.message[stage] = v.ArgoMessage
+}
+
+// push adds a verdict unless it is the last one.
+func push(all []string, one string) []string {
+	if n := len(all); n > 0 && all[n-1] == one {
+		return all
+	}
+	return append(all, one)
 }
 
 // named matches the generated names, which differ in each run.
