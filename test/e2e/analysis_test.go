@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/kit/prometheus"
 	"github.com/drover-dev/drover/test/patience"
 )
 
@@ -63,6 +65,58 @@ func TestAnAnalysisStopsATemplateWhosePodsCrash(t *testing.T) {
 		t.Errorf("the spec was changed: its version is %s", v)
 	}
 	guard.Done(t, 2)
+	f.DeleteDeployment(t, md.Name)
+}
+
+// TestAPrometheusDecidesARollout has the errors of applications in a real Prometheus: those on Nodes of one template fail. That
+// template is rolled back at its first Machine, with the number, and the next one passes.
+func TestAPrometheusDecidesARollout(t *testing.T) {
+	kit.OnlyInLong(t, "TestAnAnalysisStopsATemplateWhosePodsCrash, and TestARealPrometheusDecidesACanary in internal/controller/analysis")
+	t.Parallel()
+	server := prometheus.New(t)
+	f := plane.NewFleet(t)
+	analysis := &machinev1alpha1.RolloutAnalysis{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: "errors"}}
+	analysis.Spec = machinev1alpha1.RolloutAnalysisSpec{Interval: metav1.Duration{Duration: time.Second}, Count: 2, Prometheus: &machinev1alpha1.PrometheusAnalysis{
+		URL: server.URL(), Query: `sum by (node) (app_errors{node=~"${newNodes}"})`, Condition: `result.all(r, r.value <= 5.0)`,
+	}}
+	f.Create(t, analysis)
+	md := f.Deployment("queried", 2, 1, 0)
+	md.Spec.Strategy.RollingUpdate.Steps = []machinev1alpha1.RolloutStep{{Updated: intstr.FromInt32(1), Analyses: []string{"errors"}}}
+	md.Spec.Rollout.OnFailure = machinev1alpha1.FailureRollback
+	f.Create(t, md)
+	f.AwaitDeployment(t, md.Name)
+
+	roll(t, f, md, kit.NewVersion)
+	// Without an answer there is no verdict.
+	awaitReason(t, f, md, machinev1alpha1.ConditionProgressing, machinev1alpha1.ReasonAnalyzing)
+	bad := nodeOfVersion(t, f, kit.NewVersion)
+	server.Scrape(t, func(w http.ResponseWriter, r *http.Request) {
+		machines, err := f.Machines(r.Context())
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		for _, m := range machines {
+			if m.Status.NodeRef == nil {
+				continue
+			}
+			errors := 0
+			if m.Spec.Version == kit.NewVersion && m.Labels["fix"] == "" {
+				errors = 6
+			}
+			fmt.Fprintf(w, "app_errors{node=%q} %d\n", m.Status.NodeRef.Name, errors)
+		}
+	})
+	awaitReason(t, f, md, machinev1alpha1.ConditionStalled, machinev1alpha1.ReasonRolloutRejected)
+	c := meta.FindStatusCondition(md.Status.Conditions, machinev1alpha1.ConditionStalled)
+	if want := fmt.Sprintf("the analysis errors failed: result.all(r, r.value <= 5.0) is false for {node=%q} = 6", bad); c == nil || !strings.Contains(c.Message, want) {
+		t.Errorf("Stalled does not have %s: %+v", want, c)
+	}
+	awaitVersions(t, f, map[string]int{kit.OldVersion: 2})
+
+	f.Patch(t, md, `{"spec":{"template":{"metadata":{"labels":{"fix":"1"}}}}}`)
+	awaitVersions(t, f, map[string]int{kit.NewVersion: 2})
+	f.AwaitDeployment(t, md.Name)
 	f.DeleteDeployment(t, md.Name)
 }
 
