@@ -13,12 +13,14 @@ func TestParse(t *testing.T) {
 		"create=100":               {kind: "create", machines: 100, surge: 10, rest: 2 * time.Minute},
 		"roll=50,surge=5,boot=10s": {kind: "roll", machines: 50, surge: 5, boot: 10 * time.Second, rest: 2 * time.Minute},
 		"rest=300,for=30s":         {kind: "rest", machines: 300, surge: 10, rest: 30 * time.Second},
+		"held=50":                  {kind: "held", machines: 50, surge: 10, rest: 2 * time.Minute, by: "window"},
+		"held=50,by=wave,for=1m":   {kind: "held", machines: 50, surge: 10, rest: time.Minute, by: "wave"},
 	} {
 		if got, err := parse(in); err != nil || got != want {
 			t.Errorf("%s: %+v, %v", in, got, err)
 		}
 	}
-	for _, in := range []string{"create", "create=0", "create=x", "sleep=1", "roll=1,boot=x", "roll=1,what=1"} {
+	for _, in := range []string{"create", "create=0", "create=x", "sleep=1", "roll=1,boot=x", "roll=1,what=1", "held=1,by=magic", "rest=1,by=wave"} {
 		if _, err := parse(in); err == nil {
 			t.Errorf("%s: no error", in)
 		}

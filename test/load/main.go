@@ -7,6 +7,7 @@
 //	roll=N,surge=S,boot=D           roll N Machines to another version
 //	delete=N                        delete a MachineDeployment of N
 //	rest=N,for=D                    nothing happens to N Machines
+//	held=N,by=HOLD,for=D            a window, an approval or a wave holds the rollout of N Machines
 //
 // boot is the boot time of VMs (default 0s). The initial state of a scenario is created before
 // the measurement begins.
@@ -36,6 +37,7 @@ var defaults = []string{
 	"create=100", "create=300",
 	"roll=50,surge=10,boot=10s", "roll=100,surge=10",
 	"delete=100", "rest=300,for=2m",
+	"held=50,by=window", "held=50,by=approval", "held=50,by=wave",
 }
 
 func (c *cli) Run(ctx context.Context) error {

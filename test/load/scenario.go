@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -33,6 +35,8 @@ type scenario struct {
 	surge    int
 	boot     time.Duration
 	rest     time.Duration
+	// by is the reason that holds a rollout.
+	by string
 }
 
 func parse(s string) (scenario, error) {
@@ -50,8 +54,11 @@ func parse(s string) (scenario, error) {
 				err = fmt.Errorf("must be positive")
 			}
 			out.kind, out.machines = key, int32(n)
-			if key != "create" && key != "roll" && key != "delete" && key != "rest" {
-				err = fmt.Errorf("must start with create, roll, delete or rest")
+			if !slices.Contains([]string{"create", "roll", "delete", "rest", "held"}, key) {
+				err = fmt.Errorf("must start with create, roll, delete, rest or held")
+			}
+			if key == "held" {
+				out.by = byWindow
 			}
 		case key == "surge":
 			out.surge, err = strconv.Atoi(value)
@@ -59,8 +66,12 @@ func parse(s string) (scenario, error) {
 			out.boot, err = time.ParseDuration(value)
 		case key == "for":
 			out.rest, err = time.ParseDuration(value)
+		case key == "by" && out.kind == "held":
+			if out.by = value; !slices.Contains(holds, value) {
+				err = fmt.Errorf("must be one of %s", strings.Join(holds, ", "))
+			}
 		default:
-			err = fmt.Errorf("must be surge, boot or for")
+			err = fmt.Errorf("must be surge, boot or for, or by with held")
 		}
 		if err != nil {
 			return out, fmt.Errorf("%q: %s: %w", s, part, err)
@@ -78,11 +89,17 @@ func (s scenario) String() string {
 	if s.boot > 0 {
 		out += " boot " + s.boot.String()
 	}
-	if s.kind == "rest" {
+	if s.kind == "held" {
+		out += " by " + s.by
+	}
+	if s.isRest() {
 		out += " " + s.rest.String()
 	}
 	return out
 }
+
+// isRest reports whether nothing is to happen in the scenario.
+func (s scenario) isRest() bool { return s.kind == "rest" || s.kind == "held" }
 
 // run the scenario in a namespace of its own, and leave nothing behind.
 func (s scenario) run(ctx context.Context, p *kit.Plane) (result, error) {
@@ -104,8 +121,11 @@ func (s scenario) run(ctx context.Context, p *kit.Plane) (result, error) {
 		case "delete":
 			return r, r.measure(ctx, p, s.boot, func() error { return remove(ctx, f, md) })
 		case "rest":
-			if err = sleep(ctx, settle); err == nil {
-				err = r.measure(ctx, p, s.boot, func() error { return sleep(ctx, s.rest) })
+			err = s.measureRest(ctx, p, &r)
+		case "held":
+			var end func() error
+			if end, err = s.hold(ctx, f, md); err == nil {
+				err = errors.Join(s.measureRest(ctx, p, &r), end())
 			}
 		}
 	}
@@ -116,6 +136,22 @@ func (s scenario) run(ctx context.Context, p *kit.Plane) (result, error) {
 		return r, err
 	}
 	return r, remove(ctx, f, md)
+}
+
+// measureRest is an error if Crossplane or Drover writes.
+func (s scenario) measureRest(ctx context.Context, p *kit.Plane, r *result) error {
+	if err := sleep(ctx, settle); err != nil {
+		return err
+	}
+	if err := r.measure(ctx, p, s.boot, func() error { return sleep(ctx, s.rest) }); err != nil {
+		return err
+	}
+	for name, n := range r.counts[groupWrites] {
+		if name != "kubelets" && name != "kubernetes" && n > 0 {
+			return fmt.Errorf("%s wrote %.0f times at rest: %v", name, n, r.counts[groupVerbs])
+		}
+	}
+	return nil
 }
 
 func (s scenario) setBoot(ctx context.Context, p *kit.Plane, d time.Duration) error {

@@ -7,7 +7,7 @@ import (
 )
 
 // printTable prints one table: a column per scenario, a row per counter. Counts and CPU seconds are per
-// Machine. Those of a rest and of circuit breakers are totals, in parentheses.
+// Machine. Those of a rest, of held rollouts and of circuit breakers are totals, in parentheses.
 func printTable(limits string, results []result) {
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	defer func() { _ = w.Flush() }()
@@ -35,7 +35,7 @@ func printTable(limits string, results []result) {
 }
 
 func (r result) cell(group string, n float64) string {
-	if r.kind == "rest" || group == groupBreakers {
+	if r.isRest() || group == groupBreakers {
 		return fmt.Sprintf("(%.1f)", n)
 	}
 	return fmt.Sprintf("%.2f", n/float64(r.machines))
