@@ -20,7 +20,7 @@ const window = 12
 // publicKeys of Secrets have values that other objects have as well.
 var publicKeys = map[string]bool{
 	"server": true, "endpoint": true, "namespace": true, "ca.crt": true, "tls.crt": true, "username": true,
-	"token-id": true, "description": true, "expiration": true, "auth-extra-groups": true,
+	"token-id": true, "description": true, "expiration": true, "auth-extra-groups": true, "format": true,
 }
 
 // secretKeys match the keys of JSON in a Secret whose values are secret, unless the key ends with ID.
