@@ -68,6 +68,8 @@ func TestCheck(t *testing.T) {
 		// unseen: Crossplane shows no schemas. notLooked: it has not looked yet. notInstalled: there
 		// is none.
 		unseen, notLooked, notInstalled bool
+		// bootstrap: the class needs provider-clusterapi, whose kind Crossplane does not show.
+		bootstrap bool
 		// revisions of providers' packages, "" if Crossplane has not looked for them yet.
 		revisions  string
 		reason     string
@@ -134,6 +136,14 @@ func TestCheck(t *testing.T) {
 			forProvider: `{"size": "small"}`, notInstalled: true, revisions: `[` + revisionOf("Active", "CustomResourceDefinition", "vms.other.drover.dev") + `]`,
 			reason: machinev1alpha1.ReasonProviderNotInstalled,
 		},
+		"AClassThatNeedsProviderClusterAPIWithoutIt": {
+			forProvider: `{"size": "small"}`, bootstrap: true, revisions: `[]`,
+			reason: machinev1alpha1.ReasonProviderNotInstalled, want: []string{"no kind Bootstrap of clusterapi.drover.dev/v1alpha1"},
+		},
+		"AClassThatNeedsProviderClusterAPIWhichIsNotLookedForYet": {forProvider: `{"size": "small"}`, bootstrap: true, incomplete: true},
+		"AClassThatNeedsProviderClusterAPIWhoseSchemaIsNotShownYet": {
+			forProvider: `{"size": "small"}`, bootstrap: true, revisions: `[` + revisionOf("Active", "CustomResourceDefinition", "bootstraps.clusterapi.drover.dev") + `]`,
+		},
 		"WhatIsNotSeenIsLeftToTheAPIServer":     {forProvider: `{"size": 3}`, unseen: true},
 		"WhatWasNotLookedAtYetIsAskedFor":       {forProvider: `{"size": 3}`, notLooked: true, incomplete: true},
 		"AnotherStepThanOursIsSomebodyElses":    {forProvider: `{"size": 3}`, change: func(in map[string]any) { in["kind"] = "Other" }},
@@ -152,6 +162,9 @@ func TestCheck(t *testing.T) {
 			case !tc.notLooked:
 				req.RequiredSchemas = map[string]*fnv1.Schema{requirementSchema: {OpenapiV3: resource.MustStructJSON(schemaJSON)}}
 			}
+			if tc.bootstrap {
+				req.RequiredSchemas[requirementBootstrapSchema] = &fnv1.Schema{}
+			}
 			if tc.revisions != "" {
 				req.RequiredResources = map[string]*fnv1.Resources{requirementRevisions: revisionsOf(t, tc.revisions)}
 			}
@@ -161,6 +174,9 @@ func TestCheck(t *testing.T) {
 				class.Spec.Provider = tc.provider
 			}
 			class.Spec.ForProvider = &runtime.RawExtension{Raw: []byte(tc.forProvider)}
+			if tc.bootstrap {
+				class.Spec.UserData = &machinev1alpha1.UserData{BootstrapTemplateRef: &machinev1alpha1.BootstrapTemplateReference{}}
+			}
 			template := &machinev1alpha1.Machine{}
 			template.Name = "set"
 

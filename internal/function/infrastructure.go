@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/lru"
 
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
+	clusterapi "github.com/drover-dev/drover/apis/clusterapi/v1alpha1"
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/function/step"
@@ -312,11 +313,14 @@ func checkClass(req *fnv1.RunFunctionRequest, rsp step.Response, composition pla
 	if !complete || !looked || !known {
 		return nil, false
 	}
+	// Only the absence of schemas is a problem here.
 	if lacking != nil {
+		if packaged, known := arePackaged(req, rsp, clusterapi.BootstrapGroupVersionKind); packaged || !known {
+			return nil, known
+		}
 		return lacking, true
 	}
 	if problem != nil {
-		// Only the absence of schemas is a problem here.
 		if installed, known := areInstalled(req, rsp, b, b.CompanionsOf(class)); installed || !known {
 			return nil, known
 		}

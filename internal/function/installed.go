@@ -37,9 +37,15 @@ func areInstalled(req *fnv1.RunFunctionRequest, rsp step.Response, b *vm.Binding
 	for _, c := range companions {
 		lack(c.Name+suffixSchema, c.Template)
 	}
+	return arePackaged(req, rsp, lacking...)
+}
+
+// arePackaged reports whether active packages of providers define all of some kinds. The last result is false while
+// Crossplane has not looked for the packages yet.
+func arePackaged(req *fnv1.RunFunctionRequest, rsp step.Response, kinds ...schema.GroupVersionKind) (packaged, looked bool) {
 	rsp.RequireByLabels(requirementRevisions, "pkg.crossplane.io/v1", "ProviderRevision", "", nil)
 	revisions, looked := step.Required(req, requirementRevisions)
-	missing := slices.ContainsFunc(lacking, func(gvk schema.GroupVersionKind) bool {
+	missing := slices.ContainsFunc(kinds, func(gvk schema.GroupVersionKind) bool {
 		return !slices.ContainsFunc(revisions, func(r plan.Object) bool { return defines(r, gvk) })
 	})
 	return !missing, looked
