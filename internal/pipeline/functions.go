@@ -84,7 +84,7 @@ func (f *Functions) endpointOf(ctx context.Context, name string) (string, error)
 	}
 	if len(list.Items) == 0 {
 		f.forget(name)
-		return "", fmt.Errorf("the Function %q is not installed: there is no FunctionRevision with label %s=%s", name, labelPackage, name)
+		return "", fmt.Errorf("the Function %q is not installed, or its package cannot be pulled: there is no FunctionRevision with label %s=%s; kubectl describe function.pkg.crossplane.io %s has the cause", name, labelPackage, name, name)
 	}
 	active := slices.DeleteFunc(slices.Clone(list.Items), func(u unstructured.Unstructured) bool { return !isActive(u) })
 	if len(active) == 0 {
@@ -93,7 +93,7 @@ func (f *Functions) endpointOf(ctx context.Context, name string) (string, error)
 	newest := slices.MaxFunc(active, func(a, b unstructured.Unstructured) int { return cmp.Compare(revisionOf(a), revisionOf(b)) })
 	endpoint, _, _ := unstructured.NestedString(newest.Object, "status", "endpoint")
 	if endpoint == "" {
-		return "", fmt.Errorf("the Function %q has no endpoint yet: status.endpoint of its active FunctionRevision %q is empty", name, newest.GetName())
+		return "", fmt.Errorf("the Function %q has no endpoint yet: status.endpoint of its active FunctionRevision %q is empty; kubectl describe functionrevision.pkg.crossplane.io %s has the cause", name, newest.GetName(), newest.GetName())
 	}
 	return endpoint, nil
 }

@@ -116,7 +116,7 @@ func newFunctions(t testing.TB, dir string, revisions ...*unstructured.Unstructu
 		b = b.WithObjects(r)
 	}
 	c := b.Build()
-	f := &Functions{Revisions: c, CertsDir: dir, Timeout: 2 * time.Second}
+	f := &Functions{Revisions: c, CertsDir: dir, Timeout: patience.Limit()}
 	t.Cleanup(f.closeAll)
 	return f, c
 }
@@ -150,7 +150,7 @@ func TestTheActiveRevisionIsCalled(t *testing.T) {
 		},
 		"AMissingFunctionIsNamed": {
 			revisions: []*unstructured.Unstructured{functionRevision("other", "Active", other, 3)},
-			err:       `the Function "fn" is not installed: there is no FunctionRevision with label pkg.crossplane.io/package=fn`,
+			err:       `the Function "fn" is not installed, or its package cannot be pulled: there is no FunctionRevision with label pkg.crossplane.io/package=fn; kubectl describe function.pkg.crossplane.io fn has the cause`,
 		},
 		"AFunctionWithoutActiveRevisionIsNamed": {
 			revisions: []*unstructured.Unstructured{functionRevision("fn", "Inactive", old, 1)},
@@ -158,7 +158,7 @@ func TestTheActiveRevisionIsCalled(t *testing.T) {
 		},
 		"ARevisionWithoutEndpointIsNamed": {
 			revisions: []*unstructured.Unstructured{functionRevision("fn", "Active", "", 7)},
-			err:       `the Function "fn" has no endpoint yet: status.endpoint of its active FunctionRevision "fn-7" is empty`,
+			err:       `the Function "fn" has no endpoint yet: status.endpoint of its active FunctionRevision "fn-7" is empty; kubectl describe functionrevision.pkg.crossplane.io fn-7 has the cause`,
 		},
 	}
 	for name, tc := range cases {
@@ -222,7 +222,7 @@ func TestAFunctionThatCannotBeCalledEndsWithTheDeadline(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f, _ := newFunctions(t, dir, functionRevision("fn", "Active", tc.endpoint, 1))
-			f.Timeout = 500 * time.Millisecond
+			f.Timeout = patience.Scale(500 * time.Millisecond)
 			start := time.Now()
 			_, err := answerOf(t, f)
 			if status.Code(err) != codes.DeadlineExceeded || !strings.Contains(text(err), tc.want) || !strings.Contains(text(err), `the Function "fn"`) {
@@ -245,7 +245,6 @@ func TestAFunctionThatStartsLateIsWaitedFor(t *testing.T) {
 	address := listener.Addr().String()
 	_ = listener.Close()
 	f, _ := newFunctions(t, dir, functionRevision("fn", "Active", "dns:///"+address, 1))
-	f.Timeout = 20 * time.Second
 	go func() {
 		time.Sleep(200 * time.Millisecond)
 		if listener, err = net.Listen("tcp", address); err != nil {
@@ -267,6 +266,8 @@ func TestAnotherEndpointReplacesTheConnection(t *testing.T) {
 	first, second := serveV1(t, a, slow), serveV1(t, a, &server{name: "second"})
 	revision := functionRevision("fn", "Active", first, 1)
 	f, c := newFunctions(t, dir, revision)
+	// The old connection is closed after that time.
+	f.Timeout = patience.Scale(2 * time.Second)
 
 	inFlight := make(chan string)
 	go func() {
@@ -332,7 +333,7 @@ func TestTheConnectionToAFunctionThatIsGoneIsClosed(t *testing.T) {
 			a.writeClient(t, dir)
 			revision := functionRevision("fn", "Active", serveV1(t, a, &server{name: "fn"}), 1)
 			f, c := newFunctions(t, dir, revision)
-			f.Timeout = 500 * time.Millisecond
+			f.Timeout = patience.Scale(2 * time.Second)
 			if _, err := answerOf(t, f); err != nil {
 				t.Fatal(err)
 			}
@@ -390,7 +391,6 @@ func TestCertificatesAreReadAgainAtEachHandshake(t *testing.T) {
 	}
 	first := start(old, "before", listener)
 	f, _ := newFunctions(t, dir, functionRevision("fn", "Active", "dns:///"+address, 1))
-	f.Timeout = 20 * time.Second
 	if got, err := answerOf(t, f); got != "before" {
 		t.Fatalf("want before, got %q, %v", got, err)
 	}
