@@ -12,7 +12,7 @@ import (
 // prefix of the items of a Limiter that are not Routine.
 const prefix = "urgent/"
 
-// A Limiter has a budget for Routine reconciles, and one for all others. It is the limiter of all controllers of a process.
+// A Limiter has a budget for Routine reconciles, and one for Starting and Deleting ones. It is the limiter of all controllers of a process.
 type Limiter struct{ routine, urgent ratelimiter.RateLimiter }
 
 // NewLimiter returns a Limiter whose budgets are perSecond reconciles a second each, and ten times as many at once.

@@ -1,6 +1,6 @@
 // Package urgency orders the work of controllers. A mass event, such as the loss of hundreds of Nodes, a change of a class that
-// all pools have, or the first look at all objects after a restart, makes a request for each object. Somebody waits for those
-// that are created or deleted: they are worked on first, and have a budget of reconciles of their own.
+// all pools have, or the first look at all objects after a restart, makes a request for each object. Objects that
+// are created or deleted are worked on first, and have a budget of reconciles of their own.
 //
 // It owns the levels, the queue of a controller and the limit on reconciles. Which level an object has is said by the
 // controller of its kind.

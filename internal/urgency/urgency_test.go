@@ -58,7 +58,7 @@ func TestTheLevelOfAManagedResource(t *testing.T) {
 	}
 }
 
-// TestAMassEventDelaysNoDeletionAndNoCreation adds requests of 500 objects before those of others.
+// TestAMassEventDelaysNoDeletionAndNoCreation adds requests of 500 objects that run before those of a new and of a deleted one.
 func TestAMassEventDelaysNoDeletionAndNoCreation(t *testing.T) {
 	add := map[string]func(workqueue.TypedRateLimitingInterface[reconcile.Request], reconcile.Request){
 		"by an event": func(q workqueue.TypedRateLimitingInterface[reconcile.Request], r reconcile.Request) { q.Add(r) },
