@@ -4,8 +4,6 @@ import (
 	"fmt"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
-	"github.com/crossplane/function-sdk-go/request"
-	"github.com/crossplane/function-sdk-go/response"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -42,15 +40,14 @@ func runBootstrapConfig(req *fnv1.RunFunctionRequest, rsp step.Response, o *boot
 
 // lacksBootstraps returns the problem of a class that needs provider-clusterapi, if the API server has no kind of it.
 func lacksBootstraps(req *fnv1.RunFunctionRequest, rsp step.Response, class *machinev1alpha1.MachineClass) (problem *plan.Problem, looked bool) {
-	if class.Spec.UserData == nil || class.Spec.UserData.BootstrapTemplateRef == nil || !request.HasCapability(req, fnv1.Capability_CAPABILITY_REQUIRED_SCHEMAS) {
+	if class.Spec.UserData == nil || class.Spec.UserData.BootstrapTemplateRef == nil {
 		return nil, true
 	}
-	apiVersion, kind := clusterapi.BootstrapGroupVersionKind.ToAPIVersionAndKind()
-	response.RequireSchema(rsp.RunFunctionResponse, requirementBootstrapSchema, apiVersion, kind)
-	schema, looked := request.GetRequiredSchema(req, requirementBootstrapSchema)
-	if !looked || schema != nil {
+	has, looked := hasKind(req, rsp, requirementBootstrapSchema, clusterapi.BootstrapGroupVersionKind)
+	if has || !looked {
 		return nil, looked
 	}
+	apiVersion, kind := clusterapi.BootstrapGroupVersionKind.ToAPIVersionAndKind()
 	return &plan.Problem{
 		Reason: machinev1alpha1.ReasonProviderNotInstalled,
 		Message: fmt.Sprintf("class %q: spec.userData.bootstrapTemplateRef: the API server has no kind %s of %s: install it by \"kubectl drover install clusterapi\", or if provider-clusterapi is Healthy, activate the kind by a ManagedResourceActivationPolicy",

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/lru"
 
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
@@ -133,7 +134,7 @@ func lookUpForgotten(req *fnv1.RunFunctionRequest, rsp step.Response, b *vm.Bind
 			continue
 		}
 		// The kind may have been removed from the API server since.
-		there, looked := hasKind(req, rsp, c.Name+suffixSchema, c.Template)
+		there, looked := hasKind(req, rsp, c.Name+suffixSchema, c.GVK)
 		if !looked {
 			complete = false
 			continue
@@ -222,14 +223,14 @@ func requireSchema(req *fnv1.RunFunctionRequest, rsp step.Response, requirement 
 
 // hasKind reports whether the API server has a kind. Without the capability, it is assumed to have
 // it. The last result is false while Crossplane has not looked for it yet.
-func hasKind(req *fnv1.RunFunctionRequest, rsp step.Response, requirement string, t vm.Template) (has, looked bool) {
+func hasKind(req *fnv1.RunFunctionRequest, rsp step.Response, requirement string, gvk schema.GroupVersionKind) (has, looked bool) {
 	if !request.HasCapability(req, fnv1.Capability_CAPABILITY_REQUIRED_SCHEMAS) {
 		return true, true
 	}
-	apiVersion, kind := t.GVK.ToAPIVersionAndKind()
+	apiVersion, kind := gvk.ToAPIVersionAndKind()
 	response.RequireSchema(rsp.RunFunctionResponse, requirement, apiVersion, kind)
-	schema, looked := request.GetRequiredSchema(req, requirement)
-	return schema != nil, looked
+	published, looked := request.GetRequiredSchema(req, requirement)
+	return published != nil, looked
 }
 
 func observeVM(now time.Time, req *fnv1.RunFunctionRequest) (vm.Observed, error) {

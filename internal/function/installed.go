@@ -29,7 +29,7 @@ var definitions = []string{"CustomResourceDefinition", "ManagedResourceDefinitio
 func areInstalled(req *fnv1.RunFunctionRequest, rsp step.Response, b *vm.Binding, companions []vm.Companion) (installed, looked bool) {
 	var lacking []schema.GroupVersionKind
 	lack := func(requirement string, t vm.Template) {
-		if has, _ := hasKind(req, rsp, requirement, t); !has {
+		if has, _ := hasKind(req, rsp, requirement, t.GVK); !has {
 			lacking = append(lacking, t.GVK)
 		}
 	}

@@ -7,10 +7,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/drover-dev/drover/internal/attempt"
+	"github.com/drover-dev/drover/internal/controller/providerconfig"
 	"github.com/drover-dev/drover/internal/idle"
 )
 
@@ -18,13 +20,27 @@ import (
 // maximum: a cloud may lock an account after several wrong passwords.
 const refusedMin, refusedMax = time.Minute, 5 * time.Minute
 
-// keyOf returns the key of a configuration and its credentials.
-func keyOf(config client.Object, credentials any) (idle.Key, error) {
-	u, err := runtime.DefaultUnstructuredConverter.ToUnstructured(config)
+// Opened returns the account of a managed resource's configuration, which is opened once per configuration and credentials C.
+// Both are read each time, so that a change takes effect immediately. An example of the JSON in the Secret is for errors.
+func Opened[C, A any](ctx context.Context, kube client.Client, configs providerconfig.Configs, mg resource.ModernManaged, secretLike string, pool *idle.Pool[A], open func(pc client.Object, credentials C) (A, error)) (A, error) {
+	var none A
+	pc, err := configs.Get(ctx, kube, mg)
 	if err != nil {
-		return idle.Key{}, err
+		return none, err
 	}
-	return idle.KeyOf(u["spec"], credentials)
+	var credentials C
+	if err := providerconfig.ReadCredentials(ctx, kube, pc, &credentials, secretLike); err != nil {
+		return none, err
+	}
+	u, err := runtime.DefaultUnstructuredConverter.ToUnstructured(pc)
+	if err != nil {
+		return none, err
+	}
+	k, err := idle.KeyOf(u["spec"], credentials)
+	if err != nil {
+		return none, err
+	}
+	return pool.Get(k, func() (A, error) { return open(pc, credentials) })
 }
 
 // newPool returns a pool with one account per configuration and credentials.

@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/drover-dev/drover/internal/attempt"
-	"github.com/drover-dev/drover/internal/controller/providerconfig"
 	"github.com/drover-dev/drover/internal/creation"
 	"github.com/drover-dev/drover/internal/idle"
 )
@@ -65,19 +64,7 @@ func (s *shared[T, C]) connect(ctx context.Context, mg resource.ModernManaged) (
 }
 
 func (s *shared[T, C]) open(ctx context.Context, mg resource.ModernManaged) (*account[T], error) {
-	pc, err := s.provider.Configs.Get(ctx, s.kube, mg)
-	if err != nil {
-		return nil, err
-	}
-	var credentials C
-	if err := providerconfig.ReadCredentials(ctx, s.kube, pc, &credentials, s.provider.SecretLike); err != nil {
-		return nil, err
-	}
-	k, err := keyOf(pc, credentials)
-	if err != nil {
-		return nil, err
-	}
-	return s.pool.Get(k, func() (*account[T], error) {
+	return Opened(ctx, s.kube, s.provider.Configs, mg, s.provider.SecretLike, s.pool, func(pc client.Object, credentials C) (*account[T], error) {
 		opened, err := s.provider.Open(pc, credentials)
 		if err != nil {
 			return nil, err

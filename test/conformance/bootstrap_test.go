@@ -3,10 +3,7 @@ package conformance
 import (
 	"context"
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -64,22 +61,8 @@ func installKubeadm(t *testing.T, p *kit.Plane) {
 			{APIGroups: []string{kubeadmConfig.Group}, Resources: []string{"kubeadmconfigtemplates"}, Verbs: []string{"get"}},
 		},
 	}))
-	dir := t.TempDir()
-	program := filepath.Join(dir, "kubeadm-bootstrap")
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags=-s -w", "-o", program, "sigs.k8s.io/cluster-api/bootstrap/kubeadm")
-	build.Dir, build.Env = filepath.Join(kit.Root(), "tools/cluster-api"), append(os.Environ(), "CGO_ENABLED=0")
-	if b, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%s: %v\n%s", build, err, b)
-	}
-	must(t, writeCertificate(dir))
-	port, err := freePort(t.Context())
+	cmd, err := startProvider(t.Context(), p, t.TempDir(), "kubeadm", "sigs.k8s.io/cluster-api/bootstrap/kubeadm", "--kubeadmconfig-concurrency=5")
 	must(t, err)
-	log, err := os.Create(filepath.Join(p.Dir, "logs", "clusterapi-kubeadm.log"))
-	must(t, err)
-	cmd := exec.Command(program, "--kubeconfig="+p.Kubeconfig, "--webhook-cert-dir="+dir, "--webhook-port="+strconv.Itoa(port),
-		"--health-addr=0", "--diagnostics-address=127.0.0.1:0", "--insecure-diagnostics", "--skip-crd-migration-phases=StorageVersionMigration,CleanupManagedFields", "--kubeadmconfig-concurrency=5", "--clustercache-concurrency=1")
-	cmd.Stdout, cmd.Stderr = log, log
-	must(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()

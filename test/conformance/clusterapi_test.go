@@ -165,28 +165,36 @@ func (*clusterAPI) grant(ctx context.Context, c client.Client) error {
 }
 
 // run builds and starts the provider.
-func (m *clusterAPI) run(ctx context.Context) error {
-	program := filepath.Join(m.dir, "capd")
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", program, "sigs.k8s.io/cluster-api/test/infrastructure/docker")
+func (m *clusterAPI) run(ctx context.Context) (err error) {
+	m.cmd, err = startProvider(ctx, m.plane, m.dir, "in-memory", "sigs.k8s.io/cluster-api/test/infrastructure/docker", "--concurrency=5")
+	return err
+}
+
+// startProvider builds a provider from its module in tools/cluster-api, and starts it as it is, with its files in a folder.
+func startProvider(ctx context.Context, p *kit.Plane, dir, name, pkg string, flags ...string) (*exec.Cmd, error) {
+	program := filepath.Join(dir, name)
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", program, pkg)
 	build.Dir, build.Env = filepath.Join(kit.Root(), "tools/cluster-api"), append(os.Environ(), "CGO_ENABLED=0")
 	if b, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("%s: %w\n%s", build, err, b)
+		return nil, fmt.Errorf("%s: %w\n%s", build, err, b)
 	}
-	if err := writeCertificate(m.dir); err != nil {
-		return err
+	if err := writeCertificate(dir); err != nil {
+		return nil, err
 	}
 	port, err := freePort(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	log, err := os.Create(filepath.Join(m.plane.Dir, "logs", "clusterapi-in-memory.log"))
+	log, err := os.Create(filepath.Join(p.Dir, "logs", "clusterapi-"+name+".log"))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	m.cmd = exec.Command(program, "--kubeconfig="+m.plane.Kubeconfig, "--webhook-cert-dir="+m.dir, "--webhook-port="+strconv.Itoa(port),
-		"--health-addr=0", "--diagnostics-address=127.0.0.1:0", "--insecure-diagnostics", "--skip-crd-migration-phases=StorageVersionMigration,CleanupManagedFields", "--concurrency=5", "--clustercache-concurrency=1")
-	m.cmd.Env, m.cmd.Stdout, m.cmd.Stderr = append(os.Environ(), "POD_IP=127.0.0.1"), log, log
-	return m.cmd.Start()
+	cmd := exec.Command(program, append([]string{
+		"--kubeconfig=" + p.Kubeconfig, "--webhook-cert-dir=" + dir, "--webhook-port=" + strconv.Itoa(port), "--health-addr=0", "--diagnostics-address=127.0.0.1:0",
+		"--insecure-diagnostics", "--skip-crd-migration-phases=StorageVersionMigration,CleanupManagedFields", "--clustercache-concurrency=1",
+	}, flags...)...)
+	cmd.Env, cmd.Stdout, cmd.Stderr = append(os.Environ(), "POD_IP=127.0.0.1"), log, log
+	return cmd, cmd.Start()
 }
 
 // writeCertificate writes the certificate of the webhooks, which no API server calls.

@@ -23,28 +23,16 @@ const (
 // finds one makes no user data.
 func machineOfBootstrap(b *v1alpha1.Bootstrap, spec v1alpha1.ProviderConfigSpec, k kind, cluster *unstructured.Unstructured) *unstructured.Unstructured {
 	p := b.Spec.ForProvider
-	o := newObject(k.contract.core("Machine"), b.Namespace, b.Name)
-	o.SetLabels(map[string]string{v1alpha1.LabelBootstrap: string(b.UID), labelCluster: spec.ClusterName})
-	o.SetAnnotations(map[string]string{v1alpha1.AnnotationStandsFor: "Bootstrap " + b.Namespace + "/" + b.Name + " of " + v1alpha1.Group})
-	o.SetFinalizers([]string{v1alpha1.FinalizerMachine})
-	o.SetOwnerReferences([]metav1.OwnerReference{belongsTo(cluster)})
 	// The VM is that of the Machine of Drover, at any cloud.
 	owner := b.Name
 	if c := metav1.GetControllerOf(b); c != nil {
 		owner = c.Name
 	}
-	s := map[string]any{
-		"clusterName":       spec.ClusterName,
-		"bootstrap":         map[string]any{"configRef": referenceOf(k.contract, k, b.Namespace, b.Name)},
-		"infrastructureRef": referenceOf(k.contract, kind{GroupVersionKind: machinev1alpha1.MachineGroupVersionKind}, b.Namespace, owner),
-	}
-	if p.Version != nil {
-		s["version"] = *p.Version
-	}
-	if p.FailureDomain != nil {
-		s["failureDomain"] = *p.FailureDomain
-	}
-	o.Object["spec"] = s
+	s := machineSpec(spec.ClusterName, p.Version, p.FailureDomain)
+	s["bootstrap"] = map[string]any{"configRef": referenceOf(k.contract, k, b.Namespace, b.Name)}
+	s["infrastructureRef"] = referenceOf(k.contract, kind{GroupVersionKind: machinev1alpha1.MachineGroupVersionKind}, b.Namespace, owner)
+	o := shadow(k.contract, b, v1alpha1.BootstrapGroupVersionKind.Kind, b.Name, cluster, s)
+	o.SetLabels(map[string]string{v1alpha1.LabelBootstrap: string(b.UID), labelCluster: spec.ClusterName})
 	return o
 }
 

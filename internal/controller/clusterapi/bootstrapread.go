@@ -20,10 +20,10 @@ type bootstrapReport struct {
 	// created means that the Secret with the user data exists.
 	created    bool
 	secretName string
-	paused     bool
-	conditions []v1alpha1.Condition
 	// problem is the error in the words of the provider, "" while it works or waits.
 	problem string
+	// report has the pause and the conditions, which have the form of those of an InfraMachine.
+	report
 }
 
 // failing are the words in which bootstrap providers report an error. The contract v1beta2 has no form of it.
@@ -32,17 +32,14 @@ var failing = regexp.MustCompile(`(?i)fail|error|invalid|corrupt|denied|forbidde
 // readBootstrap reads a BootstrapConfig by the rules of a contract. Fields of another type than the contract's count as
 // absent.
 func readBootstrap(c contract, o *unstructured.Unstructured) bootstrapReport {
-	r := bootstrapReport{secretName: stringAt(o, "status", "dataSecretName")}
+	r := bootstrapReport{secretName: stringAt(o, "status", "dataSecretName"), report: read(c, o)}
 	path := []string{"status", "initialization", "dataSecretCreated"}
 	if c == v1beta1 {
 		path = []string{"status", "ready"}
 	}
 	r.created, _, _ = unstructured.NestedBool(o.Object, path...)
-	// Pauses and conditions have the same form as those of an InfraMachine.
-	like := read(c, o)
-	r.paused, r.conditions = like.paused, like.conditions
 	if !r.created {
-		r.problem = bootstrapProblem(c, o, like)
+		r.problem = bootstrapProblem(c, o, r.report)
 	}
 	return r
 }
@@ -60,7 +57,7 @@ func bootstrapProblem(c contract, o *unstructured.Unstructured, r report) string
 		}
 	}
 	for _, condition := range r.conditions {
-		if condition.Status != string(metav1.ConditionTrue) && condition.Type != "Paused" && failing.MatchString(condition.Reason+" "+condition.Message) {
+		if isOpen(condition) && failing.MatchString(condition.Reason+" "+condition.Message) {
 			failed = cmp.Or(failed, condition.Type+": "+condition.Reason+": "+condition.Message)
 		}
 	}
@@ -69,17 +66,12 @@ func bootstrapProblem(c contract, o *unstructured.Unstructured, r report) string
 
 // waitsFor returns the cause for which there is no user data yet, in the words of the provider.
 func (r bootstrapReport) waitsFor() string {
-	if r.paused {
-		return "paused: the provider does not touch it until the annotation " + annotationPaused + " and spec.paused of the Cluster are gone"
-	}
-	for _, want := range []string{"Ready", ""} {
-		for _, c := range r.conditions {
-			if c.Status != string(metav1.ConditionTrue) && c.Type != "Paused" && (c.Type == want || want == "") && c.Reason+c.Message != "" {
-				return text.Shorten(c.Type+": "+c.Reason+" "+c.Message, maxMessage)
-			}
-		}
-	}
-	return "its provider has not reported that the Secret with the user data is created"
+	return cmp.Or(r.cause(isOpen), "its provider has not reported that the Secret with the user data is created")
+}
+
+// isOpen reports whether a condition is not True yet. That of a pause never is, unless it holds all.
+func isOpen(c v1alpha1.Condition) bool {
+	return c.Status != string(metav1.ConditionTrue) && c.Type != "Paused"
 }
 
 // userDataIn returns the user data in the Secret of a BootstrapConfig. The status of a BootstrapConfig can be forged, and

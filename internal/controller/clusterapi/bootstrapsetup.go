@@ -7,7 +7,6 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/controller"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
-	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -44,23 +43,9 @@ func (c *connector) Connect(ctx context.Context, b *v1alpha1.Bootstrap) (managed
 }
 
 func (c *connector) open(ctx context.Context, b *v1alpha1.Bootstrap) (*account, error) {
-	pc, err := configs().Get(ctx, c.kube, b)
-	if err != nil {
-		return nil, err
-	}
-	var secret credentials
-	if err := providerconfig.ReadCredentials(ctx, c.kube, pc, &secret, secretLike); err != nil {
-		return nil, err
-	}
-	u, err := runtime.DefaultUnstructuredConverter.ToUnstructured(pc)
-	if err != nil {
-		return nil, err
-	}
-	k, err := idle.KeyOf(u["spec"], secret)
-	if err != nil {
-		return nil, err
-	}
-	return c.accounts.Get(k, func() (*account, error) { return open(pc, secret, c.to, c.now) })
+	return native.Opened(ctx, c.kube, configs(), b, secretLike, c.accounts, func(pc client.Object, secret credentials) (*account, error) {
+		return open(pc, secret, c.to, c.now)
+	})
 }
 
 // setupBootstraps adds the controller of Bootstraps.

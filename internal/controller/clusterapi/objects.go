@@ -102,23 +102,33 @@ func isClusterReady(c contract, o *unstructured.Unstructured) bool {
 // machineOf returns the Machine of a VM.
 func machineOf(vm *v1alpha1.VirtualMachine, name string, spec v1alpha1.ProviderConfigSpec, k kind, cluster *unstructured.Unstructured) *unstructured.Unstructured {
 	p := vm.Spec.ForProvider
-	o := newObject(k.contract.core("Machine"), vm.Namespace, *p.Name)
+	s := machineSpec(spec.ClusterName, p.Version, p.FailureDomain)
+	s["bootstrap"] = map[string]any{"dataSecretName": *p.Name}
+	s["infrastructureRef"] = referenceOf(k.contract, k, vm.Namespace, *p.Name)
+	o := shadow(k.contract, vm, v1alpha1.VirtualMachineGroupVersionKind.Kind, *p.Name, cluster, s)
 	o.SetLabels(map[string]string{v1alpha1.LabelVirtualMachine: name, labelCluster: spec.ClusterName})
-	o.SetAnnotations(map[string]string{v1alpha1.AnnotationStandsFor: "VirtualMachine " + vm.Namespace + "/" + vm.Name + " of " + v1alpha1.Group})
+	return o
+}
+
+// machineSpec is the spec of a Machine, without its references.
+func machineSpec(clusterName string, version, failureDomain *string) map[string]any {
+	s := map[string]any{"clusterName": clusterName}
+	if version != nil {
+		s["version"] = *version
+	}
+	if failureDomain != nil {
+		s["failureDomain"] = *failureDomain
+	}
+	return s
+}
+
+// shadow returns a Machine that stands for an object of a kind of Drover, without its labels.
+func shadow(c contract, of metav1.Object, kindOf, name string, cluster *unstructured.Unstructured, spec map[string]any) *unstructured.Unstructured {
+	o := newObject(c.core("Machine"), of.GetNamespace(), name)
+	o.SetAnnotations(map[string]string{v1alpha1.AnnotationStandsFor: kindOf + " " + of.GetNamespace() + "/" + of.GetName() + " of " + v1alpha1.Group})
 	o.SetFinalizers([]string{v1alpha1.FinalizerMachine})
 	o.SetOwnerReferences([]metav1.OwnerReference{belongsTo(cluster)})
-	s := map[string]any{
-		"clusterName":       spec.ClusterName,
-		"bootstrap":         map[string]any{"dataSecretName": *p.Name},
-		"infrastructureRef": referenceOf(k.contract, k, vm.Namespace, *p.Name),
-	}
-	if p.Version != nil {
-		s["version"] = *p.Version
-	}
-	if p.FailureDomain != nil {
-		s["failureDomain"] = *p.FailureDomain
-	}
-	o.Object["spec"] = s
+	o.Object["spec"] = spec
 	return o
 }
 

@@ -118,17 +118,23 @@ func problemOf(conditions []v1alpha1.Condition, severities map[string]string) st
 
 // waitsFor returns the cause for which a VM does not run, in the words of its provider.
 func (r report) waitsFor() string {
+	return cmp.Or(r.cause(func(c v1alpha1.Condition) bool { return c.Status == "False" }), "its provider has not reported that it is provisioned")
+}
+
+// cause for which a provider is not done, by the first condition of those that wait, Ready before all others. It is "" if no
+// condition has one.
+func (r report) cause(waits func(v1alpha1.Condition) bool) string {
 	if r.paused {
 		return "paused: the provider does not touch it until the annotation " + annotationPaused + " and spec.paused of the Cluster are gone"
 	}
 	for _, want := range []string{"Ready", ""} {
 		for _, c := range r.conditions {
-			if c.Status == "False" && (c.Type == want || want == "") && c.Reason+c.Message != "" {
+			if waits(c) && (c.Type == want || want == "") && c.Reason+c.Message != "" {
 				return text.Shorten(c.Type+": "+c.Reason+" "+c.Message, maxMessage)
 			}
 		}
 	}
-	return "its provider has not reported that it is provisioned"
+	return ""
 }
 
 func stringAt(o *unstructured.Unstructured, path ...string) string {
