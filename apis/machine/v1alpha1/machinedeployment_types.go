@@ -318,6 +318,10 @@ type Revision struct {
 	// Rejected.
 	// +optional
 	Outcome RevisionOutcome `json:"outcome,omitempty"`
+	// LastCompleteRevision is the number that the template had when a rollout of it was complete last. It is 0 if
+	// none was since the template was rejected, and if the rollout of this revision is complete.
+	// +optional
+	LastCompleteRevision int64 `json:"lastCompleteRevision,omitempty"`
 	// ChangeCause is the value of the annotation kubernetes.io/change-cause.
 	// +optional
 	ChangeCause string `json:"changeCause,omitempty"`

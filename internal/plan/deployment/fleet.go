@@ -200,10 +200,6 @@ func (f *fleet) isProven() bool {
 
 // isLastGood reports whether the target is the revision that was complete last.
 func (f *fleet) isLastGood() bool {
-	for _, r := range slices.Backward(f.Deployment.Status.Revisions) {
-		if r.Outcome == machinev1alpha1.RevisionComplete {
-			return equal(content(r), f.target)
-		}
-	}
-	return false
+	last := completeLast(f.Deployment.Status.Revisions)
+	return last != nil && equal(content(*last), f.target)
 }

@@ -19,7 +19,7 @@ func (p *plan) history(s machinev1alpha1.MachineDeploymentStatus) []machinev1alp
 			}
 		}
 		if p.rejected != nil && r.Revision == p.rejected.Revision {
-			r.Outcome = machinev1alpha1.RevisionRejected
+			r.Outcome, r.LastCompleteRevision = machinev1alpha1.RevisionRejected, 0
 		}
 		switch {
 		case i < len(out)-1:
@@ -37,7 +37,7 @@ func (p *plan) history(s machinev1alpha1.MachineDeploymentStatus) []machinev1alp
 			r.Outcome = machinev1alpha1.RevisionInProgress
 			switch {
 			case p.isComplete():
-				r.Outcome, r.CompletionTime = machinev1alpha1.RevisionComplete, now
+				r.Outcome, r.CompletionTime, r.LastCompleteRevision = machinev1alpha1.RevisionComplete, now, 0
 			case p.progressing(s).Reason == machinev1alpha1.ReasonProgressDeadlineExceeded:
 				r.Outcome = machinev1alpha1.RevisionDeadlineExceeded
 			}

@@ -61,17 +61,37 @@ func Rejected(d *machinev1alpha1.MachineDeployment) *machinev1alpha1.RejectedTem
 }
 
 // lastGood returns the revision to go back to from a rejected one, nil if there is none: the one that is rolled
-// out instead already, or the latest one that was complete.
+// out instead already, or the one whose template was complete last.
 func lastGood(revisions []machinev1alpha1.Revision, rejected int64) *machinev1alpha1.Revision {
-	if n := len(revisions); n > 0 && revisions[n-1].Revision > rejected {
+	n := len(revisions)
+	if n > 0 && revisions[n-1].Revision > rejected {
 		return &revisions[n-1]
 	}
-	for i := range slices.Backward(revisions) {
-		if r := &revisions[i]; r.Revision < rejected && r.Outcome == machinev1alpha1.RevisionComplete {
-			return r
+	i := slices.IndexFunc(revisions, func(r machinev1alpha1.Revision) bool { return r.Revision >= rejected })
+	if i < 0 {
+		i = n
+	}
+	return completeLast(revisions[:i])
+}
+
+// completeLast returns the revision whose template was complete last, nil if none was.
+func completeLast(revisions []machinev1alpha1.Revision) *machinev1alpha1.Revision {
+	var last *machinev1alpha1.Revision
+	for i := range revisions {
+		if n := completeAs(revisions[i]); n > 0 && (last == nil || n > completeAs(*last)) {
+			last = &revisions[i]
 		}
 	}
-	return nil
+	return last
+}
+
+// completeAs is the number that the template of a revision had when a rollout of it was complete last, 0 if none was. A
+// template that is rolled out once more gets another number. It stays good when that rollout is superseded.
+func completeAs(r machinev1alpha1.Revision) int64 {
+	if r.Outcome == machinev1alpha1.RevisionComplete {
+		return r.Revision
+	}
+	return r.LastCompleteRevision
 }
 
 // LastGood returns the revision to go back to if the rollout in progress fails, nil if there is none.

@@ -55,6 +55,12 @@ func TestTheTemplateInTheSpecIsRolledOut(t *testing.T) {
 	}
 }
 
+// as has the number of a revision's last complete rollout.
+func as(n int64, r machinev1alpha1.Revision) machinev1alpha1.Revision {
+	r.LastCompleteRevision = n
+	return r
+}
+
 func TestTheRevisionToGoBackTo(t *testing.T) {
 	const complete, superseded, inProgress, rejected = machinev1alpha1.RevisionComplete, machinev1alpha1.RevisionSuperseded, machinev1alpha1.RevisionInProgress, machinev1alpha1.RevisionRejected
 	type revisions = []machinev1alpha1.Revision
@@ -63,13 +69,15 @@ func TestTheRevisionToGoBackTo(t *testing.T) {
 		rejected  int64
 		want      int64
 	}{
-		"none without revisions":               {nil, 2, 0},
-		"none if none was complete":            {revisions{revision(1, "v1", superseded), revision(2, "v2", rejected)}, 2, 0},
-		"the one before":                       {revisions{revision(1, "v1", complete), revision(2, "v2", rejected)}, 2, 1},
-		"the latest one that was complete":     {revisions{revision(1, "v0", complete), revision(2, "v1", complete), revision(3, "v3", superseded), revision(4, "v2", rejected)}, 4, 2},
-		"not the rejected one itself":          {revisions{revision(1, "v1", complete), revision(2, "v2", complete)}, 2, 1},
-		"the one that is rolled out in place":  {revisions{revision(1, "v1", superseded), revision(2, "v2", rejected), revision(3, "v1", inProgress)}, 2, 3},
-		"not one after it that was superseded": {revisions{revision(1, "v1", complete), revision(2, "v2", inProgress)}, 3, 1},
+		"none without revisions":                                         {nil, 2, 0},
+		"none if none was complete":                                      {revisions{revision(1, "v1", superseded), revision(2, "v2", rejected)}, 2, 0},
+		"the one before":                                                 {revisions{revision(1, "v1", complete), revision(2, "v2", rejected)}, 2, 1},
+		"the latest one that was complete":                               {revisions{revision(1, "v0", complete), revision(2, "v1", complete), revision(3, "v3", superseded), revision(4, "v2", rejected)}, 4, 2},
+		"not the rejected one itself":                                    {revisions{revision(1, "v1", complete), revision(2, "v2", complete)}, 2, 1},
+		"the one that is rolled out in place":                            {revisions{revision(1, "v1", superseded), revision(2, "v2", rejected), revision(3, "v1", inProgress)}, 2, 3},
+		"not one after it that was superseded":                           {revisions{revision(1, "v1", complete), revision(2, "v2", inProgress)}, 3, 1},
+		"the one that was complete before, whose rollout was superseded": {revisions{revision(1, "v1", complete), revision(3, "v3", rejected), as(2, revision(4, "v2", superseded)), revision(5, "v4", rejected)}, 5, 4},
+		"not one that was complete before another one":                   {revisions{revision(2, "v2", complete), as(1, revision(3, "v1", superseded)), revision(4, "v4", rejected)}, 4, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := int64(0)

@@ -27,18 +27,17 @@ func (p *plan) updateRevisions() {
 		}
 	}
 	p.revision = now.Revision
-	p.revisions = append(slices.DeleteFunc(p.revisions, func(r machinev1alpha1.Revision) bool { return equal(content(r), p.target) }), now)
-	keep := 1 + int(p.Deployment.Spec.RevisionHistoryLimit)
-	dropped := p.revisions[:max(0, len(p.revisions)-keep)]
-	p.revisions = p.revisions[len(dropped):]
-	isGood := func(r machinev1alpha1.Revision) bool { return r.Outcome == machinev1alpha1.RevisionComplete }
-	if p.hasGates() && !slices.ContainsFunc(p.revisions, isGood) {
-		for _, r := range slices.Backward(dropped) {
-			if isGood(r) {
-				p.revisions = append([]machinev1alpha1.Revision{r}, p.revisions...)
-				break
-			}
+	is := func(r machinev1alpha1.Revision) bool { return equal(content(r), p.target) }
+	if i := slices.IndexFunc(p.revisions, is); i >= 0 {
+		before := p.revisions[i]
+		if now.LastCompleteRevision = before.LastCompleteRevision; before.Revision != now.Revision {
+			now.LastCompleteRevision = completeAs(before)
 		}
+	}
+	others := slices.DeleteFunc(p.revisions, is)
+	p.revisions = append(others, now)[max(0, len(others)-int(p.Deployment.Spec.RevisionHistoryLimit)):]
+	if good := completeLast(others); good != nil && p.hasGates() && good.Revision < p.revisions[0].Revision {
+		p.revisions = append([]machinev1alpha1.Revision{*good}, p.revisions...)
 	}
 }
 

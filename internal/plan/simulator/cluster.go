@@ -350,11 +350,20 @@ func (c *Cluster) wanted() kind {
 	d := c.deployment()
 	if r := deployment.Rejected(d); r != nil {
 		// The rejection is a wish: that of the user who aborted, or whose policy is to roll back.
-		for _, good := range slices.Backward(d.Status.Revisions) {
-			if good.Revision > r.Revision || good.Revision < r.Revision && good.Outcome == machinev1alpha1.RevisionComplete {
-				return kind{good.ClassRef.Name, good.Version, ptr.Deref(good.FailureDomain, "")}
+		wanted, at := kindOf(d.Spec.Template.Spec), int64(0)
+		for _, good := range d.Status.Revisions {
+			is, n := kind{good.ClassRef.Name, good.Version, ptr.Deref(good.FailureDomain, "")}, good.LastCompleteRevision
+			if good.Outcome == machinev1alpha1.RevisionComplete {
+				n = good.Revision
+			}
+			switch {
+			case good.Revision > r.Revision:
+				return is
+			case good.Revision < r.Revision && n > at:
+				wanted, at = is, n
 			}
 		}
+		return wanted
 	}
 	return kindOf(d.Spec.Template.Spec)
 }

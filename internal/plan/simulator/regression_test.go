@@ -20,6 +20,8 @@ var regressions = map[string]struct {
 	"replacements": {func(t *rapid.T) { replacesMachines(t) }, []int{1, 7, 61450, 145003, 382257, 2028686, 1696164585}},
 	"restores":     {restores, []int{1}},
 	"reboots":      {func(t *rapid.T) { rebootsMachines(t) }, []int{788407450}},
+	// The template that was complete last was forgotten when the way back to it was superseded.
+	"gates": {gatesHold, []int{1867286946}},
 }
 
 // TestRegressions replays histories that are the same in each run.
