@@ -11,6 +11,7 @@ import (
 	xpmeta "github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -20,6 +21,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/yaml"
 
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
@@ -78,6 +80,36 @@ var faultsOfConfigurations = map[string]diagnosis{
 	}, func(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment) {
 		awaitReason(t, f, md, "Stalled", "ReconcileError")
 	}, "absent-function", "install the Function"),
+	"FunctionNotPulled": ofComposition(3, func(t *testing.T, c *unstructured.Unstructured) {
+		function := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"package": "registry.example.org/unreachable:v1.0.0"}}}
+		function.SetAPIVersion("pkg.crossplane.io/v1")
+		function.SetKind("Function")
+		function.SetName(c.GetName())
+		must(t, plane.Client.Create(t.Context(), function))
+		t.Cleanup(func() { _ = plane.Client.Delete(context.Background(), function) })
+		insertStep(t, c, "infrastructure", map[string]any{"step": "tag", "functionRef": map[string]any{"name": function.GetName()}})
+	}, func(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment) {
+		awaitReason(t, f, md, "Stalled", "ReconcileError")
+	}, "is not installed", "install the Function"),
+	"RightMissing": ofComposition(3, func(t *testing.T, c *unstructured.Unstructured) {
+		kind := &unstructured.Unstructured{}
+		must(t, yaml.Unmarshal([]byte(kindWithoutRights), &kind.Object))
+		must(t, plane.Client.Create(t.Context(), kind))
+		t.Cleanup(func() { _ = plane.Client.Delete(context.Background(), kind) })
+		changeStep(t, c, "infrastructure", func(step map[string]any) {
+			must(t, unstructured.SetNestedField(step, "hosts.example.org/v1", "input", "virtualMachine", "apiVersion"))
+			must(t, unstructured.SetNestedField(step, "Host", "input", "virtualMachine", "kind"))
+		})
+	}, func(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment) {
+		awaitReason(t, f, md, "Stalled", "ReconcileError")
+		// Without it the Machine stays, because nobody knows whether it has a VM.
+		undo.Store(f.Namespace, func(ctx context.Context) error {
+			role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: f.Namespace, Labels: map[string]string{"rbac.drover.dev/aggregate-to-machine-controller": "true"}}}
+			role.Rules = []rbacv1.PolicyRule{{APIGroups: []string{"hosts.example.org"}, Resources: []string{"hosts"}, Verbs: []string{"get", "list", "watch", "create", "patch"}}}
+			t.Cleanup(func() { _ = f.Client.Delete(context.Background(), role) })
+			return client.IgnoreAlreadyExists(f.Client.Create(ctx, role))
+		})
+	}, "may provider-drover list and watch Host.hosts.example.org?", "grant the right"),
 	"WrongExpression": ofComposition(3, func(t *testing.T, c *unstructured.Unstructured) {
 		changeStep(t, c, "infrastructure", func(step map[string]any) {
 			must(t, unstructured.SetNestedField(step, "vm.status.atProvider.(", "input", "status", "providerID"))
@@ -86,6 +118,31 @@ var faultsOfConfigurations = map[string]diagnosis{
 		awaitReason(t, f, md, "Stalled", "BindingInvalid")
 	}, "BindingInvalid", "line 1, column 22", "Correct the expression that the message names"),
 }
+
+// kindWithoutRights is a kind of VMs that provider-drover has no rights for.
+const kindWithoutRights = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: hosts.hosts.example.org}
+spec:
+  group: hosts.example.org
+  scope: Namespaced
+  names: {kind: Host, listKind: HostList, plural: hosts, singular: host}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            x-kubernetes-preserve-unknown-fields: true
+            properties:
+              forProvider: {type: object, x-kubernetes-preserve-unknown-fields: true}
+          status: {type: object, x-kubernetes-preserve-unknown-fields: true}
+`
 
 // faultsOfNodes are those of a Machine whose Node runs, and of its deletion.
 var faultsOfNodes = map[string]diagnosis{
@@ -208,7 +265,7 @@ func ofRunning(exit int, do func(t *testing.T, f kit.Fleet, md *machinev1alpha1.
 	return diagnosis{
 		cause: func(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment) string {
 			f.Create(t, md)
-			f.AwaitDeployment(t, md.Name)
+			awaitSound(t, f, md)
 			machine := onlyMachine(t, f)
 			m := &member{f: f, name: machine.Name, node: machine.Status.NodeRef.Name}
 			do(t, f, md, m)

@@ -133,7 +133,7 @@ var faults = map[string]diagnosis{
 	"BlockedBudget": {
 		cause: func(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment) string {
 			f.Create(t, md)
-			f.AwaitDeployment(t, md.Name)
+			awaitSound(t, f, md)
 			m := blockedMember(t, f)
 			m.delete(t)
 			m.awaitBlocked(t, "misconfigured")
@@ -144,7 +144,7 @@ var faults = map[string]diagnosis{
 	"BlockedParent": {
 		cause: func(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment) string {
 			f.Create(t, md)
-			f.AwaitDeployment(t, md.Name)
+			awaitSound(t, f, md)
 			m := blockedMember(t, f)
 			must(t, f.Client.Delete(t.Context(), md, client.PropagationPolicy(metav1.DeletePropagationBackground)))
 			m.awaitBlocked(t, "misconfigured")
@@ -193,7 +193,7 @@ var faults = map[string]diagnosis{
 		},
 		cause: func(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment) string {
 			f.Create(t, md)
-			f.AwaitDeployment(t, md.Name)
+			awaitSound(t, f, md)
 			all := slices.Sorted(maps.Keys(machineNames(t, f)))
 			strike(t, f, localcloud.FaultKubeletStops, all...)
 			awaitReason(t, f, md, "Stalled", "TooManyUnhealthy")
@@ -248,7 +248,7 @@ var faults = map[string]diagnosis{
 		change: func(_ kit.Fleet, md *machinev1alpha1.MachineDeployment) { md.Spec.AutoPreserveFailedMachineMax = 1 },
 		cause: func(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment) string {
 			f.Create(t, md)
-			f.AwaitDeployment(t, md.Name)
+			awaitSound(t, f, md)
 			m := onlyMachine(t, f)
 			must(t, f.Cluster.Client.Delete(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: m.Status.NodeRef.Name}}))
 			awaitPreserved(t, f, m.Name, machinev1alpha1.FailureNodeDeleted)
@@ -262,7 +262,7 @@ var faults = map[string]diagnosis{
 		},
 		cause: func(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment) string {
 			f.Create(t, md)
-			f.AwaitDeployment(t, md.Name)
+			awaitSound(t, f, md)
 			return ""
 		},
 		texts: []string{"FreezeLabelInvalid", `"True" must be "true" or "false"`, "Set the label to"}, exit: 3,
@@ -275,7 +275,7 @@ var faults = map[string]diagnosis{
 		},
 		cause: func(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment) string {
 			f.Create(t, md)
-			f.AwaitDeployment(t, md.Name)
+			awaitSound(t, f, md)
 			neverBoot(t, f, 1000)
 			all := slices.Sorted(maps.Keys(machineNames(t, f)))
 			strike(t, f, localcloud.FaultKubeletStops, all...)
@@ -296,7 +296,7 @@ var faults = map[string]diagnosis{
 	"TargetDown": {
 		cause: func(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment) string {
 			f.Create(t, md)
-			f.AwaitDeployment(t, md.Name)
+			awaitSound(t, f, md)
 			m := onlyMachine(t, f)
 			cuts[f.Namespace].Cut()
 			patience.Eventually(t, func(ctx context.Context) string {
@@ -337,10 +337,12 @@ func TestKubectlDroverNamesCauseAndCure(t *testing.T) {
 			if d.change != nil {
 				d.change(f, md)
 			}
+			w := watchReport(f, d)
 			why := d.cause(t, f, md)
 			if saveView(t, f, name); *recordViews == "" {
 				d.isReported(t, f, why)
 			}
+			w.done(t, f, name)
 			if d.cure != nil && *recordViews == "" {
 				d.cure(t, f, md)
 			}
@@ -359,10 +361,8 @@ func (d diagnosis) isReported(t *testing.T, f kit.Fleet, machine string) {
 	for _, args := range asked {
 		patience.Eventually(t, func(ctx context.Context) string {
 			out, code := runPlugin(ctx, f, args...)
-			for _, text := range d.texts {
-				if !strings.Contains(strings.Join(strings.Fields(out), " "), text) {
-					return fmt.Sprintf("kubectl drover %s does not report %q:\n%s", strings.Join(args, " "), text, out)
-				}
+			if text := d.missing(out); text != "" {
+				return fmt.Sprintf("kubectl drover %s does not report %q:\n%s", strings.Join(args, " "), text, out)
 			}
 			if args[0] == "status" && code != d.exit {
 				return fmt.Sprintf("kubectl drover %s ended with %d, want %d:\n%s", strings.Join(args, " "), code, d.exit, out)
@@ -370,6 +370,17 @@ func (d diagnosis) isReported(t *testing.T, f kit.Fleet, machine string) {
 			return ""
 		}, f.Describe)
 	}
+}
+
+// missing returns a text that a report does not have, "" if it has all of them.
+func (d diagnosis) missing(report string) string {
+	report = strings.Join(strings.Fields(report), " ")
+	for _, text := range d.texts {
+		if !strings.Contains(report, text) {
+			return text
+		}
+	}
+	return ""
 }
 
 // runPlugin runs kubectl drover in the namespace of a fleet, and returns its output and its exit

@@ -19,8 +19,8 @@ func TestABindingThatYieldsNothingIsNamed(t *testing.T) {
 		lasts time.Duration
 		state diagnosis.State
 	}{
-		"ForAMomentItMayBeSlow":      {time.Minute, diagnosis.InProgress},
-		"AfterTwoMinutesAUserShould": {2 * time.Minute, diagnosis.NeedsUser},
+		"ForAMomentItMayBeSlow":          {59 * time.Second, diagnosis.InProgress},
+		"WhenItsSetReportsItAUserShould": {time.Minute, diagnosis.NeedsUser},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := machinev1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "m"}}

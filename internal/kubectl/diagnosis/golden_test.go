@@ -64,6 +64,8 @@ func TestEachFaultIsNamedWithItsCure(t *testing.T) {
 		"AnswerLost":            {"the answer to the creation of a VM is lost", []string{"CreateResultUnknown", "it is unknown whether the VM exists", "An OrphanCollector reports a VM that was left"}, diagnosis.InProgress},
 		"Outage":                {"the API of the cloud is not available", []string{"Transient", "maintenance"}, diagnosis.InProgress},
 		"NoFunction":            {"the Composition has a step of a Function that is not installed", []string{`the Function "absent-function" is not installed`, "install the Function"}, diagnosis.NeedsUser},
+		"FunctionNotPulled":     {"the Composition has a step of a Function whose package cannot be pulled", []string{"is not installed", "install the Function"}, diagnosis.NeedsUser},
+		"RightMissing":          {"the Composition creates a kind that provider-drover may not read", []string{"may provider-drover list and watch Host.hosts.example.org?", "grant the right"}, diagnosis.NeedsUser},
 		"OtherCA":               {"the kubeconfig has the CA of another cluster", []string{"CertificateNotTrusted", "Correct certificate-authority-data and the server in the kubeconfig"}, diagnosis.NeedsUser},
 		"SwitchMisspelt":        {"annotations have True and yes instead of true", []string{"AnnotationInvalid", `crossplane.io/paused: "True" of the Machine must be true or false`}, diagnosis.NeedsUser},
 		"UserDataMissing":       {"the Secret with the user data of the class does not exist", []string{"UserDataNotFound", `Secret "own": not found`, "Create the Secret, or add the key"}, diagnosis.NeedsUser},

@@ -14,6 +14,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/kubectl/advice"
 	"github.com/drover-dev/drover/internal/kubectl/view"
+	"github.com/drover-dev/drover/internal/plan"
 )
 
 // lateAfter is how long a Node may take to join after its VM runs, before that is a finding.
@@ -146,11 +147,13 @@ func ofMachine(v *view.View, m *machinev1alpha1.Machine, now time.Time) []Findin
 	if failed {
 		out = append(out, failure)
 	}
+	stuck := plan.StuckBy(m)
 	for _, f := range apply(machineRules, ref, m.Status.Conditions) {
 		if (failed || m.Status.Reboot.IsInProgress()) && slices.Contains(explained, f.Condition) {
 			continue
 		}
-		f.NeedsUser = f.NeedsUser || f.Reason == machinev1alpha1.ReasonProviderIDEmpty && now.Sub(f.Since.Time) >= lateAfter
+		// Its set says so from then on, too.
+		f.NeedsUser = f.NeedsUser || stuck != nil && stuck.Condition.Type == f.Condition && stuck.Left(now) <= 0
 		out = append(out, f)
 	}
 	out = oneOfNode(out)

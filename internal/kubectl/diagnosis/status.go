@@ -272,7 +272,7 @@ func (g *group) top(o metav1.Object, conditions []metav1.Condition, observed int
 	switch {
 	case reconciling != nil:
 		g.Doing = reconciling.Message
-	case observed != o.GetGeneration() && !g.Deleting && !isRefused(o.GetGeneration(), conditions):
+	case observed != o.GetGeneration() && !g.Deleting && !isRefused(o.GetGeneration(), conditions) && !hasError(conditions):
 		g.Doing = "the change of the spec is not observed yet"
 	default:
 		held := view.Is(conditions, machinev1alpha1.ConditionProgressing, metav1.ConditionUnknown)
@@ -290,6 +290,12 @@ func (g *group) top(o metav1.Object, conditions []metav1.Condition, observed int
 func isRefused(generation int64, conditions []metav1.Condition) bool {
 	synced := meta.FindStatusCondition(conditions, string(xpv2.TypeSynced))
 	return synced != nil && synced.ObservedGeneration == generation && view.Is(conditions, machinev1alpha1.ConditionValid, metav1.ConditionFalse) != nil
+}
+
+// hasError reports whether an object cannot be reconciled. That is why its spec is not observed.
+func hasError(conditions []metav1.Condition) bool {
+	synced := view.Is(conditions, string(xpv2.TypeSynced), metav1.ConditionFalse)
+	return synced != nil && synced.Reason == machinev1alpha1.ReasonReconcileError
 }
 
 func countsOf(d *machinev1alpha1.MachineDeployment) Counts {
