@@ -30,9 +30,12 @@ func Plan(now time.Time, o Observed) Decision {
 // is kept, because its deletion would delete them too. Crossplane deletes a set before it writes the
 // status, so a set is kept until the status has its replacements.
 func (p *plan) pruneEmptySets() {
-	p.sets = slices.DeleteFunc(p.sets, func(s *set) bool {
-		return s != p.newSet && s.isEmpty() && s.isSettled() && p.nextDesired[s] == 0 && s.Observed && len(s.Status.SetAside) == 0 && p.hasReplacementsOf(s)
-	})
+	p.sets = slices.DeleteFunc(p.sets, func(s *set) bool { return p.isUseless(s) && p.hasReplacementsOf(s) })
+}
+
+// isUseless reports whether nothing but a record in the status keeps a set from being deleted.
+func (p *plan) isUseless(s *set) bool {
+	return s != p.newSet && s.isEmpty() && s.isSettled() && p.nextDesired[s] == 0 && s.Observed && len(s.Status.SetAside) == 0
 }
 
 func (p *plan) decide() Decision {

@@ -1,6 +1,7 @@
 package deployment
 
 import (
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,7 +15,9 @@ import (
 func (p *plan) isComplete() bool {
 	c := p.current
 	return c != nil && (c.isReady() && c.updated(p.target) == c.desired || p.staysComplete()) &&
-		p.nextDesired[c] == c.desired && p.isAlone() && c.desired == p.bounds.replicas && c.Status.AvailableReplicas == c.desired
+		p.nextDesired[c] == c.desired && p.isAlone() && c.desired == p.bounds.replicas && c.Status.AvailableReplicas == c.desired &&
+		// Its deletion raises the generation, so that the deployment would be in progress once more.
+		!slices.ContainsFunc(p.sets, p.isUseless)
 }
 
 // staysComplete reports whether the deployment was complete, and the current set must only act on a

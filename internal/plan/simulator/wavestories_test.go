@@ -112,19 +112,19 @@ func TestWavesOverThreePools(t *testing.T) {
    20s staging      v1: RolloutPolicy fleet: wave staging waits for wave development, which is not complete since 2026-01-01T01:10:10Z; who may change the RolloutPolicy can let it pass
    20s production   v1: RolloutPolicy fleet: wave production waits for wave development, which is not complete since 2026-01-01T01:10:10Z; who may change the RolloutPolicy can let it pass
  5m30s development  v2
- 5m50s policy       Soaking InProgress InProgress
-  6m0s staging      v1: RolloutPolicy fleet: wave staging waits for wave development, which is complete since 2026-01-01T01:15:50Z, and must be until 2026-01-01T01:45:50Z
-  6m0s production   v1: RolloutPolicy fleet: wave production waits for wave development, which is complete since 2026-01-01T01:15:50Z, and must be until 2026-01-01T01:45:50Z
-35m50s policy       Complete InProgress InProgress
- 36m0s staging      v1 v2
- 36m0s production   v1: RolloutPolicy fleet: wave production waits for wave staging, which is not complete since 2026-01-01T01:10:10Z; who may change the RolloutPolicy can let it pass
-41m10s staging      v2
-41m30s policy       Complete Soaking InProgress
-41m40s production   v1: RolloutPolicy fleet: wave production waits for wave staging, which is complete since 2026-01-01T01:51:30Z, and must be until 2026-01-01T02:21:30Z
-1h11m30s policy       Complete Complete InProgress
-1h11m40s production   v1 v2
-1h16m50s production   v2
-1h17m10s policy       Complete Complete Soaking
+  6m0s policy       Soaking InProgress InProgress
+ 6m10s staging      v1: RolloutPolicy fleet: wave staging waits for wave development, which is complete since 2026-01-01T01:16:00Z, and must be until 2026-01-01T01:46:00Z
+ 6m10s production   v1: RolloutPolicy fleet: wave production waits for wave development, which is complete since 2026-01-01T01:16:00Z, and must be until 2026-01-01T01:46:00Z
+ 36m0s policy       Complete InProgress InProgress
+36m10s staging      v1 v2
+36m10s production   v1: RolloutPolicy fleet: wave production waits for wave staging, which is not complete since 2026-01-01T01:10:10Z; who may change the RolloutPolicy can let it pass
+41m20s staging      v2
+41m50s policy       Complete Soaking InProgress
+ 42m0s production   v1: RolloutPolicy fleet: wave production waits for wave staging, which is complete since 2026-01-01T01:51:50Z, and must be until 2026-01-01T02:21:50Z
+1h11m50s policy       Complete Complete InProgress
+1h12m0s production   v1 v2
+1h17m10s production   v2
+1h17m40s policy       Complete Complete Soaking
 `)
 }
 
@@ -161,11 +161,11 @@ func TestARejectionHoldsAllLaterWaves(t *testing.T) {
 35m10s production   v1 v2: RolloutPolicy fleet: wave production waits for wave staging, which is not complete since 2026-01-01T01:13:00Z; who may change the RolloutPolicy can let it pass
 36m10s staging      v1 v3
 41m20s staging      v3
-41m40s policy       Complete Soaking InProgress
-41m50s production   v1 v2: RolloutPolicy fleet: wave production waits for wave staging, which is complete since 2026-01-01T01:51:40Z, and must be until 2026-01-01T02:01:40Z
-51m40s policy       Complete Complete InProgress
-51m50s production   v2
-52m10s policy       Complete Complete Soaking
+41m50s policy       Complete Soaking InProgress
+ 42m0s production   v1 v2: RolloutPolicy fleet: wave production waits for wave staging, which is complete since 2026-01-01T01:51:50Z, and must be until 2026-01-01T02:01:50Z
+51m50s policy       Complete Complete InProgress
+ 52m0s production   v2
+52m20s policy       Complete Complete Soaking
 `)
 }
 
@@ -230,12 +230,12 @@ func TestAWaveThatNeverCompletesIsPassed(t *testing.T) {
 1h0m50s development  v1
 1h1m30s development  v1 v2
 1h5m30s staging      v2
-1h5m50s policy       Passed Soaking InProgress
-1h6m0s production   v1: RolloutPolicy fleet: wave production waits for wave staging, which is complete since 2026-01-01T02:15:50Z, and must be until 2026-01-01T02:25:50Z
-1h15m50s policy       Passed Complete InProgress
-1h16m0s production   v1 v2
-1h21m10s production   v2
+1h6m0s policy       Passed Soaking InProgress
+1h6m10s production   v1: RolloutPolicy fleet: wave production waits for wave staging, which is complete since 2026-01-01T02:16:00Z, and must be until 2026-01-01T02:26:00Z
+1h16m0s policy       Passed Complete InProgress
+1h16m10s production   v1 v2
+1h21m20s production   v2
 1h21m30s development  v1
-1h21m30s policy       Passed Complete Soaking
+1h21m50s policy       Passed Complete Soaking
 `)
 }

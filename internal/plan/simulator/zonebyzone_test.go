@@ -154,6 +154,7 @@ pool: RollingOut
 zone b: v1.34.8 v1.35.4
 zone b: v1.35.4
 pool: Scaling
+pool: RollingOut
 pool: Settled`
 	if got := strings.Join(story, "\n"); got != strings.TrimSpace(want) {
 		t.Errorf("got\n%s", got)
