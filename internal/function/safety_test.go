@@ -72,16 +72,25 @@ func callSafety(t *testing.T, req *fnv1.RunFunctionRequest, config string) (*fnv
 }
 
 func TestASetAsksForTheClusterOfItsTemplate(t *testing.T) {
-	rsp, err := runSafety(time.Time{}, safetyRequest(t, settledSet))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := rsp.GetRequirements().GetResources()["cluster"]
-	if s.GetKind() != "ProviderConfig" || s.GetMatchName() != "target" || s.GetNamespace() != "ns" || s.GetApiVersion() != "cluster.drover.dev/v1alpha1" {
-		t.Errorf("requires %v", s)
-	}
-	if _, said := rsp.GetContext().GetFields()[step.ContextSafety]; said {
-		t.Error("it said something before it looked")
+	for name, tc := range map[string]struct{ xr, want string }{
+		"of its namespace": {settledSet, "ProviderConfig ns/target"},
+		"the default, as a manifest that is rendered without an API server": {
+			strings.Replace(settledSet, `"clusterRef": {"kind": "ProviderConfig", "name": "target"}`, `"clusterRef": {}`, 1), "ClusterProviderConfig /default",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rsp, err := runSafety(time.Time{}, safetyRequest(t, tc.xr))
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := rsp.GetRequirements().GetResources()["cluster"]
+			if got := s.GetKind() + " " + s.GetNamespace() + "/" + s.GetMatchName(); got != tc.want || s.GetApiVersion() != "cluster.drover.dev/v1alpha1" {
+				t.Errorf("requires %v", s)
+			}
+			if _, said := rsp.GetContext().GetFields()[step.ContextSafety]; said {
+				t.Error("it said something before it looked")
+			}
+		})
 	}
 }
 

@@ -33,7 +33,7 @@ func TestRenderComposesAMachineSet(t *testing.T) {
 		}
 	}
 	var required []byte
-	for _, file := range []string{"examples/local/machineclass.yaml", "apis/machine/compositions/machine-local.yaml"} {
+	for _, file := range []string{"examples/local/machineclass.yaml", "examples/local/clusterproviderconfig.yaml", "apis/machine/compositions/machine-local.yaml"} {
 		b, err := os.ReadFile(filepath.Join(kit.Root(), file))
 		if err != nil {
 			t.Fatal(err)

@@ -135,7 +135,7 @@ func wantVerdicts(t *testing.T, r *recorder, stages []*stage, kind, file string)
 	}
 	verdicts := judge(t, objects, nil, nil)
 
-	table := newTable(kind)
+	table, last := newTable(kind), verdict{}
 	for i, v := range history {
 		at := stageOf(stages, v.revision)
 		if at == nil || v.deleted {
@@ -148,6 +148,11 @@ func wantVerdicts(t *testing.T, r *recorder, stages []*stage, kind, file string)
 		}
 		if v.GetKind() == kind {
 			table.add(at.name, v, verdicts[i])
+			if verdicts[i].Argo != last.Argo || verdicts[i].Flux != last.Flux {
+				// Shown if the test fails: what made a verdict change.
+				t.Logf("%s\n  status: %v", said, v.Object["status"])
+			}
+			last = verdicts[i]
 		}
 	}
 	wantTable(t, table, file)

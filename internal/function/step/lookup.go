@@ -1,6 +1,7 @@
 package step
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -142,6 +143,8 @@ func (r Response) Composition(req *fnv1.RunFunctionRequest, class *machinev1alph
 // kind. Crossplane does not watch it. It returns nil and a problem if there is none that can be read. The problem names
 // the XR's field that has the reference. The last result is false while Crossplane has not looked for it yet.
 func (r Response) Cluster(req *fnv1.RunFunctionRequest, namespace string, ref machinev1alpha1.ClusterReference, field string) (*clusterv1alpha1.ClusterProviderConfig, *plan.Problem, bool) {
+	// What is rendered without an API server has no defaults of the schema.
+	ref.Kind, ref.Name = cmp.Or(ref.Kind, clusterv1alpha1.ClusterProviderConfigGroupVersionKind.Kind), cmp.Or(ref.Name, "default")
 	if ref.Kind != clusterv1alpha1.ProviderConfigGroupVersionKind.Kind {
 		namespace = ""
 	}
