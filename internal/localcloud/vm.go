@@ -52,6 +52,8 @@ const (
 	SizeMedium = "medium"
 	// SizeLarge has 4 CPUs and 16 GiB of memory.
 	SizeLarge = "large"
+	// SizeXLarge has 16 CPUs and 128 GiB of memory: for simulated images, which need none of it.
+	SizeXLarge = "xlarge"
 )
 
 // State is the stage of a VM's life.
@@ -124,7 +126,7 @@ type CreateVMRequest struct {
 	Name string `json:"name"`
 	// Image: one of ListImages; required.
 	Image string `json:"image"`
-	// Size: SizeSmall, SizeMedium or SizeLarge; required.
+	// Size: SizeSmall, SizeMedium, SizeLarge or SizeXLarge; required.
 	Size string `json:"size"`
 	// Zone: a DNS label. Default DefaultZone.
 	Zone string `json:"zone,omitempty"`

@@ -47,7 +47,7 @@ type VirtualMachineInitParameters struct {
 	// Host name: lowercase letters, digits, `-` and `.`, at most 63 bytes. Need not be unique.
 	Name *string `json:"name,omitempty" tf:"name,omitempty"`
 
-	// `small` (1 CPU, 2 GiB), `medium` (2 CPUs, 4 GiB) or `large` (4 CPUs, 16 GiB).
+	// `small` (1 CPU, 2 GiB), `medium` (2 CPUs, 4 GiB), `large` (4 CPUs, 16 GiB) or `xlarge` (16 CPUs, 128 GiB).
 	Size *string `json:"size,omitempty" tf:"size,omitempty"`
 
 	// Keys and values to find the VM by.
@@ -80,7 +80,7 @@ type VirtualMachineObservation struct {
 	// What the VM's kubelet registers as the Node's `spec.providerID`.
 	ProviderID *string `json:"providerId,omitempty" tf:"provider_id,omitempty"`
 
-	// `small` (1 CPU, 2 GiB), `medium` (2 CPUs, 4 GiB) or `large` (4 CPUs, 16 GiB).
+	// `small` (1 CPU, 2 GiB), `medium` (2 CPUs, 4 GiB), `large` (4 CPUs, 16 GiB) or `xlarge` (16 CPUs, 128 GiB).
 	Size *string `json:"size,omitempty" tf:"size,omitempty"`
 
 	// `Pending`, `Running`, `Terminating` or `Failed`.
@@ -104,7 +104,7 @@ type VirtualMachineParameters struct {
 	// +kubebuilder:validation:Optional
 	Name *string `json:"name,omitempty" tf:"name,omitempty"`
 
-	// `small` (1 CPU, 2 GiB), `medium` (2 CPUs, 4 GiB) or `large` (4 CPUs, 16 GiB).
+	// `small` (1 CPU, 2 GiB), `medium` (2 CPUs, 4 GiB), `large` (4 CPUs, 16 GiB) or `xlarge` (16 CPUs, 128 GiB).
 	// +kubebuilder:validation:Optional
 	Size *string `json:"size,omitempty" tf:"size,omitempty"`
 

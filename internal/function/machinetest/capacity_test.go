@@ -48,7 +48,7 @@ func TestTheCapacityOfNodesIsThatOfTheInstanceType(t *testing.T) {
 			"ecs.g7.xlarge": "4 16Gi amd64", "ecs.c7.large": "2 4Gi amd64", "ecs.r8i.16xlarge": "64 512Gi amd64", "ecs.g8y.2xlarge": "8 32Gi arm64", "ecs.c6.3xlarge": "12 24Gi amd64",
 			"ecs.g7ne.4xlarge": "16 64Gi amd64", "ecs.g6.26xlarge": "", "ecs.gn7i-c8g1.2xlarge": "", "ecs.hfc7.large": "", "ecs.u1-c1m2.large": "", "": "",
 		}},
-		"local": {"size", map[string]string{"small": "1 2Gi ", "medium": "2 4Gi ", "large": "4 16Gi ", "huge": ""}},
+		"local": {"size", map[string]string{"small": "1 2Gi ", "medium": "2 4Gi ", "large": "4 16Gi ", "xlarge": "16 128Gi ", "huge": ""}},
 	} {
 		b := bindingOf(t, provider)
 		for name, want := range types.of {

@@ -60,7 +60,7 @@ func (r *virtualMachine) Schema(ctx context.Context, _ resource.SchemaRequest, r
 			},
 			"size": schema.StringAttribute{
 				Required: true, PlanModifiers: fixed,
-				MarkdownDescription: "`small` (1 CPU, 2 GiB), `medium` (2 CPUs, 4 GiB) or `large` (4 CPUs, 16 GiB).",
+				MarkdownDescription: "`small` (1 CPU, 2 GiB), `medium` (2 CPUs, 4 GiB), `large` (4 CPUs, 16 GiB) or `xlarge` (16 CPUs, 128 GiB).",
 			},
 			"zone": schema.StringAttribute{
 				Optional: true, Computed: true,

@@ -21,6 +21,7 @@ var sizes = map[string]size{
 	localcloud.SizeSmall:  {resource.MustParse("1"), resource.MustParse("2Gi")},
 	localcloud.SizeMedium: {resource.MustParse("2"), resource.MustParse("4Gi")},
 	localcloud.SizeLarge:  {resource.MustParse("4"), resource.MustParse("16Gi")},
+	localcloud.SizeXLarge: {resource.MustParse("16"), resource.MustParse("128Gi")},
 }
 
 // Images lists the images that a VM can boot: first the simulated ones, then the real ones that

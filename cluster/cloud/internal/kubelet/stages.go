@@ -22,10 +22,15 @@ var podDelete string
 //go:embed pod-ready-again.yaml
 var podReadyAgain string
 
+// podUnready is for pods whose probe fails.
+//
+//go:embed pod-unready.yaml
+var podUnready string
+
 // podLifecycle is shared by all VMs, because it is large and the same for each.
 var podLifecycle = sync.OnceValues(func() (lifecycle.Lifecycle, error) {
 	var stages []*internalversion.Stage
-	for _, text := range []string{fast.DefaultPodReady, fast.DefaultPodComplete, podReadyAgain, podDelete} {
+	for _, text := range []string{fast.DefaultPodReady, fast.DefaultPodComplete, podReadyAgain, podUnready, podDelete} {
 		s, err := config.UnmarshalWithType[*internalversion.Stage](text)
 		if err != nil {
 			return nil, err

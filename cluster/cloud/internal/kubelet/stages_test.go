@@ -23,6 +23,16 @@ func TestPodStages(t *testing.T) {
 	running := func(ready corev1.ConditionStatus) *corev1.Pod {
 		return &corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}}}
 	}
+	hooked := func(grace time.Duration, hook *corev1.LifecycleHandler) *corev1.Pod {
+		p := deleted(grace, nil)
+		p.Spec.Containers = []corev1.Container{{Name: "without"}, {Name: "with", Lifecycle: &corev1.Lifecycle{PreStop: hook}}}
+		return p
+	}
+	failing := func(phase corev1.PodPhase) *corev1.Pod {
+		p := running(corev1.ConditionFalse)
+		p.Labels, p.Status.Phase = map[string]string{"kwok.x-k8s.io/stage": "unhealthy"}, phase
+		return p
+	}
 	cut := deleted(time.Minute, nil)
 	cut.Status = running(corev1.ConditionFalse).Status
 	cases := map[string]struct {
@@ -41,6 +51,12 @@ func TestPodStages(t *testing.T) {
 		"ASlowPodEndsWhenItWants":              {deleted(time.Minute, map[string]string{"localcloud.drover.dev/stop-seconds": "20"}), "pod-delete", 20 * time.Second},
 		"APodThatNeverEndsIsKilledByTheGrace":  {deleted(30*time.Second, map[string]string{"localcloud.drover.dev/stop-seconds": "3600"}), "pod-delete", 30 * time.Second},
 		"ADeletedPodThatNeverStartedEndsToo":   {&corev1.Pod{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{Time: now}}, Status: corev1.PodStatus{Phase: corev1.PodPending}}, "pod-delete", 0},
+		"APreStopHookIsWaitedFor":              {hooked(time.Minute, &corev1.LifecycleHandler{Exec: &corev1.ExecAction{Command: []string{"/bin/sh", "-c", "sleep 30"}}}), "pod-delete", 31 * time.Second},
+		"AlsoOneThatSleepsByItself":            {hooked(time.Minute, &corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: 10}}), "pod-delete", 11 * time.Second},
+		"NoLongerThanTheGrace":                 {hooked(30*time.Second, &corev1.LifecycleHandler{Exec: &corev1.ExecAction{Command: []string{"sleep", "300"}}}), "pod-delete", 30 * time.Second},
+		"AHookOfAnotherKindTakesNoTime":        {hooked(30*time.Second, &corev1.LifecycleHandler{Exec: &corev1.ExecAction{Command: []string{"sync"}}}), "pod-delete", time.Second},
+		"APodWhoseProbeFailsIsNeverReady":      {failing(corev1.PodPending), "pod-unready", 0},
+		"EvenWhenItRuns":                       {failing(corev1.PodRunning), "", 0},
 		"APodThatIsBeingRemovedIsLet":          {&corev1.Pod{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{Time: now}, DeletionGracePeriodSeconds: new(int64)}}, "", 0},
 		"APodOfAJobIsDoneWhenItHasBeenStarted": {&corev1.Pod{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{Kind: "Job"}}}, Status: corev1.PodStatus{Phase: corev1.PodRunning}}, "pod-complete", 0},
 	}

@@ -9,9 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
+// correctionDelay is how long a change of another client stays. A kubelet corrects it within ten seconds: sooner, so that
+// nobody has to wait for it, but not before others could see it.
+const correctionDelay = time.Second
+
 // reportStatus keeps the Node's conditions. If another client changed them, such as the
-// node-lifecycle controller after an outage, it corrects them at once. Otherwise it writes as
-// rarely as a kubelet.
+// node-lifecycle controller after an outage, it corrects them. Otherwise it writes as rarely as a
+// kubelet.
 func (k *kubelet) reportStatus(ctx context.Context) {
 	// A restart of the cloud must not make every Node's status due at once.
 	timer := k.clock.NewTimer(wait.Jitter(k.StatusReport/2, 1))
@@ -30,6 +34,11 @@ func (k *kubelet) reportStatus(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-k.nodes.changed:
+			select {
+			case <-ctx.Done():
+				return
+			case <-k.clock.After(correctionDelay):
+			}
 		case <-timer.C():
 			timer.Reset(wait.Jitter(k.StatusReport, 0.1))
 			due = true
