@@ -159,7 +159,7 @@ generated: ##+ Check that "make generate" leaves no diff.
 	@diff -r $(GENERATED)/before $(GENERATED)/after || { echo "generated files are out of date: run make generate, and commit what it generates" >&2; exit 1; }
 	@rm -rf $(GENERATED)
 
-MODULES := . cluster cluster/cloud cluster/kubernetes compat/crossplane-common karpenter test/gitops/clients test/monitoring tools/dashboards tools/prose
+MODULES := . cluster cluster/cloud cluster/kubernetes compat/crossplane-common karpenter test/gitops/clients test/karpenter/suites test/monitoring tools/dashboards tools/prose
 
 # The Go vulnerability database: a URL, or file:// and a folder that mirrors it. Where it
 # cannot be reached, the faults in test/dependencies/testdata are all that is looked for.
@@ -169,8 +169,8 @@ VULNDB ?= https://vuln.go.dev
 lint: $(BIN)/golangci-lint $(BIN)/govulncheck ## Run the linters of .golangci.yml on every module, measure the prose, and look for dependencies with known faults.
 	@# Gofmt is apart: golangci-lint does not see the files of other systems and of the tag tools.
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "gofmt these:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
-	@# The clients of test/gitops are Argo CD's packages and one file: "make gitops" vets it.
-	@for m in $(filter-out test/gitops/clients,$(MODULES)); do echo "lint $$m"; (cd $$m && $(BIN)/golangci-lint run ./...) || exit 1; done
+	@# The clients of test/gitops are Argo CD's packages and one file: "make gitops" vets it. Karpenter's suites are pins alone.
+	@for m in $(filter-out test/gitops/clients test/karpenter/suites,$(MODULES)); do echo "lint $$m"; (cd $$m && $(BIN)/golangci-lint run ./...) || exit 1; done
 	cd tools/prose && go run . -limits limits.txt $(CURDIR) >/dev/null
 	VULNDB=$(VULNDB) GOVULNCHECK=$(BIN)/govulncheck go test -count=1 ./test/dependencies
 
@@ -228,7 +228,7 @@ built: build packages $(BIN)/crossplane-cli
 
 .PHONY: test-long
 test-long: ## Run the long form of the tests, with each cloud, operating system and setting (hours).
-	@$(SUBMAKE) --no-print-directory --keep-going e2e docs render realvm recovery conformance versions gitops karpenter LONG=1
+	@$(SUBMAKE) --no-print-directory --keep-going e2e docs render realvm recovery conformance versions gitops karpenter karpenter-suites LONG=1
 
 SINCE ?= main
 .PHONY: test-changed

@@ -104,6 +104,18 @@ versions: build packages target-versions real-vms-if-possible ##+ Let Nodes of t
 	DROVER_BIN=$(BIN) DROVER_PACKAGES=$(PACKAGES) DROVER_REAL_VMS=$$(ls -d $(REAL_VMS) 2>/dev/null) \
 		go test -count=1 -timeout 60m -v ./test/versions
 
+# Karpenter's own suites, as its module has them. Most of the time they wait: for timeouts of 15 minutes, and to see that
+# nothing happens for some minutes. So they are no part of "make test".
+SUITES ?= regression performance
+FOCUS ?=
+.PHONY: karpenter-suites
+karpenter-suites: build packages drover-karpenter ##+ Run Karpenter's own suites against drover-karpenter, SUITES=regression for one of them, FOCUS=REGEXP for some of its specs (two hours).
+	@for s in $(SUITES); do echo "build the suite $$s"; (cd test/karpenter/suites && \
+		go test -c -ldflags "-s -w" -o $(BIN)/karpenter-$$s.test sigs.k8s.io/karpenter/test/suites/$$s) || exit 1; done
+	@code=0; for s in $(SUITES); do \
+		DROVER_BIN=$(BIN) DROVER_PACKAGES=$(PACKAGES) go test -vet=off -count=1 -timeout 6h -v ./test/karpenter -run '^TestKarpentersOwnSuite$$' -args -suite $$s -focus '$(FOCUS)' || code=1; \
+	done; exit $$code
+
 VELERO := $(CURDIR)/.work/velero
 .PHONY: velero
 velero: build packages ##+ Build Velero, and restore a control cluster with the commands of docs/recovery.md.

@@ -21,7 +21,7 @@ const root = "../.."
 // modules that are built from the module's go.mod.
 var modules = map[string][]string{
 	".": nil, "cluster": {"github.com/crossplane/crossplane/v2/cmd/crossplane"}, "cluster/cloud": nil, "cluster/kubernetes": nil, "compat/crossplane-common": nil, "karpenter": nil,
-	"test/gitops/clients": {"github.com/crossplane/cli/v2/cmd/crossplane"}, "test/monitoring": nil, "tools/dashboards": nil,
+	"test/gitops/clients": {"github.com/crossplane/cli/v2/cmd/crossplane"}, "test/karpenter/suites": {"sigs.k8s.io/karpenter/test/pkg/environment/common"}, "test/monitoring": nil, "tools/dashboards": nil,
 	"tools/prose": nil,
 }
 

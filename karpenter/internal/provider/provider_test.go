@@ -3,6 +3,8 @@ package provider
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -20,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 	"sigs.k8s.io/karpenter/pkg/cloudprovider"
+	"sigs.k8s.io/yaml"
 
 	"github.com/drover-dev/drover/karpenter/apis/v1alpha1"
 	"github.com/drover-dev/drover/karpenter/internal/control"
@@ -72,6 +75,25 @@ func newWorld(t *testing.T, answer func(m *drover.Machine)) *world {
 		}}).Build()
 	w.Provider = New(w.target, &control.Cluster{Client: w.control, Live: w.control, Namespace: namespace, Target: "target-uid"}, offer.NewUnavailable(clock.RealClock{}), time.Second)
 	return w
+}
+
+// offers replaces the classes of the DroverNodeClass.
+func (w *world) offers(t *testing.T, classes ...v1alpha1.Class) {
+	t.Helper()
+	class := &v1alpha1.DroverNodeClass{}
+	if err := w.target.Get(t.Context(), client.ObjectKey{Name: "default"}, class); err != nil {
+		t.Fatal(err)
+	}
+	class.Spec.Classes = classes
+	if err := w.target.Update(t.Context(), class); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (w *world) pool() *karpenterv1.NodePool {
+	pool := &karpenterv1.NodePool{}
+	pool.Spec.Template.Spec.NodeClassRef = w.claim.Spec.NodeClassRef
+	return pool
 }
 
 func classOf(name, cpu string) *drover.MachineClass {
@@ -157,6 +179,77 @@ func TestWithoutRoomTheNextClassIsTaken(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestASpotOfferingWithoutCapacityFallsBackToOnDemand(t *testing.T) {
+	w := newWorld(t, func(m *drover.Machine) {
+		if m.Spec.ClassRef.Name == "small-spot" {
+			refusing(drover.CodeCapacityExhausted)(m)
+		} else {
+			running(m)
+		}
+	})
+	if err := w.control.Create(t.Context(), classOf("small-spot", "1")); err != nil {
+		t.Fatal(err)
+	}
+	w.offers(t,
+		v1alpha1.Class{Name: "small", Price: "2", Zones: []v1alpha1.Zone{{Name: "a"}}},
+		v1alpha1.Class{Name: "small-spot", InstanceType: "small", CapacityType: karpenterv1.CapacityTypeSpot, Price: "1", Zones: []v1alpha1.Zone{{Name: "a"}}})
+	if _, err := w.Create(t.Context(), w.claim); !cloudprovider.IsInsufficientCapacityError(err) {
+		t.Fatal(err)
+	}
+	types, err := w.GetInstanceTypes(t.Context(), w.pool())
+	if err != nil || len(types) != 1 || len(types[0].Offerings.Available()) != 1 || types[0].Offerings.Available()[0].CapacityType() != karpenterv1.CapacityTypeOnDemand {
+		t.Errorf("Karpenter may choose from %+v, %v", types, err)
+	}
+	next := w.claim.DeepCopy()
+	next.Name, next.UID = "pool-b", "uid-b"
+	got, err := w.Create(t.Context(), next)
+	if err != nil || got.Labels[karpenterv1.CapacityTypeLabelKey] != karpenterv1.CapacityTypeOnDemand || got.Labels[corev1.LabelInstanceTypeStable] != "small" {
+		t.Errorf("NodeClaim %+v, %v", got, err)
+	}
+}
+
+func TestOfTwoCloudsTheCheaperOneIsTaken(t *testing.T) {
+	for want, price := range map[string]string{"hetzner": "0.5", "local": "3"} {
+		t.Run(want, func(t *testing.T) {
+			w := newWorld(t, running)
+			for _, c := range []struct{ name, provider, vm string }{{"local", "local", `{"size":"large"}`}, {"hetzner", "hcloud", `{"serverType":"cpx31"}`}} {
+				class := &drover.MachineClass{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: c.name}}
+				class.Spec.Provider, class.Spec.ForProvider = c.provider, &runtime.RawExtension{Raw: []byte(c.vm)}
+				for _, o := range []client.Object{class, composition(t, c.provider)} {
+					if err := w.control.Create(t.Context(), o); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			w.offers(t,
+				v1alpha1.Class{Name: "local", Price: "1", Zones: []v1alpha1.Zone{{Name: "zone-a"}}},
+				v1alpha1.Class{Name: "hetzner", Price: price, Zones: []v1alpha1.Zone{{Name: "fsn1"}}})
+			// Both have four CPUs, which their Compositions say.
+			w.claim.Spec.Resources.Requests = corev1.ResourceList{"cpu": resource.MustParse("3")}
+			if _, err := w.Create(t.Context(), w.claim); err != nil {
+				t.Fatal(err)
+			}
+			if m := w.machines(t)[0]; m.Spec.ClassRef.Name != want {
+				t.Errorf("a Machine of the class %s", m.Spec.ClassRef.Name)
+			}
+		})
+	}
+}
+
+// composition of a provider.
+func composition(t *testing.T, provider string) *drover.Composition {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("../../../apis/machine/compositions", "machine-"+provider+".yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &drover.Composition{}
+	if err := yaml.Unmarshal(b, c); err != nil {
+		t.Fatal(err)
+	}
+	return c
 }
 
 func TestWhatAUserMustCorrectIsReported(t *testing.T) {
