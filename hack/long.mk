@@ -106,10 +106,10 @@ versions: build packages target-versions real-vms-if-possible ##+ Let Nodes of t
 
 # Karpenter's own suites, as its module has them. Most of the time they wait: for timeouts of 15 minutes, and to see that
 # nothing happens for some minutes. So they are no part of "make test".
-SUITES ?= regression performance
+SUITES ?= regression
 FOCUS ?=
 .PHONY: karpenter-suites
-karpenter-suites: build packages drover-karpenter ##+ Run Karpenter's own suites against drover-karpenter, SUITES=regression for one of them, FOCUS=REGEXP for some of its specs (two hours).
+karpenter-suites: build packages drover-karpenter ##+ Run Karpenter's own suite regression, unmodified, against drover-karpenter, FOCUS=REGEXP for some of its specs (two hours).
 	@for s in $(SUITES); do echo "build the suite $$s"; (cd test/karpenter/suites && \
 		go test -c -ldflags "-s -w" -o $(BIN)/karpenter-$$s.test sigs.k8s.io/karpenter/test/suites/$$s) || exit 1; done
 	@code=0; for s in $(SUITES); do \

@@ -18,7 +18,7 @@ import (
 )
 
 var (
-	suite = flag.String("suite", "", "a suite of Karpenter's own: regression or performance. Empty: none is run")
+	suite = flag.String("suite", "", "a suite of Karpenter's own: regression. Empty: none is run")
 	focus = flag.String("focus", "", "the specs of the suite to run, as a regular expression. Empty: all that docs/karpenter.md does not excuse")
 )
 
@@ -28,8 +28,7 @@ type pass struct{ name, nodeClass, focus, skip string }
 const buffers = "CapacityBuffer"
 
 var passes = map[string][]pass{
-	"regression":  {{"all", "nodeclass.yaml", "", buffers}, {"buffers", "nodeclass-two.yaml", buffers, ""}},
-	"performance": {{"all", "nodeclass.yaml", "", ""}},
+	"regression": {{"all", "nodeclass.yaml", "", buffers}, {"buffers", "nodeclass-two.yaml", buffers, ""}},
 }
 
 // TestKarpentersOwnSuite runs a suite of Karpenter, as it is, against drover-karpenter. They judge what each provider must do,
@@ -40,7 +39,7 @@ func TestKarpentersOwnSuite(t *testing.T) {
 	}
 	all, ok := passes[*suite]
 	if !ok {
-		t.Fatalf("-suite=%s: must be regression or performance", *suite)
+		t.Fatalf("-suite=%s: must be regression", *suite)
 	}
 	f := plane.NewTargetFleet(t)
 	for name, size := range map[string]string{"one": "small", "two": "medium", "four": "large", "sixteen": "xlarge"} {
@@ -106,19 +105,6 @@ func runSuite(t *testing.T, f kit.Fleet, p pass, excused []string) {
 	}
 	if failed != nil && !t.Failed() {
 		t.Errorf("the suite failed: %v", failed)
-	}
-	reports(t, dir)
-}
-
-// reports logs what the specs of the performance measured.
-func reports(t *testing.T, dir string) {
-	t.Helper()
-	files, err := filepath.Glob(filepath.Join(dir, "*_performance_report.json"))
-	must(t, err)
-	for _, file := range files {
-		b, err := os.ReadFile(file)
-		must(t, err)
-		t.Logf("%s: %s", filepath.Base(file), b)
 	}
 }
 

@@ -1,4 +1,4 @@
-// Karpenter's own suites, and its provider for kwok, built unmodified: a module of its own, because they need more than
+// Karpenter's own suites, built unmodified: a module of its own, because they need more than
 // Karpenter's core does.
 module github.com/drover-dev/drover/test/karpenter/suites
 

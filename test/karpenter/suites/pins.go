@@ -7,7 +7,7 @@ package suites
 import (
 	_ "github.com/onsi/ginkgo/v2"
 	_ "github.com/onsi/gomega"
-	_ "sigs.k8s.io/karpenter/kwok/cloudprovider"
+	_ "sigs.k8s.io/karpenter/kwok/apis/v1alpha1"
 	_ "sigs.k8s.io/karpenter/pkg/controllers"
 	_ "sigs.k8s.io/karpenter/pkg/operator"
 	_ "sigs.k8s.io/karpenter/test/pkg/debug"
