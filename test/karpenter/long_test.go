@@ -102,25 +102,6 @@ func (w longWorld) awaitMachines(t *testing.T, n int) {
 	}, w.Describe, w.p.tail)
 }
 
-// TestThreeHundredPodsGetAHundredMachines logs how long it takes: docs/performance.md has it.
-func TestThreeHundredPodsGetAHundredMachines(t *testing.T) {
-	kit.OnlyInLong(t, "TestPodsGetMachines")
-	w := newLongWorld(t, "on-demand")
-	began := time.Now()
-	makeWorkload(t, w.Fleet, "web", 300, "600m")
-	awaitWorkload(t, w.Fleet, w.p, "web", 300)
-	t.Logf("300 pods are Ready after %s", time.Since(began).Round(100*time.Millisecond))
-	if got := classes(t, w.Fleet); got["two"] != 100 {
-		t.Errorf("Machines by class: %v", got)
-	}
-	eachNodeClaimHasOneVM(t, w.Fleet)
-	began = time.Now()
-	deleteWorkload(t, w.Fleet, "web")
-	w.awaitMachines(t, 0)
-	t.Logf("100 Machines are gone after %s", time.Since(began).Round(100*time.Millisecond))
-	w.end(t)
-}
-
 func TestASpotOfferingWithoutCapacityFallsBack(t *testing.T) {
 	kit.OnlyInLong(t, "TestWithoutRoomTheNextClassIsTaken in karpenter/internal/provider")
 	w := newLongWorld(t, "spot, on-demand")
