@@ -606,7 +606,7 @@ func TestBadInputNamesTheFieldAndWhatIsAllowed(t *testing.T) {
 		"BadName":      {create(func(r *localcloud.CreateVMRequest) { r.Name = "A_b" }), `name: invalid value "A_b": must be a host name: 1 to 63 lowercase letters, digits, "-" and "."`},
 		"LongName":     {create(func(r *localcloud.CreateVMRequest) { r.Name = long[:64] }), `name: invalid value "` + long[:64] + `": must be a host name: 1 to 63 lowercase letters, digits, "-" and "."`},
 		"Image":        {create(func(r *localcloud.CreateVMRequest) { r.Image = "dos" }), `image: invalid value "dos": must be one of debian-12, ubuntu-24.04, debian-12-real`},
-		"Size":         {create(func(r *localcloud.CreateVMRequest) { r.Size = "" }), `size: invalid value "": must be one of large, medium, small`},
+		"Size":         {create(func(r *localcloud.CreateVMRequest) { r.Size = "" }), `size: invalid value "": must be one of large, medium, small, xlarge`},
 		"Zone":         {create(func(r *localcloud.CreateVMRequest) { r.Zone = "a.b" }), `zone: invalid value "a.b": must be a DNS label: lowercase letters, digits and "-"`},
 		"UserData":     {create(func(r *localcloud.CreateVMRequest) { r.UserData = make([]byte, 65537) }), `userData: invalid value "65537 bytes": must be at most 65536 bytes`},
 		"TagKey":       {create(func(r *localcloud.CreateVMRequest) { r.Tags = map[string]string{"a=b": ""} }), `tags key: invalid value "a=b": must be 1 to 128 bytes without "="`},
