@@ -370,18 +370,25 @@ func (a *account) Delete(ctx context.Context, vm *v1alpha1.VirtualMachine) error
 	return a.release(ctx, m)
 }
 
-// release deletes a Machine of cluster.x-k8s.io whose InfraMachine or BootstrapConfig is gone.
+// release deletes a Machine of cluster.x-k8s.io whose InfraMachine or BootstrapConfig is gone. The deletion comes first: Cluster
+// API's own controller would add its finalizer again, and never removes that of a paused Machine.
 func (a *account) release(ctx context.Context, m *unstructured.Unstructured) error {
-	what := "cannot delete " + describe(m)
-	if slices.Contains(m.GetFinalizers(), v1alpha1.FinalizerMachine) {
-		before := m.DeepCopy()
-		controllerutil.RemoveFinalizer(m, v1alpha1.FinalizerMachine)
-		if err := a.kube.Patch(ctx, m, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+	what, uid := "cannot delete "+describe(m), m.GetUID()
+	if m.GetDeletionTimestamp() == nil {
+		if err := a.kube.Delete(ctx, m, client.Preconditions{UID: &uid}); err != nil {
 			return classify(what, client.IgnoreNotFound(err))
 		}
+		var err error
+		if m, err = a.get(ctx, m.GroupVersionKind(), m.GetNamespace(), m.GetName()); err != nil || m == nil || m.GetUID() != uid {
+			return err
+		}
 	}
-	uid := m.GetUID()
-	return classify(what, client.IgnoreNotFound(a.kube.Delete(ctx, m, client.Preconditions{UID: &uid})))
+	before := m.DeepCopy()
+	if controllerutil.RemoveFinalizer(m, v1alpha1.FinalizerMachine) || controllerutil.ContainsFinalizer(m, finalizerCore) {
+		controllerutil.RemoveFinalizer(m, finalizerCore)
+		return classify(what, client.IgnoreNotFound(a.kube.Patch(ctx, m, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))))
+	}
+	return nil
 }
 
 // deleteSecret deletes the user data of a Machine, if it is that of the Machine.

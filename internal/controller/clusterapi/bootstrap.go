@@ -154,7 +154,7 @@ func (x *bootstrapper) config(ctx context.Context, b *v1alpha1.Bootstrap) (kind,
 // provider.
 func (x *bootstrapper) prepare(ctx context.Context, b *v1alpha1.Bootstrap, k kind) error {
 	ref, a := b.Spec.ForProvider.TemplateRef, x.account
-	if err := a.refuseControllers(ctx); err != nil {
+	if err := a.refuseControllers(ctx, k.contract, b.Namespace); err != nil {
 		return err
 	}
 	t, err := a.kindOf(ctx, schema.GroupKind{Group: ref.APIGroup, Kind: ref.Kind})

@@ -12,7 +12,8 @@ import (
 
 // keepCluster returns the Cluster of the VMs in a namespace. It creates the Cluster, makes it the owner of the
 // InfraCluster, and reports in its status that the InfraCluster is provisioned, as Cluster API's own controller does it.
-// Without an InfraCluster, the Cluster is provisioned: it is the target cluster, which exists.
+// Without an InfraCluster, the Cluster is provisioned: it is the target cluster, which exists. A shared Cluster is not written:
+// Cluster API's own controllers do all this.
 func (a *account) keepCluster(ctx context.Context, c contract, namespace string) (*unstructured.Unstructured, error) {
 	var infra *unstructured.Unstructured
 	var k kind
@@ -23,8 +24,8 @@ func (a *account) keepCluster(ctx context.Context, c contract, namespace string)
 		}
 	}
 	cluster, err := a.cluster(ctx, c, k, infra, namespace)
-	if err != nil {
-		return nil, err
+	if err != nil || isShared(cluster) {
+		return cluster, err
 	}
 	if infra != nil {
 		if err := a.own(ctx, cluster, infra); err != nil {
@@ -50,8 +51,8 @@ func (a *account) infraCluster(ctx context.Context, ref v1alpha1.ObjectReference
 	return infra, k, err
 }
 
-// cluster returns the Cluster, and creates it if there is none. A Cluster that it did not create is refused: Cluster API's
-// own controllers may keep that one.
+// cluster returns the Cluster, and creates it if there is none. A Cluster that it did not create is refused unless it is
+// shared: Cluster API's own controllers may keep that one.
 func (a *account) cluster(ctx context.Context, c contract, k kind, infra *unstructured.Unstructured, namespace string) (*unstructured.Unstructured, error) {
 	gvk := c.core("Cluster")
 	there, err := a.get(ctx, gvk, namespace, a.spec.ClusterName)
@@ -65,8 +66,8 @@ func (a *account) cluster(ctx context.Context, c contract, k kind, infra *unstru
 		}
 		return o, nil
 	}
-	if there.GetLabels()[v1alpha1.LabelKept] != "true" {
-		return nil, refused("spec.clusterName", fmt.Errorf("the Cluster %s/%s exists and has no label %s=true: it is a cluster of Cluster API. Choose another name", namespace, a.spec.ClusterName, v1alpha1.LabelKept))
+	if there.GetLabels()[v1alpha1.LabelKept] != "true" && !isShared(there) {
+		return nil, refused("spec.clusterName", fmt.Errorf("the Cluster %s/%s exists and has no label %s=true: it is a cluster of Cluster API. Choose another name, or share it: %s", namespace, a.spec.ClusterName, v1alpha1.LabelKept, howToShare))
 	}
 	return there, nil
 }

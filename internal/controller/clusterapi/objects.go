@@ -18,6 +18,8 @@ import (
 const (
 	// labelCluster is the label by which providers find the Cluster of an object.
 	labelCluster = "cluster.x-k8s.io/cluster-name"
+	// finalizerCore is the finalizer that Cluster API's own controller adds to each Machine, also to one that is paused.
+	finalizerCore = "machine.cluster.x-k8s.io"
 	// conditionTruth is the condition of Clusters and Machines that reports who keeps them.
 	conditionTruth = "KeptByDrover"
 
@@ -122,10 +124,20 @@ func machineSpec(clusterName string, version, failureDomain *string) map[string]
 	return s
 }
 
-// shadow returns a Machine that stands for an object of a kind of Drover, without its labels.
+// isShared reports whether Cluster API's own controllers keep a Cluster, which Drover may use beside them.
+func isShared(cluster *unstructured.Unstructured) bool {
+	return cluster != nil && cluster.GetLabels()[v1alpha1.LabelShared] == "true"
+}
+
+// shadow returns a Machine that stands for an object of a kind of Drover, without its labels. In a shared Cluster it is paused
+// from the beginning, so that Cluster API's controllers do nothing with it but to add their finalizer.
 func shadow(c contract, of metav1.Object, kindOf, name string, cluster *unstructured.Unstructured, spec map[string]any) *unstructured.Unstructured {
 	o := newObject(c.core("Machine"), of.GetNamespace(), name)
-	o.SetAnnotations(map[string]string{v1alpha1.AnnotationStandsFor: kindOf + " " + of.GetNamespace() + "/" + of.GetName() + " of " + v1alpha1.Group})
+	annotations := map[string]string{v1alpha1.AnnotationStandsFor: kindOf + " " + of.GetNamespace() + "/" + of.GetName() + " of " + v1alpha1.Group}
+	if isShared(cluster) {
+		annotations[annotationPaused] = "true"
+	}
+	o.SetAnnotations(annotations)
 	o.SetFinalizers([]string{v1alpha1.FinalizerMachine})
 	o.SetOwnerReferences([]metav1.OwnerReference{belongsTo(cluster)})
 	o.Object["spec"] = spec

@@ -18,6 +18,9 @@ import (
 	"github.com/drover-dev/drover/internal/native"
 )
 
+// howToShare is the end of an error that a shared Cluster does not have.
+const howToShare = "docs/providers/cluster-api.md#a-cluster-that-cluster-api-keeps"
+
 // leaseOfClusterAPI is the Lease of the leader of Cluster API's own controllers.
 const leaseOfClusterAPI = "controller-leader-election-capi"
 
@@ -30,11 +33,11 @@ func (a *account) Prepare(ctx context.Context, vm *v1alpha1.VirtualMachine) erro
 	if !slices.Contains(a.spec.InfraMachineKinds, p.InfraMachine.GroupKind) {
 		return native.Invalid("infraMachine.kind", "invalid value %q of %s: must be one of the kinds of spec.infraMachineKinds of the configuration: %v", p.InfraMachine.Kind, p.InfraMachine.APIGroup, a.spec.InfraMachineKinds)
 	}
-	if err := a.refuseControllers(ctx); err != nil {
-		return err
-	}
 	k, err := a.kindOf(ctx, p.InfraMachine.GroupKind.GroupKind())
 	if err != nil {
+		return err
+	}
+	if err := a.refuseControllers(ctx, k.contract, vm.Namespace); err != nil {
 		return err
 	}
 	if _, err := a.keepCluster(ctx, k.contract, vm.Namespace); err != nil {
@@ -62,15 +65,19 @@ func (a *account) dryRun(ctx context.Context, vm *v1alpha1.VirtualMachine, k kin
 }
 
 // refuseControllers returns an error if Cluster API's own controllers run: they would delete, drain and change the same
-// Clusters and Machines.
-func (a *account) refuseControllers(ctx context.Context) error {
+// Clusters and Machines. In a shared Cluster they do not, because the Machines of Drover are paused.
+func (a *account) refuseControllers(ctx context.Context, c contract, namespace string) error {
+	cluster, err := a.get(ctx, c.core("Cluster"), namespace, a.spec.ClusterName)
+	if err != nil || isShared(cluster) {
+		return err
+	}
 	list := &coordinationv1.LeaseList{}
 	if err := a.kube.List(ctx, list, client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector("metadata.name", leaseOfClusterAPI)}); err != nil {
 		return classify("cannot list Leases "+leaseOfClusterAPI, err)
 	}
 	for _, l := range list.Items {
 		if l.Name == leaseOfClusterAPI && isHeld(l.Spec, a.now()) {
-			return refused("", fmt.Errorf("the controllers of Cluster API run in the cluster (Lease %s/%s is held): they would fight with Drover over the same Clusters and Machines. Stop them, such as by \"kubectl scale -n %s deployment/capi-controller-manager --replicas=0\", or use a cluster with the providers alone", l.Namespace, l.Name, l.Namespace))
+			return refused("", fmt.Errorf("the controllers of Cluster API run in the cluster (Lease %s/%s is held): they would fight with Drover over the same Clusters and Machines. Stop them, such as by \"kubectl scale -n %s deployment/capi-controller-manager --replicas=0\", use a cluster with the providers alone, or share the Cluster with them: %s", l.Namespace, l.Name, l.Namespace, howToShare))
 		}
 	}
 	return nil
