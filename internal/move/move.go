@@ -81,13 +81,13 @@ func (m *Move) Run(ctx context.Context) error {
 }
 
 func (m *Move) installations(ctx context.Context) (err error) {
-	if m.to, err = installation(ctx, m.Destination); err != nil {
+	if m.to, err = Installation(ctx, m.Destination); err != nil {
 		return fmt.Errorf("destination: %w", err)
 	}
 	if m.Source == nil {
 		return nil
 	}
-	if m.from, err = installation(ctx, m.Source); err != nil {
+	if m.from, err = Installation(ctx, m.Source); err != nil {
 		return fmt.Errorf("source: %w", err)
 	}
 	if m.from == m.to {
@@ -96,8 +96,8 @@ func (m *Move) installations(ctx context.Context) (err error) {
 	return nil
 }
 
-// installation returns the installation of Drover in a control cluster.
-func installation(ctx context.Context, c client.Reader) (string, error) {
+// Installation returns the ID of the installation of Drover in a control cluster.
+func Installation(ctx context.Context, c client.Reader) (string, error) {
 	d := &metav1.PartialObjectMetadata{}
 	d.SetGroupVersionKind(definitionKind)
 	if err := c.Get(ctx, client.ObjectKey{Name: machinev1alpha1.DefinitionOfInstallation}, d); err != nil {

@@ -12,8 +12,8 @@ const (
 	// LabelShared is "true" on a Cluster of cluster.x-k8s.io that Cluster API's own controllers keep, and in which Drover has
 	// Machines. Each of these has the annotation cluster.x-k8s.io/paused, with which those controllers leave it alone.
 	LabelShared = "clusterapi.drover.dev/shared"
-	// AnnotationImported is on the objects of Cluster API that kubectl drover import capi took over. It has in JSON what the way
-	// back restores.
+	// AnnotationImported is on the objects of Cluster API that kubectl drover import capi took over. Its JSON has the former owners,
+	// labels and pause, which the way back restores.
 	AnnotationImported = "clusterapi.drover.dev/imported"
 	// AnnotationStandsFor names the VirtualMachine or the Bootstrap that a Machine of cluster.x-k8s.io stands for.
 	AnnotationStandsFor = "clusterapi.drover.dev/stands-for"

@@ -113,6 +113,14 @@ func TestBadArgumentsAreRefusedBeforeAClusterIsRead(t *testing.T) {
 		"ADrainOfADeployment":             {[]string{"drain", "md/web"}, `"md" is no kind that this command takes: it must be one of Machine`},
 		"AContextThatThereIsNot":          {[]string{"status", "--context", "nope"}, `context "nope" does not exist`},
 		"ACommandThatIsMisspelt":          {[]string{"statsu"}, `unknown command "statsu" for "kubectl drover"`},
+		"AnImportOfNoMachineDeployment":   {[]string{"import", "capi"}, "name one MachineDeployment of Cluster API, without its kind: kubectl drover import capi NAME --to md/NAME"},
+		"AnImportOfTwo":                   {[]string{"import", "capi", "a", "b"}, `["a" "b"]: name one MachineDeployment of Cluster API`},
+		"AnImportIntoNothing":             {[]string{"import", "capi", "a"}, "--to md/NAME is required"},
+		"AnImportIntoAnotherKind":         {[]string{"import", "capi", "a", "--to", "ms/a"}, `--to: "ms" is no kind that this command takes: it must be one of MachineDeployment`},
+		"AWayBackToSomewhereElse":         {[]string{"import", "capi", "a", "--undo", "--to", "md/a"}, "--undo goes with neither --to nor --accept-differences"},
+		"ADryRunThatThereIsNot":           {[]string{"import", "capi", "a", "--to", "md/a", "--dry-run=server"}, "--dry-run=server: must be none or client"},
+		"AContextWithoutAKubeconfig":      {[]string{"import", "capi", "a", "--to", "md/a", "--target-context=x"}, "--target-context needs --target-kubeconfig"},
+		"ATimeoutThatIsOver":              {[]string{"import", "capi", "a", "--to", "md/a", "--timeout=0s"}, "--timeout=0s: must be positive"},
 		"AWatchThatIsNeitherTrueNorFalse": {[]string{"status", "--watch=yes"}, `invalid argument "yes" for "-w, --watch" flag`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -36,7 +36,7 @@ type room struct {
 // rooms are the rooms of the picture, from the programs to the foundations.
 var rooms = []room{
 	{"cmd", "cmd", []string{"cmd"}},
-	{"kubectl", "internal/kubectl, move, localplane<br/>kubectl drover, the demo", []string{"internal/kubectl", "internal/move", "internal/localplane"}},
+	{"kubectl", "internal/kubectl, handover, move, localplane<br/>kubectl drover, the demo", []string{"internal/kubectl", "internal/handover", "internal/move", "internal/localplane"}},
 	{"machine", "internal/controller/machine<br/>the life of a Machine", []string{"internal/controller/machine"}},
 	{"controllers", "internal/controller, metrics<br/>Drover's other kinds", []string{"internal/controller", "internal/metrics"}},
 	{"clouds", "internal/controller/CLOUD<br/>VMs of each cloud", append(cloudFolders(), "internal/controller/inventories", "internal/controller/terraform")},

@@ -1,0 +1,194 @@
+package handover
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	clusterapi "github.com/drover-dev/drover/apis/clusterapi/v1alpha1"
+)
+
+// givingBack are the phases of the way back.
+var givingBack = []phase{
+	{"pause the MachineSet of Drover", pauseSetAgain, unpausedSetAgain},
+	{"release the VMs", releaseVMs, unreleased},
+	{"scale down", giveRoom, withoutRoomToGive},
+	{"remove the VirtualMachines", removeVMs, nil},
+	{"remove the Machines of Drover", removeMachines, nil},
+	{"attach the Machines of Cluster API", attach, nil},
+	{"take the labels from the InfraMachines", unlabelInfraMachines, nil},
+	{"stop sharing the Cluster", unshare, nil},
+	{"resume the MachineSet of Drover", resumeSetOfDrover, nil},
+	{"resume Cluster API", resumeOwners, nil},
+}
+
+// isDrovers reports whether any imported Machine has an object of Drover.
+func (w *World) isDrovers() bool {
+	return slices.ContainsFunc(w.members(), func(m member) bool { return m.vm != nil || m.drover != nil })
+}
+
+func pauseSetAgain(w *World) []Step {
+	if set := w.set(); set != nil && w.isDrovers() {
+		return w.pause(set)
+	}
+	return nil
+}
+
+func unpausedSetAgain(w *World) []string {
+	if w.set() == nil {
+		return nil
+	}
+	return unpausedSet(w)
+}
+
+// releaseVMs pauses the objects of Drover, and takes the right to delete the VMs.
+func releaseVMs(w *World) []Step {
+	var out []Step
+	for _, m := range w.members() {
+		if o := m.drover; o != nil && o.GetAnnotations()[annotationPaused] != "true" {
+			out = append(out, patch(o, annotated(o, map[string]*string{annotationPaused: ptr.To("true")}), "pause Machine %s", m.name))
+		}
+		policies := []string{}
+		if m.vm != nil {
+			policies, _, _ = unstructured.NestedStringSlice(m.vm.Object, "spec", "managementPolicies")
+		}
+		if o := m.vm; o != nil && (o.GetAnnotations()[annotationPaused] != "true" || !slices.Equal(policies, []string{"Observe"})) {
+			after := annotated(o, map[string]*string{annotationPaused: ptr.To("true")})
+			_ = unstructured.SetNestedStringSlice(after.Object, []string{"Observe"}, "spec", "managementPolicies")
+			out = append(out, patch(o, after, "pause VirtualMachine %s, without the right to delete its VM", m.name))
+		}
+	}
+	return out
+}
+
+func unreleased(w *World) []string {
+	var out []string
+	for _, m := range w.members() {
+		for _, o := range []*unstructured.Unstructured{m.drover, m.vm} {
+			if o != nil && o.GetDeletionTimestamp() == nil && !rests(o) {
+				out = append(out, describe(o)+": its condition Synced does not report the pause")
+			}
+		}
+	}
+	return out
+}
+
+func giveRoom(w *World) []Step {
+	if set := w.set(); set == nil || !isPausedByUs(set) {
+		return nil
+	}
+	return w.scale(len(w.unrelated()))
+}
+
+func withoutRoomToGive(w *World) []string {
+	set := w.set()
+	if set == nil || !isPausedByUs(set) {
+		return nil
+	}
+	if want, is := intAt(w.to(), "spec", "replicas"), intAt(set, "spec", "replicas"); is != want {
+		return []string{fmt.Sprintf("%s: spec.replicas is %d, and has to become %d", describe(set), is, want)}
+	}
+	return nil
+}
+
+func removeVMs(w *World) []Step {
+	var out []Step
+	for _, m := range w.members() {
+		if m.vm != nil {
+			out = append(out, remove(m.vm, "remove VirtualMachine %s, and keep its VM", m.name))
+		}
+	}
+	return out
+}
+
+func removeMachines(w *World) []Step {
+	var out []Step
+	for _, m := range w.members() {
+		if m.drover != nil {
+			out = append(out, remove(m.drover, "remove Machine %s, and keep its Node", m.name))
+		}
+	}
+	return out
+}
+
+// attach gives the Machines of Cluster API the owners and labels that they had.
+func attach(w *World) []Step {
+	var out []Step
+	for _, m := range w.members() {
+		r := recordOf(m.machine)
+		if _, ok := m.machine.GetLabels()[clusterapi.LabelVirtualMachine]; r == nil || !ok {
+			continue
+		}
+		after := annotated(m.machine, map[string]*string{clusterapi.AnnotationStandsFor: nil})
+		l := maps.Clone(m.machine.GetLabels())
+		delete(l, clusterapi.LabelVirtualMachine)
+		maps.Copy(l, r.Labels)
+		after.SetLabels(l)
+		after.SetOwnerReferences(r.OwnerReferences)
+		controllerutil.RemoveFinalizer(after, clusterapi.FinalizerMachine)
+		out = append(out, patch(m.machine, after, "attach %s to its MachineSet", describe(m.machine)))
+	}
+	return out
+}
+
+func unlabelInfraMachines(w *World) []Step {
+	var out []Step
+	for _, m := range w.members() {
+		if m.infra == nil || recordOf(m.machine) == nil {
+			continue
+		}
+		if _, ok := m.infra.GetLabels()[clusterapi.LabelVirtualMachine]; ok {
+			out = append(out, patch(m.infra, labeled(m.infra, clusterapi.LabelVirtualMachine, nil), "take the label from %s", describe(m.infra)))
+		}
+	}
+	return out
+}
+
+// unshare takes the label from a Cluster that the import shared, once no Machine in it is Drover's.
+func unshare(w *World) []Step {
+	c := w.cluster()
+	if c == nil || recordOf(c) == nil || slices.ContainsFunc(w.list(coreGroup, "Machine"), func(o *unstructured.Unstructured) bool {
+		l := o.GetLabels()
+		return l[labelCluster] == c.GetName() && l[clusterapi.LabelVirtualMachine]+l[clusterapi.LabelBootstrap] != ""
+	}) {
+		return nil
+	}
+	return []Step{patch(c, labeled(annotated(c, map[string]*string{clusterapi.AnnotationImported: nil}), clusterapi.LabelShared, nil), "stop sharing %s with Drover", describe(c))}
+}
+
+func resumeSetOfDrover(w *World) []Step {
+	if w.set() == nil {
+		return nil
+	}
+	return resumeSet(w)
+}
+
+// resumeOwners gives the objects of Cluster API the pause that they had: the Machines first, so that their set has them when it
+// goes on, and the MachineDeployment last, which keeps its record until the rest is done.
+func resumeOwners(w *World) []Step {
+	var out []Step
+	objects := w.machines()
+	objects = append(objects, w.sets()...)
+	for _, o := range append(objects, w.from()) {
+		if r := recordOf(o); r != nil {
+			out = append(out, patch(o, annotated(o, map[string]*string{annotationPausedCAPI: r.Paused, clusterapi.AnnotationImported: nil}), "give %s the pause that it had", describe(o)))
+		}
+	}
+	return out
+}
+
+// returns reports how many Machines a set of Cluster API gets back.
+func (w *World) returns(set *unstructured.Unstructured) int {
+	n := 0
+	for _, o := range w.machines() {
+		if r := recordOf(o); r != nil && slices.ContainsFunc(r.OwnerReferences, func(ref metav1.OwnerReference) bool { return ref.UID == set.GetUID() }) {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,297 @@
+package handover
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	clusterapi "github.com/drover-dev/drover/apis/clusterapi/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+)
+
+// taking are the phases of a handover to Drover.
+var taking = []phase{
+	{"pause Cluster API", pauseOwners, unpausedOwners},
+	{"pause the MachineSet of Drover", pauseSet, unpausedSet},
+	{"make room", makeRoom, withoutRoom},
+	{"share the Cluster", share, nil},
+	{"label the InfraMachines", labelInfraMachines, nil},
+	{"detach the Machines of Cluster API", detach, nil},
+	{"create the VirtualMachines", createVMs, unseenVMs},
+	{"create the Machines of Drover", createMachines, unclaimedMachines},
+	{"resume the MachineSet of Drover", resumeSet, unadopted},
+}
+
+// pauseOwners pauses the MachineDeployment, its sets and Machines for Cluster API, from the top.
+func pauseOwners(w *World) []Step {
+	var out []Step
+	for _, o := range slices.Concat([]*unstructured.Unstructured{w.from()}, w.sets(), w.machines()) {
+		if recordOf(o) != nil {
+			continue
+		}
+		out = append(out, patch(o, annotated(o, map[string]*string{
+			annotationPausedCAPI: ptr.To("true"), clusterapi.AnnotationImported: ptr.To(w.newRecord(o).String()),
+		}), "pause %s for Cluster API", describe(o)))
+	}
+	return out
+}
+
+// machines of Cluster API that change hands.
+func (w *World) machines() []*unstructured.Unstructured {
+	var out []*unstructured.Unstructured
+	for _, m := range w.members() {
+		out = append(out, m.machine)
+	}
+	return out
+}
+
+// unpausedOwners lists the objects whose controllers have not reported the pause: a reconcile that began before may still act.
+func unpausedOwners(w *World) []string {
+	var out []string
+	for _, o := range slices.Concat([]*unstructured.Unstructured{w.from()}, w.sets(), w.machines()) {
+		if !w.Stopped && conditionOf(o, "Paused")["status"] != "True" {
+			out = append(out, fmt.Sprintf("%s: its condition Paused is not True", describe(o)))
+		}
+	}
+	return out
+}
+
+// pauseSet pauses the MachineSet of Drover: it would delete Machines that are more than its replicas, and create missing ones.
+func pauseSet(w *World) []Step {
+	if w.isTaken() {
+		return nil
+	}
+	return w.pause(w.set())
+}
+
+func (w *World) pause(set *unstructured.Unstructured) []Step {
+	if isPausedByUs(set) {
+		return nil
+	}
+	return []Step{patch(set, annotated(set, map[string]*string{
+		annotationPaused: ptr.To("true"), clusterapi.AnnotationImported: ptr.To(record{From: w.From, To: w.To}.String()),
+	}), "pause %s", describe(set))}
+}
+
+func isPausedByUs(set *unstructured.Unstructured) bool {
+	return set.GetAnnotations()[annotationPaused] == "true" && recordOf(set) != nil
+}
+
+func unpausedSet(w *World) []string {
+	if set := w.set(); isPausedByUs(set) && !rests(set) {
+		return []string{describe(set) + ": its condition Synced does not report the pause"}
+	}
+	return nil
+}
+
+// rests reports whether the controller of an object has reported that it is paused.
+func rests(o *unstructured.Unstructured) bool {
+	return conditionOf(o, "Synced")["reason"] == reasonPaused
+}
+
+// isTaken reports whether each Machine of Drover has its Node, so that the set may go on.
+func (w *World) isTaken() bool {
+	return !slices.ContainsFunc(w.members(), func(m member) bool { return m.drover == nil || w.unclaimed(m) != "" })
+}
+
+func makeRoom(w *World) []Step {
+	if w.isTaken() {
+		return nil
+	}
+	return w.scale(len(w.unrelated()) + len(w.members()))
+}
+
+// scale sets the replicas of the MachineDeployment of Drover.
+func (w *World) scale(n int) []Step {
+	to := w.to()
+	if intAt(to, "spec", "replicas") == int64(n) {
+		return nil
+	}
+	after := to.DeepCopy()
+	_ = unstructured.SetNestedField(after.Object, int64(n), "spec", "replicas")
+	return []Step{patch(to, after, "scale %s to %d", describe(to), n)}
+}
+
+func withoutRoom(w *World) []string {
+	want, set := intAt(w.to(), "spec", "replicas"), w.set()
+	if is := intAt(set, "spec", "replicas"); is != want && !w.isTaken() {
+		return []string{fmt.Sprintf("%s: spec.replicas is %d, and has to become %d", describe(set), is, want)}
+	}
+	return nil
+}
+
+// share lets provider-clusterapi use the Cluster beside Cluster API's own controllers.
+func share(w *World) []Step {
+	c := w.cluster()
+	if c.GetLabels()[clusterapi.LabelShared] == "true" || c.GetLabels()[clusterapi.LabelKept] == "true" {
+		return nil
+	}
+	after := labeled(annotated(c, map[string]*string{clusterapi.AnnotationImported: ptr.To(record{From: w.From, To: w.To}.String())}), clusterapi.LabelShared, ptr.To("true"))
+	return []Step{patch(c, after, "share %s with Drover", describe(c))}
+}
+
+func labelInfraMachines(w *World) []Step {
+	var out []Step
+	for _, m := range w.members() {
+		if m.infra != nil && m.infra.GetLabels()[clusterapi.LabelVirtualMachine] == "" {
+			out = append(out, patch(m.infra, labeled(m.infra, clusterapi.LabelVirtualMachine, ptr.To(m.id())), "label %s", describe(m.infra)))
+		}
+	}
+	return out
+}
+
+// detach takes the Machines of Cluster API from their sets, and keeps them until their InfraMachines are gone.
+func detach(w *World) []Step {
+	var out []Step
+	for _, m := range w.members() {
+		if m.infra == nil || m.machine.GetLabels()[clusterapi.LabelVirtualMachine] == m.id() {
+			continue
+		}
+		after := annotated(m.machine, map[string]*string{clusterapi.AnnotationStandsFor: ptr.To("VirtualMachine " + w.Namespace + "/" + m.name + " of " + clusterapi.Group)})
+		after.SetLabels(labels.Merge(w.detached(m.machine), map[string]string{clusterapi.LabelVirtualMachine: m.id()}))
+		c := w.cluster()
+		after.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: c.GetAPIVersion(), Kind: c.GetKind(), Name: c.GetName(), UID: c.GetUID()}})
+		controllerutil.AddFinalizer(after, clusterapi.FinalizerMachine)
+		out = append(out, patch(m.machine, after, "detach %s from its MachineSet", describe(m.machine)))
+	}
+	return out
+}
+
+// detached returns the labels of a Machine without those by which its sets select it.
+func (w *World) detached(machine *unstructured.Unstructured) map[string]string {
+	out := maps.Clone(machine.GetLabels())
+	for _, o := range append(w.sets(), w.from()) {
+		selector := selectorOf(o)
+		for k := range selector.MatchLabels {
+			out = without(out, k)
+		}
+		for _, e := range selector.MatchExpressions {
+			out = without(out, e.Key)
+		}
+	}
+	return out
+}
+
+func without(l map[string]string, label string) map[string]string {
+	if label != labelCluster {
+		delete(l, label)
+	}
+	return l
+}
+
+func createVMs(w *World) []Step {
+	var out []Step
+	for _, m := range w.members() {
+		if m.vm == nil && m.infra != nil {
+			out = append(out, create(w.vmOf(m), "create VirtualMachine %s for %s", m.name, describe(m.infra)))
+		}
+	}
+	return out
+}
+
+// vmOf returns the VirtualMachine of a member, as docs/recovery.md imports one.
+func (w *World) vmOf(m member) *unstructured.Unstructured {
+	class := w.class()
+	forProvider, _, _ := unstructured.NestedMap(class.Object, "spec", "forProvider")
+	ref, _, _ := unstructured.NestedMap(class.Object, "spec", "providerConfigRef")
+	vm := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+		"managementPolicies": []any{"Observe", "Delete"}, "providerConfigRef": ref, "forProvider": forProvider,
+	}}}
+	vm.SetGroupVersionKind(clusterapi.VirtualMachineGroupVersionKind)
+	vm.SetNamespace(w.Namespace)
+	vm.SetName(m.name)
+	vm.SetLabels(map[string]string{machinev1alpha1.LabelMachine: m.name})
+	vm.SetAnnotations(map[string]string{
+		annotationExternalName: m.id(), annotationRole: machinev1alpha1.ResourceVM,
+		machinev1alpha1.AnnotationNodeName: m.node(), machinev1alpha1.AnnotationInstallation: w.Installation,
+	})
+	return vm
+}
+
+// unseenVMs lists the VMs that provider-clusterapi has not found: their Machines would fail.
+func unseenVMs(w *World) []string {
+	var out []string
+	for _, m := range w.members() {
+		if m.vm == nil || m.drover != nil {
+			continue
+		}
+		if is := stringAt(m.vm, "status", "atProvider", "providerID"); is != m.providerID() {
+			message, _ := conditionOf(m.vm, "Synced")["message"].(string)
+			out = append(out, fmt.Sprintf("VirtualMachine %s: status.atProvider.providerID is %q, and has to become %q: %s", m.name, is, m.providerID(), message))
+		}
+	}
+	return out
+}
+
+func createMachines(w *World) []Step {
+	var out []Step
+	for _, m := range w.members() {
+		if m.drover == nil && m.vm != nil {
+			out = append(out, create(w.machineOf(m), "create Machine %s for Node %s", m.name, m.node()))
+		}
+	}
+	return out
+}
+
+// machineOf returns the Machine of Drover of a member: the template of its set, with the providerID.
+func (w *World) machineOf(m member) *unstructured.Unstructured {
+	set := w.set()
+	spec, _, _ := unstructured.NestedMap(set.Object, "spec", "template", "spec")
+	delete(spec, "infrastructureRef")
+	out := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
+	_ = unstructured.SetNestedField(out.Object, m.providerID(), "spec", "providerID")
+	out.SetGroupVersionKind(machinev1alpha1.MachineGroupVersionKind)
+	out.SetNamespace(w.Namespace)
+	out.SetName(m.name)
+	l, _, _ := unstructured.NestedStringMap(set.Object, "spec", "template", "metadata", "labels")
+	selector, _, _ := unstructured.NestedStringMap(set.Object, "spec", "selector", "matchLabels")
+	out.SetLabels(labels.Merge(l, selector))
+	a, _, _ := unstructured.NestedStringMap(set.Object, "spec", "template", "metadata", "annotations")
+	out.SetAnnotations(a)
+	return out
+}
+
+func unclaimedMachines(w *World) []string {
+	var out []string
+	for _, m := range w.members() {
+		if m.drover != nil && w.unclaimed(m) != "" {
+			out = append(out, w.unclaimed(m))
+		}
+	}
+	return out
+}
+
+// unclaimed returns why the Machine of a member does not count as taken over, "" if it does. One that the set controls does: what
+// becomes of it later is the set's decision.
+func (w *World) unclaimed(m member) string {
+	phase, node := stringAt(m.drover, "status", "phase"), stringAt(m.drover, "status", "nodeRef", "name")
+	if metav1.GetControllerOf(m.drover) != nil || phase == string(machinev1alpha1.MachineRunning) && node == m.node() {
+		return ""
+	}
+	valid, _ := conditionOf(m.drover, machinev1alpha1.ConditionValid)["message"].(string)
+	return fmt.Sprintf("Machine %s: its phase is %q and its Node %q, and have to become Running and %q: %s", m.name, phase, node, m.node(), valid)
+}
+
+func resumeSet(w *World) []Step {
+	set := w.set()
+	if recordOf(set) == nil {
+		return nil
+	}
+	return []Step{patch(set, annotated(set, map[string]*string{annotationPaused: nil, clusterapi.AnnotationImported: nil}), "resume %s", describe(set))}
+}
+
+func unadopted(w *World) []string {
+	var out []string
+	for _, m := range w.members() {
+		if m.drover != nil && !metav1.IsControlledBy(m.drover, w.set()) {
+			out = append(out, fmt.Sprintf("Machine %s: %s has not adopted it", m.name, describe(w.set())))
+		}
+	}
+	return out
+}
