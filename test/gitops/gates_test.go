@@ -28,8 +28,8 @@ type gated struct {
 // When the MachineSet of a template that is not needed any more is deleted, Crossplane raises the generation of the MachineDeployment,
 // and the status follows a moment later: it is Progressing again until then.
 const (
-	degraded, goesOn, suspended, healthy = "Progressing → Degraded", "Progressing", "Progressing → Suspended", "Progressing → Healthy → Progressing → Healthy"
-	failed, inProgress, current          = "InProgress → Failed", "InProgress", "InProgress → Current → InProgress → Current"
+	degraded, goesOn, suspended, healthy = "Progressing → Degraded", "Progressing", "Progressing → Suspended", "Progressing → Healthy"
+	failed, inProgress, current          = "InProgress → Failed", "InProgress", "InProgress → Current"
 )
 
 // TestVerdictsOnGates judges every status of a MachineDeployment that the planners write while a gate holds its rollout, and

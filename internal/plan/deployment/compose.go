@@ -141,8 +141,12 @@ func (p *plan) templateOf(s *set) machinev1alpha1.MachineTemplate {
 	return inPlace(own, p.Deployment.Spec.Template)
 }
 
-// nodeMarks returns the taints and annotations that Nodes of a set have during a rollout.
+// nodeMarks returns the taints and annotations that Nodes of a set have during a rollout. Those of an old set without Machines
+// stay as they are: a change would only delay its deletion, beyond the end of the rollout.
 func (p *plan) nodeMarks(s *set) machinev1alpha1.NodeMarks {
+	if s != p.newSet && s.Observed && s.isEmpty() && p.nextDesired[s] == 0 {
+		return s.Spec.NodeMarks
+	}
 	m := machinev1alpha1.NodeMarks{}
 	if p.isRolling() && s != p.newSet {
 		m.Taints = []machinev1alpha1.Taint{{Key: machinev1alpha1.TaintOutdated, Effect: string(corev1.TaintEffectPreferNoSchedule)}}
