@@ -24,6 +24,7 @@ import (
 
 	clusterapi "github.com/drover-dev/drover/apis/clusterapi/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 // A lab is a cluster with both systems, whose controllers act whenever a command reads.
@@ -113,7 +114,7 @@ func (l *lab) act(t *testing.T) {
 // run returns a command in the lab.
 func (l *lab) run(t *testing.T, undo bool) *Run {
 	t.Helper()
-	r := &Run{Client: l, Namespace: namespace, From: "workers", Undo: undo, Timeout: time.Minute, every: time.Millisecond}
+	r := &Run{Client: l, Namespace: namespace, From: "workers", Undo: undo, Timeout: patience.Limit(), every: time.Millisecond}
 	if !undo {
 		r.To, r.Target = "web", l
 	}
