@@ -33,11 +33,6 @@ func (p *plan) pruneEmptySets() {
 	p.sets = slices.DeleteFunc(p.sets, func(s *set) bool { return p.isUseless(s) && p.hasReplacementsOf(s) })
 }
 
-// isUseless reports whether nothing but a record in the status keeps a set from being deleted.
-func (p *plan) isUseless(s *set) bool {
-	return s != p.newSet && s.isEmpty() && s.isSettled() && p.nextDesired[s] == 0 && s.Observed && len(s.Status.SetAside) == 0
-}
-
 func (p *plan) decide() Decision {
 	d := Decision{Analysis: p.analysisRun(), Turn: p.rolloutTurn(), Status: p.status()}
 	for _, s := range p.sets {

@@ -30,3 +30,8 @@ func (p *plan) replacements(revisions []machinev1alpha1.Revision) []machinev1alp
 func (p *plan) hasReplacementsOf(s *set) bool {
 	return len(s.Status.Deleting) == 0 && history.Has(p.now, p.Deployment.Status.Replacements, s.Status.Replacements)
 }
+
+// isUseless reports whether nothing but a record in the status keeps a set from being deleted.
+func (p *plan) isUseless(s *set) bool {
+	return s != p.newSet && s.isEmpty() && s.isSettled() && p.nextDesired[s] == 0 && s.Observed && len(s.Status.SetAside) == 0
+}
