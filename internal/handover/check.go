@@ -1,16 +1,17 @@
 package handover
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
+	xpmeta "github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -154,19 +155,21 @@ func (w *World) checkSet(l *list) {
 
 // class is the class of the template of Drover's set.
 func (w *World) class() *unstructured.Unstructured {
-	kind, name := stringAt(w.set(), "spec", "template", "spec", "classRef", "kind"), stringAt(w.set(), "spec", "template", "spec", "classRef", "name")
-	if kind == "" {
-		kind = "MachineClass"
-	}
+	kind, name := w.classRef()
 	return w.get(machinev1alpha1.Group, kind, name)
+}
+
+func (w *World) classRef() (kind, name string) {
+	of := func(field string) string { return stringAt(w.set(), "spec", "template", "spec", "classRef", field) }
+	return cmp.Or(of("kind"), machinev1alpha1.MachineClassGroupVersionKind.Kind), of("name")
 }
 
 // classSpec returns the VMs that the class makes, nil if it makes none of Cluster API.
 func (w *World) classSpec(l *list) *clusterapi.InfraMachine {
-	name := stringAt(w.set(), "spec", "template", "spec", "classRef", "name")
 	class := w.class()
 	if class == nil {
-		l.missing("MachineClass", name, "spec.template.spec.classRef of %s names it", describe(w.set()))
+		kind, name := w.classRef()
+		l.missing(kind, name, "spec.template.spec.classRef of %s names it", describe(w.set()))
 		return nil
 	}
 	if p := stringAt(class, "spec", "provider"); p != "clusterapi" {
@@ -243,21 +246,12 @@ func (w *World) checkMember(l *list, m member, spec *clusterapi.InfraMachine) {
 	}
 	w.checkName(l, m)
 	for _, s := range w.list(coreGroup, "MachineSet") {
-		if selector, err := metav1.LabelSelectorAsSelector(selectorOf(s)); err == nil && !selector.Empty() && selector.Matches(labels.Set(w.detached(o))) {
-			l.add(s, "spec.selector %s selects %s by the label %s alone: it would adopt the Machine again", selector, o.GetName(), labelCluster)
+		if selects(s, w.detached(o)) {
+			l.add(s, "spec.selector %s selects %s by the label %s alone: it would adopt the Machine again", metav1.FormatLabelSelector(selectorOf(s)), o.GetName(), labelCluster)
 		}
 	}
 	w.checkInfra(l, m, spec)
 	w.checkNode(l, m)
-}
-
-func selectorOf(o *unstructured.Unstructured) *metav1.LabelSelector {
-	raw, _, _ := unstructured.NestedMap(o.Object, "spec", "selector")
-	out := &metav1.LabelSelector{}
-	if runtime.DefaultUnstructuredConverter.FromUnstructured(raw, out) != nil {
-		return &metav1.LabelSelector{}
-	}
-	return out
 }
 
 // checkName checks that Drover's objects can have the name of a Machine, and that no other Machine has its VM.
@@ -266,7 +260,7 @@ func (w *World) checkName(l *list, m member) {
 		l.add(m.machine, "metadata.name: %s: Machines of Drover need such a name", strings.Join(e, ", "))
 	}
 	if vm := w.get(clusterapi.Group, "VirtualMachine", m.name); vm != nil && m.vm == nil {
-		l.add(vm, "it exists, and annotation %s is %q, not %q: delete it, or rename it", annotationExternalName, vm.GetAnnotations()[annotationExternalName], m.id())
+		l.add(vm, "it exists, and annotation %s is %q, not %q: delete it, or rename it", xpmeta.AnnotationKeyExternalName, vm.GetAnnotations()[xpmeta.AnnotationKeyExternalName], m.id())
 	}
 	for _, d := range w.list(machinev1alpha1.Group, "Machine") {
 		switch same := stringAt(d, "spec", "providerID") == m.providerID() && m.providerID() != ""; {

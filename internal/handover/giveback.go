@@ -1,7 +1,6 @@
 package handover
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 
@@ -15,7 +14,7 @@ import (
 
 // givingBack are the phases of the way back.
 var givingBack = []phase{
-	{"pause the MachineSet of Drover", pauseSetAgain, unpausedSetAgain},
+	{"pause the MachineSet of Drover", pauseSetAgain, unpausedSet},
 	{"release the VMs", releaseVMs, unreleased},
 	{"scale down", giveRoom, withoutRoomToGive},
 	{"remove the VirtualMachines", removeVMs, nil},
@@ -23,7 +22,7 @@ var givingBack = []phase{
 	{"attach the Machines of Cluster API", attach, nil},
 	{"take the labels from the InfraMachines", unlabelInfraMachines, nil},
 	{"stop sharing the Cluster", unshare, nil},
-	{"resume the MachineSet of Drover", resumeSetOfDrover, nil},
+	{"resume the MachineSet of Drover", resumeSet, nil},
 	{"resume Cluster API", resumeOwners, nil},
 }
 
@@ -37,13 +36,6 @@ func pauseSetAgain(w *World) []Step {
 		return w.pause(set)
 	}
 	return nil
-}
-
-func unpausedSetAgain(w *World) []string {
-	if w.set() == nil {
-		return nil
-	}
-	return unpausedSet(w)
 }
 
 // releaseVMs pauses the objects of Drover, and takes the right to delete the VMs.
@@ -86,14 +78,10 @@ func giveRoom(w *World) []Step {
 }
 
 func withoutRoomToGive(w *World) []string {
-	set := w.set()
-	if set == nil || !isPausedByUs(set) {
+	if set := w.set(); set == nil || !isPausedByUs(set) {
 		return nil
 	}
-	if want, is := intAt(w.to(), "spec", "replicas"), intAt(set, "spec", "replicas"); is != want {
-		return []string{fmt.Sprintf("%s: spec.replicas is %d, and has to become %d", describe(set), is, want)}
-	}
-	return nil
+	return w.unscaled()
 }
 
 func removeVMs(w *World) []Step {
@@ -159,13 +147,6 @@ func unshare(w *World) []Step {
 		return nil
 	}
 	return []Step{patch(c, labeled(annotated(c, map[string]*string{clusterapi.AnnotationImported: nil}), clusterapi.LabelShared, nil), "stop sharing %s with Drover", describe(c))}
-}
-
-func resumeSetOfDrover(w *World) []Step {
-	if w.set() == nil {
-		return nil
-	}
-	return resumeSet(w)
 }
 
 // resumeOwners gives the objects of Cluster API the pause that they had: the Machines first, so that their set has them when it

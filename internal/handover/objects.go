@@ -5,9 +5,12 @@ import (
 	"maps"
 	"slices"
 
+	xpmeta "github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	clusterapi "github.com/drover-dev/drover/apis/clusterapi/v1alpha1"
@@ -22,15 +25,12 @@ const (
 	labelControlPlane = "cluster.x-k8s.io/control-plane"
 	labelTopology     = "topology.cluster.x-k8s.io/owned"
 	// annotationPausedCAPI has any value.
-	annotationPausedCAPI = "cluster.x-k8s.io/paused"
+	annotationPausedCAPI = machinev1alpha1.AnnotationPaused
 	annotationRemediate  = "cluster.x-k8s.io/remediate-machine"
 	prefixPreDrain       = "pre-drain.delete.hook.machine.cluster.x-k8s.io"
 	prefixPreTerminate   = "pre-terminate.delete.hook.machine.cluster.x-k8s.io"
 
-	annotationPaused       = "crossplane.io/paused"
-	annotationExternalName = "crossplane.io/external-name"
-	annotationRole         = "crossplane.io/composition-resource-name"
-	reasonPaused           = "ReconcilePaused"
+	annotationPaused = xpmeta.AnnotationKeyReconciliationPaused
 )
 
 // A key identifies an object. All objects of a World are in one namespace, or have none.
@@ -136,7 +136,7 @@ func (w *World) unrelated() []*unstructured.Unstructured {
 	}
 	set := w.set()
 	return slices.DeleteFunc(w.list(machinev1alpha1.Group, "Machine"), func(o *unstructured.Unstructured) bool {
-		return set == nil || ours[o.GetName()] || !selects(set, o) || o.GetDeletionTimestamp() != nil
+		return set == nil || ours[o.GetName()] || !selects(set, o.GetLabels()) || o.GetDeletionTimestamp() != nil
 	})
 }
 
@@ -178,7 +178,7 @@ func (w *World) members() []member {
 		if k, name := w.infraOf(o); name != "" {
 			m.infra = w.get(k.Group, k.Kind, name)
 		}
-		if vm := w.get(clusterapi.Group, "VirtualMachine", m.name); vm != nil && vm.GetAnnotations()[annotationExternalName] == m.id() && m.id() != "" {
+		if vm := w.get(clusterapi.Group, "VirtualMachine", m.name); vm != nil && vm.GetAnnotations()[xpmeta.AnnotationKeyExternalName] == m.id() && m.id() != "" {
 			m.vm = vm
 		}
 		if d := w.get(machinev1alpha1.Group, "Machine", m.name); d != nil && stringAt(d, "spec", "providerID") == m.providerID() && m.providerID() != "" {
@@ -220,15 +220,19 @@ func (w *World) clone() *World {
 	return &out
 }
 
-// selects reports whether the selector of a set matches an object.
-func selects(set, o *unstructured.Unstructured) bool {
-	want, _, _ := unstructured.NestedStringMap(set.Object, "spec", "selector", "matchLabels")
-	for k, v := range want {
-		if o.GetLabels()[k] != v {
-			return false
-		}
+// selects reports whether the selector of a set of either system matches labels. One that selects everything counts as none.
+func selects(set *unstructured.Unstructured, of map[string]string) bool {
+	s, err := metav1.LabelSelectorAsSelector(selectorOf(set))
+	return err == nil && !s.Empty() && s.Matches(labels.Set(of))
+}
+
+func selectorOf(o *unstructured.Unstructured) *metav1.LabelSelector {
+	raw, _, _ := unstructured.NestedMap(o.Object, "spec", "selector")
+	out := &metav1.LabelSelector{}
+	if runtime.DefaultUnstructuredConverter.FromUnstructured(raw, out) != nil {
+		return &metav1.LabelSelector{}
 	}
-	return len(want) > 0
+	return out
 }
 
 func stringAt(o *unstructured.Unstructured, path ...string) string {

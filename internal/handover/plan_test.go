@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	xpmeta "github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -110,10 +112,10 @@ func TestAHandoverGivesDroverTheMachinesAsOfItsTemplate(t *testing.T) {
 				t.Errorf("Machine %v", m.drover.Object)
 			}
 			a := m.vm.GetAnnotations()
-			if a[annotationExternalName] != string(m.infra.GetUID()) || a[machinev1alpha1.AnnotationNodeName] != m.node() || a[machinev1alpha1.AnnotationInstallation] != "here" || a[machinev1alpha1.AnnotationMachineUID] != "" {
+			if a[xpmeta.AnnotationKeyExternalName] != string(m.infra.GetUID()) || a[machinev1alpha1.AnnotationNodeName] != m.node() || a[machinev1alpha1.AnnotationInstallation] != "here" || a[machinev1alpha1.AnnotationMachineUID] != "" {
 				t.Errorf("VirtualMachine %v", m.vm.Object)
 			}
-			if m.infra.GetLabels()[clusterapi.LabelVirtualMachine] != a[annotationExternalName] {
+			if m.infra.GetLabels()[clusterapi.LabelVirtualMachine] != a[xpmeta.AnnotationKeyExternalName] {
 				t.Errorf("InfraMachine %v", m.infra.Object)
 			}
 			is := m.machine
@@ -259,7 +261,7 @@ func TestWhatIsNotTaken(t *testing.T) {
 			w.Add(setCondition(w.from(), []string{"status", "conditions"}, map[string]any{"type": "Paused", "status": "True"}))
 		}, "MachineDeployment.cluster.x-k8s.io workers: its condition Paused is True, and nothing pauses it: wait"},
 		"AnEndedPauseOfTheSet": {func(w *World) {
-			w.Add(setCondition(w.set(), []string{"status", "conditions"}, map[string]any{"type": "Synced", "reason": reasonPaused}))
+			w.Add(setCondition(w.set(), []string{"status", "conditions"}, map[string]any{"type": "Synced", "reason": string(xpv2.ReasonReconcilePaused)}))
 		}, "MachineSet web-x7: its condition Synced reports a pause that has ended: wait"},
 		"ATopology":                    {set("MachineDeployment", "workers", map[string]any{labelTopology: ""}, "metadata", "labels"), "label topology.cluster.x-k8s.io/owned=: spec.topology of Cluster.cluster.x-k8s.io prod owns it"},
 		"AGenerationThatIsNotObserved": {set("MachineDeployment", "workers", int64(7), "metadata", "generation"), "MachineDeployment.cluster.x-k8s.io workers: status.observedGeneration is 1, must be 7"},

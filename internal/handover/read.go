@@ -19,9 +19,6 @@ import (
 	"github.com/drover-dev/drover/internal/move"
 )
 
-// leaseOfClusterAPI is the Lease of the leader of Cluster API's own controllers.
-const leaseOfClusterAPI = "controller-leader-election-capi"
-
 // A reader reads a World. Its first error ends it.
 type reader struct {
 	client.Client
@@ -139,10 +136,8 @@ func (x *reader) class(ctx context.Context) {
 	if x.err != nil || x.world.set() == nil {
 		return
 	}
-	ref := func(field string) string {
-		return stringAt(x.world.set(), "spec", "template", "spec", "classRef", field)
-	}
-	x.get(ctx, machinev1alpha1.SchemeGroupVersion.WithKind(cmp.Or(ref("kind"), machinev1alpha1.MachineClassGroupVersionKind.Kind)), ref("name"))
+	kind, name := x.world.classRef()
+	x.get(ctx, machinev1alpha1.SchemeGroupVersion.WithKind(kind), name)
 	if class := x.world.class(); class != nil && stringAt(class, "spec", "provider") == "clusterapi" {
 		x.get(ctx, clusterapi.SchemeGroupVersion.WithKind("ClusterProviderConfig"), stringAt(class, "spec", "providerConfigRef", "name"))
 	}
@@ -155,23 +150,15 @@ func (x *reader) stopped(ctx context.Context, now time.Time) {
 		return
 	}
 	l := &coordinationv1.LeaseList{}
-	if err := x.List(ctx, l, client.MatchingFields{"metadata.name": leaseOfClusterAPI}); err != nil {
-		x.err = fmt.Errorf("cannot list Leases %s: %w", leaseOfClusterAPI, err)
+	if err := x.List(ctx, l, client.MatchingFields{"metadata.name": clusterapi.LeaseOfClusterAPI}); err != nil {
+		x.err = fmt.Errorf("cannot list Leases %s: %w", clusterapi.LeaseOfClusterAPI, err)
 		return
 	}
 	held := false
 	for _, lease := range l.Items {
-		held = held || isHeld(lease.Spec, now)
+		held = held || clusterapi.IsHeld(lease.Spec, now)
 	}
 	x.world.Stopped = len(l.Items) > 0 && !held
-}
-
-// isHeld reports whether a leader holds a Lease.
-func isHeld(l coordinationv1.LeaseSpec, now time.Time) bool {
-	if l.HolderIdentity == nil || *l.HolderIdentity == "" || l.RenewTime == nil || l.LeaseDurationSeconds == nil {
-		return false
-	}
-	return now.Before(l.RenewTime.Add(time.Duration(*l.LeaseDurationSeconds) * time.Second))
 }
 
 // Kubeconfig returns the kubeconfig of the target cluster that Cluster API keeps for the Cluster of a MachineDeployment.

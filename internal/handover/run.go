@@ -86,7 +86,7 @@ func (r *Run) note(notes []string) {
 	}
 }
 
-// Do carries all steps out. After an error it may be called again: it continues from the objects as they are.
+// Do runs all steps. It may be called again after an error, and then plans from the current objects.
 func (r *Run) Do(ctx context.Context) error {
 	for first := true; ; first = false {
 		p, err := r.await(ctx)

@@ -204,7 +204,7 @@ func TestControllersThatWereStoppedAreNotWaitedFor(t *testing.T) {
 			l := newLab(t, "v1beta2", interceptor.Funcs{})
 			l.idle = true
 			r := l.run(t, false)
-			if err := l.Create(t.Context(), &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "capi-system", Name: leaseOfClusterAPI}, Spec: coordinationv1.LeaseSpec{
+			if err := l.Create(t.Context(), &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "capi-system", Name: clusterapi.LeaseOfClusterAPI}, Spec: coordinationv1.LeaseSpec{
 				HolderIdentity: &tc.holder, LeaseDurationSeconds: ptr.To[int32](15), RenewTime: &metav1.MicroTime{Time: r.now().Add(tc.renewed)},
 			}}); err != nil {
 				t.Fatal(err)

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 
+	xpmeta "github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -13,6 +15,7 @@ import (
 
 	clusterapi "github.com/drover-dev/drover/apis/clusterapi/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/move"
 )
 
 // taking are the phases of a handover to Drover.
@@ -84,7 +87,7 @@ func isPausedByUs(set *unstructured.Unstructured) bool {
 }
 
 func unpausedSet(w *World) []string {
-	if set := w.set(); isPausedByUs(set) && !rests(set) {
+	if set := w.set(); set != nil && isPausedByUs(set) && !rests(set) {
 		return []string{describe(set) + ": its condition Synced does not report the pause"}
 	}
 	return nil
@@ -92,7 +95,7 @@ func unpausedSet(w *World) []string {
 
 // rests reports whether the controller of an object has reported that it is paused.
 func rests(o *unstructured.Unstructured) bool {
-	return conditionOf(o, "Synced")["reason"] == reasonPaused
+	return conditionOf(o, "Synced")["reason"] == string(xpv2.ReasonReconcilePaused)
 }
 
 // isTaken reports whether each Machine of Drover has its Node, so that the set may go on.
@@ -119,8 +122,16 @@ func (w *World) scale(n int) []Step {
 }
 
 func withoutRoom(w *World) []string {
+	if w.isTaken() {
+		return nil
+	}
+	return w.unscaled()
+}
+
+// unscaled reports that the set of Drover does not have the replicas of its MachineDeployment yet.
+func (w *World) unscaled() []string {
 	want, set := intAt(w.to(), "spec", "replicas"), w.set()
-	if is := intAt(set, "spec", "replicas"); is != want && !w.isTaken() {
+	if is := intAt(set, "spec", "replicas"); is != want {
 		return []string{fmt.Sprintf("%s: spec.replicas is %d, and has to become %d", describe(set), is, want)}
 	}
 	return nil
@@ -153,7 +164,7 @@ func detach(w *World) []Step {
 		if m.infra == nil || m.machine.GetLabels()[clusterapi.LabelVirtualMachine] == m.id() {
 			continue
 		}
-		after := annotated(m.machine, map[string]*string{clusterapi.AnnotationStandsFor: ptr.To("VirtualMachine " + w.Namespace + "/" + m.name + " of " + clusterapi.Group)})
+		after := annotated(m.machine, map[string]*string{clusterapi.AnnotationStandsFor: ptr.To(clusterapi.StandsFor(clusterapi.VirtualMachineGroupVersionKind.Kind, w.Namespace, m.name))})
 		after.SetLabels(labels.Merge(w.detached(m.machine), map[string]string{clusterapi.LabelVirtualMachine: m.id()}))
 		c := w.cluster()
 		after.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: c.GetAPIVersion(), Kind: c.GetKind(), Name: c.GetName(), UID: c.GetUID()}})
@@ -208,7 +219,7 @@ func (w *World) vmOf(m member) *unstructured.Unstructured {
 	vm.SetName(m.name)
 	vm.SetLabels(map[string]string{machinev1alpha1.LabelMachine: m.name})
 	vm.SetAnnotations(map[string]string{
-		annotationExternalName: m.id(), annotationRole: machinev1alpha1.ResourceVM,
+		xpmeta.AnnotationKeyExternalName: m.id(), move.AnnotationRole: machinev1alpha1.ResourceVM,
 		machinev1alpha1.AnnotationNodeName: m.node(), machinev1alpha1.AnnotationInstallation: w.Installation,
 	})
 	return vm
@@ -280,7 +291,7 @@ func (w *World) unclaimed(m member) string {
 
 func resumeSet(w *World) []Step {
 	set := w.set()
-	if recordOf(set) == nil {
+	if set == nil || recordOf(set) == nil {
 		return nil
 	}
 	return []Step{patch(set, annotated(set, map[string]*string{annotationPaused: nil, clusterapi.AnnotationImported: nil}), "resume %s", describe(set))}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	xpmeta "github.com/crossplane/crossplane-runtime/v2/pkg/meta"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -140,7 +142,7 @@ func setCondition(o *unstructured.Unstructured, path []string, c map[string]any)
 	return out
 }
 
-// controllers do what those of both systems do with the objects as they are. They see each state between two steps.
+// controllers reconciles all objects once, as the controllers of both systems do. It is called after each step.
 func controllers(w *World) {
 	for _, o := range slices.Collect(maps.Values(w.objects)) {
 		switch k := keyOf(o); {
@@ -153,7 +155,7 @@ func controllers(w *World) {
 		case (k.group == machinev1alpha1.Group || k.group == clusterapi.Group) && (k.kind == "MachineSet" || k.kind == "Machine" || k.kind == "VirtualMachine"):
 			reason := "ReconcileSuccess"
 			if o.GetAnnotations()[annotationPaused] == "true" {
-				reason = reasonPaused
+				reason = string(xpv2.ReasonReconcilePaused)
 			}
 			w.Add(setCondition(o, []string{"status", "conditions"}, map[string]any{"type": "Synced", "reason": reason}))
 		}
@@ -162,7 +164,7 @@ func controllers(w *World) {
 	_ = unstructured.SetNestedField(set.Object, intAt(w.to(), "spec", "replicas"), "spec", "replicas")
 	w.Add(set)
 	for _, m := range w.members() {
-		if m.vm != nil && m.infra != nil && m.infra.GetLabels()[clusterapi.LabelVirtualMachine] == m.vm.GetAnnotations()[annotationExternalName] && !rests(m.vm) {
+		if m.vm != nil && m.infra != nil && m.infra.GetLabels()[clusterapi.LabelVirtualMachine] == m.vm.GetAnnotations()[xpmeta.AnnotationKeyExternalName] && !rests(m.vm) {
 			vm := m.vm.DeepCopy()
 			_ = unstructured.SetNestedField(vm.Object, stringAt(m.infra, "spec", "providerID"), "status", "atProvider", "providerID")
 			w.Add(vm)
@@ -174,7 +176,7 @@ func controllers(w *World) {
 		_ = unstructured.SetNestedField(d.Object, "Running", "status", "phase")
 		_ = unstructured.SetNestedField(d.Object, m.vm.GetAnnotations()[machinev1alpha1.AnnotationNodeName], "status", "nodeRef", "name")
 		w.Add(d)
-		if set.GetAnnotations()[annotationPaused] != "true" && metav1.GetControllerOf(d) == nil && selects(set, d) {
+		if set.GetAnnotations()[annotationPaused] != "true" && metav1.GetControllerOf(d) == nil && selects(set, d.GetLabels()) {
 			w.Add(owned(d.DeepCopy(), set))
 		}
 	}
@@ -187,7 +189,7 @@ func judge(t *testing.T, w, start *World, done string) {
 		n := 0
 		for _, o := range w.list(coreGroup, "Machine") {
 			by := metav1.GetControllerOf(o)
-			if by != nil && by.UID == s.GetUID() || by == nil && selects(s, o) {
+			if by != nil && by.UID == s.GetUID() || by == nil && selects(s, o.GetLabels()) {
 				n++
 			}
 		}
@@ -197,7 +199,7 @@ func judge(t *testing.T, w, start *World, done string) {
 	}
 	set, n := w.set(), 0
 	for _, o := range w.list(machinev1alpha1.Group, "Machine") {
-		if selects(set, o) {
+		if selects(set, o.GetLabels()) {
 			n++
 		}
 		vm := w.get(clusterapi.Group, "VirtualMachine", o.GetName())

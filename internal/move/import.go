@@ -222,7 +222,7 @@ func (i *Import) one(ctx context.Context, o inventoryv1alpha1.UnclaimedVirtualMa
 	vm.SetName(node)
 	vm.SetLabels(map[string]string{machinev1alpha1.LabelMachine: name})
 	vm.SetAnnotations(map[string]string{
-		xpmeta.AnnotationKeyExternalName: o.ExternalName, annotationRole: machinev1alpha1.ResourceVM,
+		xpmeta.AnnotationKeyExternalName: o.ExternalName, AnnotationRole: machinev1alpha1.ResourceVM,
 		machinev1alpha1.AnnotationMachineUID: o.MachineUID, machinev1alpha1.AnnotationNodeName: node, machinev1alpha1.AnnotationInstallation: o.Installation,
 	})
 	m := &machinev1alpha1.Machine{Spec: *set.Spec.Template.Spec.DeepCopy()}

@@ -88,7 +88,7 @@ func TestAnOrphanBecomesAMachineOfASetAgain(t *testing.T) {
 				t.Errorf("Machine %v", m.Object)
 			}
 			want := map[string]string{
-				"crossplane.io/external-name": "vm-1", annotationRole: "vm", machinev1alpha1.AnnotationMachineUID: "uid-1",
+				"crossplane.io/external-name": "vm-1", AnnotationRole: "vm", machinev1alpha1.AnnotationMachineUID: "uid-1",
 				machinev1alpha1.AnnotationNodeName: node, machinev1alpha1.AnnotationInstallation: "here",
 			}
 			for k, w := range want {

@@ -248,7 +248,7 @@ func fleet() []*unstructured.Unstructured {
 		v := object(serverKind, name+"-vm", of(m, machinev1alpha1.LabelMachine), with([]any{"Observe", "Delete"}, "spec", "managementPolicies"), with("large", "spec", "forProvider", "size"))
 		v.SetFinalizers([]string{"finalizer.managedresource.crossplane.io", machinev1alpha1.FinalizerDrain})
 		v.SetAnnotations(map[string]string{
-			annotationRole: machinev1alpha1.ResourceVM, "crossplane.io/external-name": "vm-" + name,
+			AnnotationRole: machinev1alpha1.ResourceVM, "crossplane.io/external-name": "vm-" + name,
 			machinev1alpha1.AnnotationInstallation: "here", machinev1alpha1.AnnotationMachineUID: "here-" + name, machinev1alpha1.AnnotationNodeName: name,
 		})
 		out = append(out, m, v)

@@ -15,8 +15,8 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-// annotationRole is Crossplane's annotation for the name of a composed resource in its composite.
-const annotationRole = "crossplane.io/composition-resource-name"
+// AnnotationRole is Crossplane's annotation for the name of a composed resource in its composite.
+const AnnotationRole = "crossplane.io/composition-resource-name"
 
 // Objects of a namespace that are moved, in the order of their creation.
 type Objects struct {
@@ -79,7 +79,7 @@ func (o *Objects) readResources(ctx context.Context, c client.Reader, namespace 
 
 // isInfrastructure reports whether a resource is the VM of a Machine, or a companion of it.
 func isInfrastructure(r *unstructured.Unstructured) bool {
-	role := r.GetAnnotations()[annotationRole]
+	role := r.GetAnnotations()[AnnotationRole]
 	return r.GetLabels()[machinev1alpha1.LabelMachine] != "" && machinev1alpha1.IsInfrastructure(role)
 }
 

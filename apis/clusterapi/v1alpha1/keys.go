@@ -21,3 +21,8 @@ const (
 	// garbage collector would delete these with it.
 	FinalizerMachine = "clusterapi.drover.dev/machine"
 )
+
+// StandsFor is the value of AnnotationStandsFor for an object of a kind of this group.
+func StandsFor(kind, namespace, name string) string {
+	return kind + " " + namespace + "/" + name + " of " + Group
+}

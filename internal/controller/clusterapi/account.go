@@ -384,8 +384,8 @@ func (a *account) release(ctx context.Context, m *unstructured.Unstructured) err
 		}
 	}
 	before := m.DeepCopy()
-	if controllerutil.RemoveFinalizer(m, v1alpha1.FinalizerMachine) || controllerutil.ContainsFinalizer(m, finalizerCore) {
-		controllerutil.RemoveFinalizer(m, finalizerCore)
+	ours := controllerutil.RemoveFinalizer(m, v1alpha1.FinalizerMachine)
+	if controllerutil.RemoveFinalizer(m, finalizerCore) || ours {
 		return classify(what, client.IgnoreNotFound(a.kube.Patch(ctx, m, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))))
 	}
 	return nil

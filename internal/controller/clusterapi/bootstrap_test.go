@@ -511,7 +511,7 @@ func TestWhichBootstrapsAreRefused(t *testing.T) {
 		}, "LabConfigTemplate ns/workers: spec.template: required value"},
 		"TheControllersOfClusterAPI": {func(ctx context.Context, s *school) error {
 			now := metav1.NewMicroTime(s.now)
-			return s.there.Create(ctx, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "capi-system", Name: leaseOfClusterAPI}, Spec: coordinationv1.LeaseSpec{HolderIdentity: ptr.To("x"), RenewTime: &now, LeaseDurationSeconds: ptr.To[int32](15)}})
+			return s.there.Create(ctx, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "capi-system", Name: v1alpha1.LeaseOfClusterAPI}, Spec: coordinationv1.LeaseSpec{HolderIdentity: ptr.To("x"), RenewTime: &now, LeaseDurationSeconds: ptr.To[int32](15)}})
 		}, "the controllers of Cluster API run in the cluster"},
 		"NoConfiguration": {func(ctx context.Context, s *school) error {
 			return s.kube.Delete(ctx, &v1alpha1.ClusterProviderConfig{ObjectMeta: metav1.ObjectMeta{Name: "c"}})

@@ -504,7 +504,7 @@ func leavesTheInfraCluster(t *testing.T) {
 // TestWhatIsRefused has the causes for which nothing is created.
 func TestWhatIsRefused(t *testing.T) {
 	lease := func(held time.Duration) *coordinationv1.Lease {
-		return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "capi-system", Name: leaseOfClusterAPI}, Spec: coordinationv1.LeaseSpec{
+		return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "capi-system", Name: v1alpha1.LeaseOfClusterAPI}, Spec: coordinationv1.LeaseSpec{
 			HolderIdentity: ptr.To("capi-controller-manager-0"), LeaseDurationSeconds: ptr.To[int32](15), RenewTime: &metav1.MicroTime{Time: time.Now().Add(held)},
 		}}
 	}
@@ -545,10 +545,10 @@ func TestWhatIsRefused(t *testing.T) {
 		})
 	}
 	// A Lease that is not renewed is that of controllers that were stopped.
-	if isHeld(lease(-time.Minute).Spec, time.Now()) {
+	if v1alpha1.IsHeld(lease(-time.Minute).Spec, time.Now()) {
 		t.Error("an expired Lease counts as held")
 	}
-	if !isHeld(lease(-10*time.Second).Spec, time.Now()) {
+	if !v1alpha1.IsHeld(lease(-10*time.Second).Spec, time.Now()) {
 		t.Error("a Lease between two renewals does not count as held")
 	}
 	l, vm := newLab(v1beta2), newVM("vm-1", nil)

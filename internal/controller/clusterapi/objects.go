@@ -133,7 +133,7 @@ func isShared(cluster *unstructured.Unstructured) bool {
 // from the beginning, so that Cluster API's controllers do nothing with it but to add their finalizer.
 func shadow(c contract, of metav1.Object, kindOf, name string, cluster *unstructured.Unstructured, spec map[string]any) *unstructured.Unstructured {
 	o := newObject(c.core("Machine"), of.GetNamespace(), name)
-	annotations := map[string]string{v1alpha1.AnnotationStandsFor: kindOf + " " + of.GetNamespace() + "/" + of.GetName() + " of " + v1alpha1.Group}
+	annotations := map[string]string{v1alpha1.AnnotationStandsFor: v1alpha1.StandsFor(kindOf, of.GetNamespace(), of.GetName())}
 	if isShared(cluster) {
 		annotations[annotationPaused] = "true"
 	}

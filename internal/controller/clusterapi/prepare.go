@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -20,9 +19,6 @@ import (
 
 // howToShare is the end of an error that a shared Cluster does not have.
 const howToShare = "docs/providers/cluster-api.md#a-cluster-that-cluster-api-keeps"
-
-// leaseOfClusterAPI is the Lease of the leader of Cluster API's own controllers.
-const leaseOfClusterAPI = "controller-leader-election-capi"
 
 // Prepare refuses a VM that would not be made, before anything is created.
 func (a *account) Prepare(ctx context.Context, vm *v1alpha1.VirtualMachine) error {
@@ -67,26 +63,18 @@ func (a *account) dryRun(ctx context.Context, vm *v1alpha1.VirtualMachine, k kin
 // refuseControllers returns an error if Cluster API's own controllers run: they would delete, drain and change the same
 // Clusters and Machines. In a shared Cluster they do not, because the Machines of Drover are paused.
 func (a *account) refuseControllers(ctx context.Context, c contract, namespace string) error {
-	cluster, err := a.get(ctx, c.core("Cluster"), namespace, a.spec.ClusterName)
-	if err != nil || isShared(cluster) {
-		return err
-	}
 	list := &coordinationv1.LeaseList{}
-	if err := a.kube.List(ctx, list, client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector("metadata.name", leaseOfClusterAPI)}); err != nil {
-		return classify("cannot list Leases "+leaseOfClusterAPI, err)
+	if err := a.kube.List(ctx, list, client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector("metadata.name", v1alpha1.LeaseOfClusterAPI)}); err != nil {
+		return classify("cannot list Leases "+v1alpha1.LeaseOfClusterAPI, err)
 	}
 	for _, l := range list.Items {
-		if l.Name == leaseOfClusterAPI && isHeld(l.Spec, a.now()) {
+		if l.Name == v1alpha1.LeaseOfClusterAPI && v1alpha1.IsHeld(l.Spec, a.now()) {
+			cluster, err := a.get(ctx, c.core("Cluster"), namespace, a.spec.ClusterName)
+			if err != nil || isShared(cluster) {
+				return err
+			}
 			return refused("", fmt.Errorf("the controllers of Cluster API run in the cluster (Lease %s/%s is held): they would fight with Drover over the same Clusters and Machines. Stop them, such as by \"kubectl scale -n %s deployment/capi-controller-manager --replicas=0\", use a cluster with the providers alone, or share the Cluster with them: %s", l.Namespace, l.Name, l.Namespace, howToShare))
 		}
 	}
 	return nil
-}
-
-// isHeld reports whether a leader holds a Lease.
-func isHeld(l coordinationv1.LeaseSpec, now time.Time) bool {
-	if l.HolderIdentity == nil || *l.HolderIdentity == "" || l.RenewTime == nil || l.LeaseDurationSeconds == nil {
-		return false
-	}
-	return now.Before(l.RenewTime.Add(time.Duration(*l.LeaseDurationSeconds) * time.Second))
 }

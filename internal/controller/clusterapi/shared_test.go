@@ -30,7 +30,7 @@ func (l *lab) share(t *testing.T) *unstructured.Unstructured {
 	l.must(l.inner.Create(t.Context(), cluster))
 	infra.SetOwnerReferences([]metav1.OwnerReference{belongsTo(cluster)})
 	l.must(l.inner.Update(t.Context(), infra))
-	l.must(l.inner.Create(t.Context(), &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "capi-system", Name: leaseOfClusterAPI}, Spec: coordinationv1.LeaseSpec{
+	l.must(l.inner.Create(t.Context(), &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "capi-system", Name: v1alpha1.LeaseOfClusterAPI}, Spec: coordinationv1.LeaseSpec{
 		HolderIdentity: ptr.To("capi-controller-manager-0"), LeaseDurationSeconds: ptr.To[int32](15), RenewTime: &metav1.MicroTime{Time: time.Now().Add(time.Hour)},
 	}}))
 	return cluster
