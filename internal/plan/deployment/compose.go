@@ -141,10 +141,10 @@ func (p *plan) templateOf(s *set) machinev1alpha1.MachineTemplate {
 	return inPlace(own, p.Deployment.Spec.Template)
 }
 
-// nodeMarks returns the taints and annotations that Nodes of a set have during a rollout. Those of an old set without Machines
-// stay as they are: a change would only delay its deletion, beyond the end of the rollout.
+// nodeMarks returns the taints and annotations that Nodes of a set have during a rollout. Those of an unused set
+// do not change: the set would have to observe the change before it can be deleted.
 func (p *plan) nodeMarks(s *set) machinev1alpha1.NodeMarks {
-	if s != p.newSet && s.Observed && s.isEmpty() && p.nextDesired[s] == 0 {
+	if p.isUnused(s) {
 		return s.Spec.NodeMarks
 	}
 	m := machinev1alpha1.NodeMarks{}

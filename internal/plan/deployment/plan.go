@@ -30,7 +30,7 @@ func Plan(now time.Time, o Observed) Decision {
 // is kept, because its deletion would delete them too. Crossplane deletes a set before it writes the
 // status, so a set is kept until the status has its replacements.
 func (p *plan) pruneEmptySets() {
-	p.sets = slices.DeleteFunc(p.sets, func(s *set) bool { return p.isUseless(s) && p.hasReplacementsOf(s) })
+	p.sets = slices.DeleteFunc(p.sets, func(s *set) bool { return p.isPrunable(s) && p.hasReplacementsOf(s) })
 }
 
 func (p *plan) decide() Decision {

@@ -17,7 +17,7 @@ func (p *plan) isComplete() bool {
 	return c != nil && (c.isReady() && c.updated(p.target) == c.desired || p.staysComplete()) &&
 		p.nextDesired[c] == c.desired && p.isAlone() && c.desired == p.bounds.replicas && c.Status.AvailableReplicas == c.desired &&
 		// Its deletion raises the generation, so that the deployment would be in progress once more.
-		!slices.ContainsFunc(p.sets, p.isUseless)
+		!slices.ContainsFunc(p.sets, p.isPrunable)
 }
 
 // staysComplete reports whether the deployment was complete, and the current set must only act on a

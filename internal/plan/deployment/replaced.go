@@ -31,7 +31,12 @@ func (p *plan) hasReplacementsOf(s *set) bool {
 	return len(s.Status.Deleting) == 0 && history.Has(p.now, p.Deployment.Status.Replacements, s.Status.Replacements)
 }
 
-// isUseless reports whether nothing but a record in the status keeps a set from being deleted.
-func (p *plan) isUseless(s *set) bool {
-	return s != p.newSet && s.isEmpty() && s.isSettled() && p.nextDesired[s] == 0 && s.Observed && len(s.Status.SetAside) == 0
+// isPrunable reports whether a set can be deleted as soon as the status has its replacements.
+func (p *plan) isPrunable(s *set) bool {
+	return p.isUnused(s) && s.isSettled() && len(s.Status.SetAside) == 0
+}
+
+// isUnused reports whether an old set has no Machines, and gets none.
+func (p *plan) isUnused(s *set) bool {
+	return s != p.newSet && s.Observed && s.isEmpty() && p.nextDesired[s] == 0
 }
