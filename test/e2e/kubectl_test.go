@@ -337,12 +337,12 @@ func TestKubectlDroverNamesCauseAndCure(t *testing.T) {
 			if d.change != nil {
 				d.change(f, md)
 			}
-			w := watchReport(f, d)
+			found := watchReport(t, f, d)
 			why := d.cause(t, f, md)
 			if saveView(t, f, name); *recordViews == "" {
 				d.isReported(t, f, why)
 			}
-			w.done(t, f, name)
+			logReport(t, f, name, found)
 			if d.cure != nil && *recordViews == "" {
 				d.cure(t, f, md)
 			}

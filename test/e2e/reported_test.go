@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"flag"
 	"sync"
 	"testing"
@@ -13,51 +12,38 @@ import (
 
 var measureReports = flag.Bool("measure-reports", false, "print how long after each fault kubectl drover status names its cause and its cure")
 
-// A report measures how long it takes from a fault until kubectl drover status names its cause and its cure. It is printed, and
-// no test judges it: a computer may be slow.
-type report struct {
-	cancel context.CancelFunc
-	// found has the time of the first complete report.
-	found chan time.Time
-}
-
 // begins has the times of the faults, by the namespace of the fleet.
 var begins sync.Map
 
-// watchReport asks for the status until it is complete. The fault begins now, or when awaitSound returns.
-func watchReport(f kit.Fleet, d diagnosis) *report {
+// watchReport asks for the status until it names the cause and the cure of a fault, and returns that time. The fault begins now,
+// or when awaitSound returns. No test judges how long it took: a computer may be slow.
+func watchReport(t *testing.T, f kit.Fleet, d diagnosis) <-chan time.Time {
+	t.Helper()
 	if !*measureReports {
 		return nil
 	}
 	begins.Store(f.Namespace, time.Now())
-	ctx, cancel := context.WithCancel(context.Background())
-	r := &report{cancel: cancel, found: make(chan time.Time, 1)}
+	found := make(chan time.Time, 1)
 	go func() {
-		defer close(r.found)
-		for ctx.Err() == nil {
+		for t.Context().Err() == nil {
 			at := time.Now()
-			if out, _ := runPlugin(ctx, f, "status", "md", "workers"); d.missing(out) == "" {
-				r.found <- at
+			if out, _ := runPlugin(t.Context(), f, "status", "md", "workers"); d.missing(out) == "" {
+				found <- at
 				return
 			}
 		}
 	}()
-	return r
+	return found
 }
 
-// done prints the result.
-func (r *report) done(t *testing.T, f kit.Fleet, fault string) {
+// logReport prints how long it took until a fault was named.
+func logReport(t *testing.T, f kit.Fleet, fault string, found <-chan time.Time) {
 	t.Helper()
-	if r == nil {
-		return
-	}
-	found, ok := <-r.found
-	r.cancel()
-	if !ok {
+	if found == nil {
 		return
 	}
 	began, _ := begins.Load(f.Namespace)
-	t.Logf("%s: named after %.0f s", fault, found.Sub(began.(time.Time)).Seconds())
+	t.Logf("%s: named after %.0f s", fault, (<-found).Sub(began.(time.Time)).Seconds())
 }
 
 // awaitSound waits until a MachineDeployment is complete. Its fault begins afterwards.

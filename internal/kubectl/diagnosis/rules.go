@@ -152,7 +152,7 @@ func ofMachine(v *view.View, m *machinev1alpha1.Machine, now time.Time) []Findin
 		if (failed || m.Status.Reboot.IsInProgress()) && slices.Contains(explained, f.Condition) {
 			continue
 		}
-		// Its set says so from then on, too.
+		// From the same time on, its MachineSet is Stalled by it.
 		f.NeedsUser = f.NeedsUser || stuck != nil && stuck.Condition.Type == f.Condition && stuck.Left(now) <= 0
 		out = append(out, f)
 	}

@@ -226,7 +226,7 @@ func TestOfTwoCloudsTheCheaperOneIsTaken(t *testing.T) {
 			w.offers(t,
 				v1alpha1.Class{Name: "local", Price: "1", Zones: []v1alpha1.Zone{{Name: "zone-a"}}},
 				v1alpha1.Class{Name: "hetzner", Price: price, Zones: []v1alpha1.Zone{{Name: "fsn1"}}})
-			// Both have four CPUs, which their Compositions say.
+			// The Compositions derive four CPUs for both.
 			w.claim.Spec.Resources.Requests = corev1.ResourceList{"cpu": resource.MustParse("3")}
 			if _, err := w.Create(t.Context(), w.claim); err != nil {
 				t.Fatal(err)

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// correctionDelay is how long a change of another client stays. A kubelet corrects it within ten seconds: sooner, so that
-// nobody has to wait for it, but not before others could see it.
+// correctionDelay is the time after which the kubelet overwrites a condition that another client changed. A real kubelet does so
+// within ten seconds. Tests do not wait that long, and a second is enough for watchers to see the change.
 const correctionDelay = time.Second
 
 // reportStatus keeps the Node's conditions. If another client changed them, such as the
