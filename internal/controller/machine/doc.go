@@ -31,7 +31,7 @@
 // The status is never proof. The VM of a Machine is the resource that the Machine controls. A Node is the
 // Machine's only if it registered with the join token of this Machine and has the Machine's Node name. If the
 // cloud names Nodes, the first Node needs the providerID of the VM instead: see nodekeeper/claim.go. Annotations and other
-// fields of a Node, which its kubelet may write, do not prove what Drover did to it: see nodekeeper/applied.go.
+// fields of a Node, which its kubelet may write, do not prove what Drover did to it: see internal/nodekeys.
 //
 // # Process-local memory
 //

@@ -19,6 +19,7 @@ import (
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/controller/machine/nodekeeper"
+	"github.com/drover-dev/drover/internal/nodekeys"
 	"github.com/drover-dev/drover/internal/pipeline"
 	"github.com/drover-dev/drover/internal/plan"
 )
@@ -375,7 +376,7 @@ func (f *facts) applied(d decision) *machinev1alpha1.AppliedToNode {
 	case f.node != nil && f.node.Settled != nil:
 		return f.node.Settled.Record
 	case f.machine.Status.NodeRef == nil && (f.node == nil || f.node.Proven == ""):
-		return nodekeeper.Promise(f.machine, d.node)
+		return nodekeys.Promise(f.machine, d.node)
 	}
 	return f.machine.Status.AppliedToNode
 }

@@ -49,7 +49,7 @@ var rooms = []room{
 	{"plan", "internal/plan<br/>the planners", []string{"internal/plan"}},
 	{"jointoken", "internal/jointoken", []string{"internal/jointoken"}},
 	{"userdata", "internal/userdata", []string{"internal/userdata"}},
-	{"target", "internal/target, workernode, identity<br/>target clusters", []string{"internal/target", "internal/workernode", "internal/identity"}},
+	{"target", "internal/target, workernode, nodekeys, identity<br/>target clusters", []string{"internal/target", "internal/workernode", "internal/nodekeys", "internal/identity"}},
 	{"terraform", "internal/terraform, localcloud", []string{"internal/terraform", "internal/localcloud"}},
 	{"small", "small packages<br/>names, text, stored, schedule, ...", []string{"internal"}},
 }

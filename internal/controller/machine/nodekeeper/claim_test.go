@@ -16,6 +16,7 @@ import (
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/names"
+	"github.com/drover-dev/drover/internal/nodekeys"
 )
 
 func TestANodeIsTheMachinesOnlyByProof(t *testing.T) {
@@ -125,13 +126,13 @@ func TestANodeWithoutProviderIDGetsThatOfTheVM(t *testing.T) {
 		if tc.found == 0 {
 			continue
 		}
-		change, err := syncChange(found.proven[0], wn.Parameters, nil)
+		change, err := nodekeys.Of(found.proven[0], wn.Parameters, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		got := struct{ Spec corev1.NodeSpec }{}
-		if err := json.Unmarshal(change.patch, &got); err != nil || got.Spec.ProviderID != id {
-			t.Errorf("patch %s, %v: it must get the providerID", change.patch, err)
+		if err := json.Unmarshal(change.Patch, &got); err != nil || got.Spec.ProviderID != id {
+			t.Errorf("patch %s, %v: it must get the providerID", change.Patch, err)
 		}
 	}
 }

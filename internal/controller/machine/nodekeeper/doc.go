@@ -7,8 +7,8 @@
 //
 //   - keeper.go has what a reconcile knows of a Node, and the clients.
 //   - claim.go finds the Nodes that are the Machine's, and proves it.
-//   - settlement.go, applied.go and sync.go decide which labels, annotations and taints a Node gets, keeps and loses;
-//     permitted.go and marks.go know which of them the configuration allows, and which those of the MachineSet are.
+//   - permitted.go and marks.go know which labels, annotations and taints the configuration allows, and which those of the
+//     MachineSet are. Which of them a Node gets, keeps and loses is decided in internal/nodekeys.
 //   - report.go and join.go observe the Node and its join.
 //   - drain.go does a pass of the drain (package drain). empty.go drains a Node that stays, hooks.go and delete.go one that is
 //     deleted.

@@ -148,7 +148,7 @@ func TestWhatANodeSaysIsReportedWithoutWhatWePutThere(t *testing.T) {
 	wn := workerNode(func(wn *Node) {
 		wn.Parameters.Labels = map[string]string{"machine.drover.dev/update": "ready"}
 		wn.Parameters.Annotations = map[string]string{"machine.drover.dev/machine": "m"}
-		wn.Status.AppliedToNode = &applied{NodeUID: "uid-1", Labels: []string{"machine.drover.dev/stale"}}
+		wn.Status.AppliedToNode = &machinev1alpha1.AppliedToNode{NodeUID: "uid-1", Labels: []string{"machine.drover.dev/stale"}}
 	})
 	observeNode(wn, n, start)
 	if d := cmp.Diff(map[string]string{"machine.drover.dev/updated-to": "u1"}, wn.Observation.Labels); d != "" {

@@ -15,6 +15,7 @@ import (
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/identity"
+	"github.com/drover-dev/drover/internal/nodekeys"
 )
 
 // Observe reads the Node. It writes nothing.
@@ -43,7 +44,7 @@ func (x *Keeper) Observe(ctx context.Context, wn *Node) (*corev1.Node, error) {
 		x.Drains.Delete(wn.GetUID())
 	}
 	change, err := x.changeOf(ctx, node, wn)
-	if err == nil && change.patch == nil {
+	if err == nil && change.Patch == nil {
 		wn.Observation.Synced, wn.Settled = true, &change
 	}
 	return node, err
@@ -79,17 +80,17 @@ func (x *Keeper) sync(ctx context.Context, wn *Node, node *corev1.Node, record R
 		if err != nil {
 			return err
 		}
-		if change.patch == nil {
+		if change.Patch == nil {
 			x.recordKept(wn, node, change)
 			wn.Settled = &change
 			return nil
 		}
-		if !isCovered(wn.Status.AppliedToNode, change.Record) {
-			if err := record(ctx, both(wn.Status.AppliedToNode, change.Record)); err != nil {
+		if !nodekeys.IsCovered(wn.Status.AppliedToNode, change.Record) {
+			if err := record(ctx, nodekeys.Union(wn.Status.AppliedToNode, change.Record)); err != nil {
 				return &RecordError{err}
 			}
 		}
-		patched, err := x.Kube.CoreV1().Nodes().Patch(ctx, node.GetName(), types.MergePatchType, change.patch, metav1.PatchOptions{FieldManager: "provider-drover"})
+		patched, err := x.Kube.CoreV1().Nodes().Patch(ctx, node.GetName(), types.MergePatchType, change.Patch, metav1.PatchOptions{FieldManager: "provider-drover"})
 		if kerrors.IsConflict(err) {
 			live, gerr := x.Kube.CoreV1().Nodes().Get(ctx, node.GetName(), metav1.GetOptions{})
 			if gerr != nil {
@@ -120,17 +121,17 @@ func (x *Keeper) recordRestored(wn *Node, before *corev1.Node) {
 }
 
 // recordKept records an event with the keys that only a user may remove.
-func (x *Keeper) recordKept(wn *Node, node *corev1.Node, change Change) {
-	if len(change.kept) == 0 {
+func (x *Keeper) recordKept(wn *Node, node *corev1.Node, change nodekeys.Change) {
+	if len(change.Kept) == 0 {
 		return
 	}
-	x.Record.Event(wn.Machine, event.Normal(machinev1alpha1.EventNodeKeysKept, fmt.Sprintf("The Node %s keeps %s, which this Machine no longer has: Drover removes no key of kubernetes.io or k8s.io; remove it by hand", node.GetName(), strings.Join(change.kept, ", "))))
+	x.Record.Event(wn.Machine, event.Normal(machinev1alpha1.EventNodeKeysKept, fmt.Sprintf("The Node %s keeps %s, which this Machine no longer has: Drover removes no key of kubernetes.io or k8s.io; remove it by hand", node.GetName(), strings.Join(change.Kept, ", "))))
 }
 
-func (x *Keeper) changeOf(ctx context.Context, node *corev1.Node, wn *Node) (Change, error) {
+func (x *Keeper) changeOf(ctx context.Context, node *corev1.Node, wn *Node) (nodekeys.Change, error) {
 	marks, err := x.Marks(ctx, wn.Machine)
 	if err != nil {
-		return Change{}, err
+		return nodekeys.Change{}, err
 	}
-	return syncChange(node, x.permitted(wn, withMarks(identified(wn), marks)), wn.Status.AppliedToNode)
+	return nodekeys.Of(node, x.permitted(wn, withMarks(identified(wn), marks)), wn.Status.AppliedToNode)
 }

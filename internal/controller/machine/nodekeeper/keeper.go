@@ -17,6 +17,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/controller/machine/drain"
 	"github.com/drover-dev/drover/internal/identity"
+	"github.com/drover-dev/drover/internal/nodekeys"
 	"github.com/drover-dev/drover/internal/target"
 	"github.com/drover-dev/drover/internal/workernode"
 )
@@ -52,7 +53,7 @@ type Node struct {
 	IsObserved bool
 	Contest    *Contest
 	// Settled has the record of a Node that is in sync, nil while it is not.
-	Settled *Change
+	Settled *nodekeys.Change
 	// passed means that this reconcile has already done a pass of the drain.
 	passed bool
 	// HeldBy are the finalizers that hold the Node although it is deleted, and HeldUntil is when it is left behind.

@@ -91,7 +91,7 @@ func TestMarksThatCannotBeReadChangeNothing(t *testing.T) {
 		return machinev1alpha1.NodeMarks{}, errors.New("no answer")
 	}
 	if _, err := x.update(t.Context(), workerNode(func(wn *Node) {
-		wn.Status.AppliedToNode = &applied{NodeUID: "uid-1", Taints: []string{"old:PreferNoSchedule"}}
+		wn.Status.AppliedToNode = &machinev1alpha1.AppliedToNode{NodeUID: "uid-1", Taints: []string{"old:PreferNoSchedule"}}
 	})); err == nil || len(writes(kube)) > 0 {
 		t.Errorf("%v, writes %v", err, writes(kube))
 	}

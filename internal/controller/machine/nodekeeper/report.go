@@ -2,7 +2,6 @@ package nodekeeper
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -11,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/nodekeys"
 	"github.com/drover-dev/drover/internal/text"
 	"github.com/drover-dev/drover/internal/workernode"
 )
@@ -27,7 +27,7 @@ func observeNode(wn *Node, node *corev1.Node, now time.Time) {
 	wn.Observation = observation(node)
 	wn.Observation.Conditions = conditionsIn(node, was, now)
 	wn.Observation.HasProviderID = node.Spec.ProviderID != "" && node.Spec.ProviderID == wn.Parameters.ProviderID
-	wn.Observation.Labels, wn.Observation.Annotations = foreignKeys(node, wn)
+	wn.Observation.Labels, wn.Observation.Annotations = nodekeys.Foreign(node, wn.Parameters, wn.Status.AppliedToNode)
 	wn.Observation.StartupTaints = startupTaints(node, wn.Parameters)
 	if wn.Parameters.Drained && was.NodeUID == node.GetUID() {
 		wn.Observation.Drain = was.Drain
@@ -108,37 +108,15 @@ func startupTaints(node *corev1.Node, want workernode.Parameters) []string {
 	var out []string
 	for _, t := range node.Spec.Taints {
 		if workernode.IsUninitializedTaint(t) {
-			out = append(out, taintID(t))
+			out = append(out, nodekeys.TaintID(t))
 		}
 	}
 	for _, s := range want.StartupTaints {
 		for _, t := range node.Spec.Taints {
 			if t.Key == s.Key && string(t.Effect) == s.Effect {
-				out = append(out, taintID(t))
+				out = append(out, nodekeys.TaintID(t))
 			}
 		}
-	}
-	return out
-}
-
-// foreignKeys returns the labels and annotations of the Node that are meant for Drover, without those that
-// Drover set.
-func foreignKeys(node *corev1.Node, wn *Node) (labels, annotations map[string]string) {
-	was := recall(wn.Status.AppliedToNode, node, workernode.IsUninitialized(node))
-	return others(node.GetLabels(), wn.Parameters.Labels, was.Labels, isOwnLabel), others(node.GetAnnotations(), wn.Parameters.Annotations, was.Annotations, isOwnAnnotation)
-}
-
-func others(have, want map[string]string, was []string, isOwn func(string) bool) map[string]string {
-	var out map[string]string
-	for k, v := range have {
-		domain, _, _ := strings.Cut(k, "/")
-		if _, ours := want[k]; ours || isOwn(k) || slices.Contains(was, k) || domain != machinev1alpha1.Group && domain != machinev1alpha1.Domain {
-			continue
-		}
-		if out == nil {
-			out = map[string]string{}
-		}
-		out[k] = v
 	}
 	return out
 }

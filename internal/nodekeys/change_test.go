@@ -1,4 +1,4 @@
-package nodekeeper
+package nodekeys
 
 import (
 	"encoding/json"
@@ -24,7 +24,10 @@ type (
 	replaced = machinev1alpha1.ReplacedValues
 )
 
-func TestSyncChange(t *testing.T) {
+// id is the providerID of the VM.
+const id = "aws:///zone/i-1"
+
+func TestTheKeysOfANode(t *testing.T) {
 	type m = obj
 	const uid, disabled, tier = "uid-1", machinev1alpha1.AnnotationScaleDownDisabled, "node-restriction.kubernetes.io/tier"
 	token := clusterv1alpha1.LabelJoinToken
@@ -228,6 +231,15 @@ func TestSyncChange(t *testing.T) {
 				"spec":     m{"unschedulable": false, "taints": []any{m{"key": others.Key, "effect": "NoExecute"}}},
 			},
 		},
+		"ANodeThatIsGivenBackHasNothingOfDrovers": {
+			labels:      map[string]string{token: "t", "a": "ours", "other": "1"},
+			annotations: map[string]string{"c": "ours", machinev1alpha1.AnnotationMachine: "m"},
+			taints:      []corev1.Taint{others, ours, cordon}, cordoned: true, recorded: everything,
+			patch: m{
+				"metadata": m{"labels": m{token: nil, "a": "theirs"}, "annotations": m{"c": "theirs", machinev1alpha1.AnnotationMachine: nil}, "resourceVersion": "7"},
+				"spec":     m{"taints": []any{m{"key": others.Key, "effect": "NoExecute"}, m{"key": "team", "value": "red", "effect": "NoSchedule"}}, "unschedulable": false},
+			},
+		},
 		"TheMarkOfAnUncordonedNodeIsRemoved": {
 			taints: []corev1.Taint{cordon},
 			patch:  m{"metadata": m{"resourceVersion": "7"}, "spec": m{"taints": []any{}}},
@@ -240,13 +252,13 @@ func TestSyncChange(t *testing.T) {
 				ObjectMeta: metav1.ObjectMeta{Name: "n", UID: uid, ResourceVersion: "7", Labels: tc.labels, Annotations: tc.annotations},
 				Spec:       corev1.NodeSpec{ProviderID: id, Taints: tc.taints, Unschedulable: tc.cordoned},
 			}
-			c, err := syncChange(node, tc.want, tc.recorded)
+			c, err := Of(node, tc.want, tc.recorded)
 			if err != nil {
 				t.Fatal(err)
 			}
 			var got m
-			if c.patch != nil {
-				if err := json.Unmarshal(c.patch, &got); err != nil {
+			if c.Patch != nil {
+				if err := json.Unmarshal(c.Patch, &got); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -256,7 +268,7 @@ func TestSyncChange(t *testing.T) {
 			if d := cmp.Diff(tc.record, c.Record); d != "" {
 				t.Errorf("record (-want +got):\n%s", d)
 			}
-			if d := cmp.Diff(tc.kept, c.kept); d != "" {
+			if d := cmp.Diff(tc.kept, c.Kept); d != "" {
 				t.Errorf("kept (-want +got):\n%s", d)
 			}
 		})
@@ -270,9 +282,8 @@ func TestARecordIsBounded(t *testing.T) {
 		key := fmt.Sprintf("example.org/%03d", i)
 		want.Annotations[key], have[key] = "ours", strings.Repeat("x", 255+i%3)
 	}
-	n := node("n", corev1.ConditionTrue)
-	n.SetAnnotations(have)
-	c, err := syncChange(n, want, nil)
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "uid-1", Annotations: have}, Spec: corev1.NodeSpec{ProviderID: id}}
+	c, err := Of(n, want, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -289,8 +300,8 @@ func TestARecordIsBounded(t *testing.T) {
 	for i := range machinev1alpha1.MaxAppliedKeys {
 		full.Annotations = append(full.Annotations, fmt.Sprintf("another.org/%03d", i))
 	}
-	union := both(full, r)
-	if len(union.Annotations) != machinev1alpha1.MaxAppliedKeys || !isCovered(union, r) || !slices.IsSorted(union.Annotations) {
+	union := Union(full, r)
+	if len(union.Annotations) != machinev1alpha1.MaxAppliedKeys || !IsCovered(union, r) || !slices.IsSorted(union.Annotations) {
 		t.Errorf("union %+v", union)
 	}
 }
@@ -317,11 +328,11 @@ func TestANodeIsPatchedOnlyWhenItIsRecorded(t *testing.T) {
 		"RecordedAsAnotherThing": {&applied{NodeUID: "uid-1", Annotations: []string{"a"}}, ofA, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := isCovered(tc.status, tc.record); got != tc.want {
+			if got := IsCovered(tc.status, tc.record); got != tc.want {
 				t.Errorf("covered %v, want %v", got, tc.want)
 			}
-			if tc.record != nil && !isCovered(both(tc.status, tc.record), tc.record) {
-				t.Errorf("what is written before the patch is %+v", both(tc.status, tc.record))
+			if tc.record != nil && !IsCovered(Union(tc.status, tc.record), tc.record) {
+				t.Errorf("what is written before the patch is %+v", Union(tc.status, tc.record))
 			}
 		})
 	}

@@ -1,4 +1,4 @@
-package nodekeeper
+package nodekeys
 
 import (
 	"maps"
@@ -109,8 +109,8 @@ func Promise(m *machinev1alpha1.Machine, p *workernode.Parameters) *machinev1alp
 	}, "")
 }
 
-// isCovered reports whether the record "by" has all that r has: only then the Node may be patched.
-func isCovered(by, r *machinev1alpha1.AppliedToNode) bool {
+// IsCovered reports whether the record "by" has all that r has: only then a Node may be patched, so that no key is forgotten.
+func IsCovered(by, r *machinev1alpha1.AppliedToNode) bool {
 	switch {
 	case r == nil:
 		return true
@@ -142,9 +142,9 @@ func hasAll(have, values map[string]string) bool {
 	return true
 }
 
-// both is the record of a Node that is about to be patched: the keys that it has and those that it will have.
+// Union is the record of a Node that is about to be patched: the keys that it has and those that it will have.
 // If the bounds do not suffice for both, the latter are kept.
-func both(was, will *machinev1alpha1.AppliedToNode) *machinev1alpha1.AppliedToNode {
+func Union(was, will *machinev1alpha1.AppliedToNode) *machinev1alpha1.AppliedToNode {
 	if was == nil || was.NodeUID != will.NodeUID && was.NodeUID != "" {
 		return will
 	}

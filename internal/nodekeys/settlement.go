@@ -1,4 +1,4 @@
-package nodekeeper
+package nodekeys
 
 import (
 	"maps"
@@ -107,4 +107,5 @@ func splitTaint(id string) (string, corev1.TaintEffect) {
 	return id, ""
 }
 
-func taintID(t corev1.Taint) string { return t.Key + ":" + string(t.Effect) }
+// TaintID is the key of a taint in a record.
+func TaintID(t corev1.Taint) string { return t.Key + ":" + string(t.Effect) }

@@ -1,4 +1,4 @@
-package nodekeeper
+package nodekeys
 
 import (
 	"encoding/json"
@@ -14,16 +14,17 @@ import (
 
 // A Change brings a Node in sync with its parameters.
 type Change struct {
-	// patch is a merge patch, nil if the Node is in sync.
-	patch []byte
+	// Patch is a merge patch of JSON, nil if the Node is in sync.
+	Patch []byte
 	// Record of the keys that Drover has on the Node after the patch, nil if there are none.
 	Record *machinev1alpha1.AppliedToNode
-	// kept are the keys that stay on the Node although the Machine no longer has them.
-	kept []string
+	// Kept are the keys that stay on the Node although the Machine no longer has them.
+	Kept []string
 }
 
-// syncChange sets the desired keys of the Node, and removes those that are recorded and no longer desired.
-func syncChange(node *corev1.Node, want workernode.Parameters, recorded *machinev1alpha1.AppliedToNode) (Change, error) {
+// Of returns the change that sets the desired keys of a Node, and removes those that are recorded and no longer desired. Without
+// desired keys nothing of Drover is left on the Node.
+func Of(node *corev1.Node, want workernode.Parameters, recorded *machinev1alpha1.AppliedToNode) (Change, error) {
 	have, fresh := taintValues(node.Spec.Taints)
 	was := recall(recorded, node, fresh)
 	labels := settle(keyset{
@@ -41,7 +42,7 @@ func syncChange(node *corev1.Node, want workernode.Parameters, recorded *machine
 	unschedulable, isCordonOurs := cordoned(node.Spec.Unschedulable, want.Drained, workernode.HasTaint(node, machinev1alpha1.TaintCordoned))
 	newTaints := withCordonTaint(withTaints(node.Spec.Taints, taints.patch), isCordonOurs)
 
-	c := Change{Record: recordOf(node, labels, annotations, taints), kept: slices.Concat(labels.kept, annotations.kept, taints.kept)}
+	c := Change{Record: recordOf(node, labels, annotations, taints), Kept: slices.Concat(labels.kept, annotations.kept, taints.kept)}
 	meta, spec := map[string]any{}, map[string]any{}
 	if len(labels.patch) > 0 {
 		meta["labels"] = labels.patch
@@ -71,7 +72,7 @@ func syncChange(node *corev1.Node, want workernode.Parameters, recorded *machine
 		return c, nil
 	}
 	var err error
-	c.patch, err = json.Marshal(patch)
+	c.Patch, err = json.Marshal(patch)
 	return c, err
 }
 
@@ -97,7 +98,7 @@ func taintValues(taints []corev1.Taint) (values map[string]string, fresh bool) {
 			fresh = true
 		case t.Key == machinev1alpha1.TaintCordoned:
 		default:
-			values[taintID(t)] = t.Value
+			values[TaintID(t)] = t.Value
 		}
 	}
 	return values, fresh
@@ -112,8 +113,8 @@ func withTaints(have []corev1.Taint, patch map[string]any) []corev1.Taint {
 		if workernode.IsUninitializedTaint(t) {
 			continue
 		}
-		value, change := todo[taintID(t)]
-		delete(todo, taintID(t))
+		value, change := todo[TaintID(t)]
+		delete(todo, TaintID(t))
 		v, keep := value.(string)
 		switch {
 		case !change:
