@@ -361,7 +361,7 @@ func (w *World) checkNode(l *list, m member) {
 		return
 	}
 	var found []corev1.Node
-	for _, n := range w.Nodes {
+	for _, n := range w.nodes() {
 		if n.Spec.ProviderID == m.providerID() {
 			found = append(found, n)
 		}
@@ -378,7 +378,7 @@ func (w *World) checkNode(l *list, m member) {
 		l.add(m.machine, "Node %q is being deleted", n.Name)
 	}
 	if v, ok := n.Labels[clusterv1alpha1.LabelJoinToken]; ok {
-		l.add(m.machine, "Node %q has the label %s=%s: Drover made it for another Machine", n.Name, clusterv1alpha1.LabelJoinToken, v)
+		l.add(m.machine, "Node %q has the label %s=%s: Drover made it for another Machine. Remove the label if that does not exist", n.Name, clusterv1alpha1.LabelJoinToken, v)
 	}
 	taints, _, _ := unstructured.NestedSlice(w.set().Object, "spec", "template", "spec", "taints")
 	for _, t := range taints {

@@ -4,12 +4,20 @@ import (
 	"maps"
 	"slices"
 
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
+	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	clusterapi "github.com/drover-dev/drover/apis/clusterapi/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/identity"
+	"github.com/drover-dev/drover/internal/nodekeys"
+	"github.com/drover-dev/drover/internal/workernode"
 )
 
 // givingBack are the phases of the way back.
@@ -18,6 +26,7 @@ var givingBack = []phase{
 	{"release the VMs", releaseVMs, unreleased},
 	{"scale down", giveRoom, withoutRoomToGive},
 	{"remove the VirtualMachines", removeVMs, nil},
+	{"clear the Nodes", clearNodes, nil},
 	{"remove the Machines of Drover", removeMachines, nil},
 	{"attach the Machines of Cluster API", attach, nil},
 	{"take the labels from the InfraMachines", unlabelInfraMachines, nil},
@@ -90,6 +99,55 @@ func removeVMs(w *World) []Step {
 		if m.vm != nil {
 			out = append(out, remove(m.vm, "remove VirtualMachine %s, and keep its VM", m.name))
 		}
+	}
+	return out
+}
+
+// clearNodes removes what Drover has on the Nodes, as long as the Machines have the record of it.
+func clearNodes(w *World) []Step {
+	var out []Step
+	nodes := w.nodes()
+	for _, m := range w.members() {
+		d := &machinev1alpha1.Machine{}
+		if m.drover == nil || runtime.DefaultUnstructuredConverter.FromUnstructured(m.drover.Object, d) != nil {
+			continue
+		}
+		for i := range nodes {
+			token, uid := nodes[i].Labels[clusterv1alpha1.LabelJoinToken], string(identity.UID(d))
+			if nodes[i].Spec.ProviderID != m.providerID() || token != "" && token != uid {
+				continue
+			}
+			before := w.get("", "Node", nodes[i].Name)
+			if after := cleared(before, &nodes[i], d.Status.AppliedToNode); after != nil {
+				out = append(out, patch(before, after, "take Drover's labels, annotations and taints from Node %s", nodes[i].Name))
+			}
+		}
+	}
+	return out
+}
+
+// cleared returns a Node without the keys of Drover, nil if it has none.
+func cleared(raw *unstructured.Unstructured, n *corev1.Node, recorded *machinev1alpha1.AppliedToNode) *unstructured.Unstructured {
+	change, err := nodekeys.Of(n, workernode.Parameters{}, recorded)
+	if err != nil || change.Patch == nil {
+		return nil
+	}
+	return patched(raw, change.Patch)
+}
+
+// patched returns a copy of an object with a merge patch.
+func patched(o *unstructured.Unstructured, mergePatch []byte) *unstructured.Unstructured {
+	before, err := o.MarshalJSON()
+	if err != nil {
+		panic(err) // Of objects that were decoded.
+	}
+	after, err := jsonpatch.MergePatch(before, mergePatch)
+	out := &unstructured.Unstructured{}
+	if err == nil {
+		err = out.UnmarshalJSON(after)
+	}
+	if err != nil {
+		panic(err)
 	}
 	return out
 }

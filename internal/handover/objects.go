@@ -33,7 +33,7 @@ const (
 	annotationPaused = xpmeta.AnnotationKeyReconciliationPaused
 )
 
-// A key identifies an object. All objects of a World are in one namespace, or have none.
+// A key identifies an object. All objects of a World are in one namespace, or have none. Only Nodes are of the target cluster.
 type key struct{ group, kind, name string }
 
 func keyOf(o *unstructured.Unstructured) key {
@@ -51,8 +51,6 @@ type World struct {
 	Stopped bool
 	// Differences of the class and the InfraMachines are accepted.
 	Differences bool
-	// Nodes of the target cluster, nil if they were not read.
-	Nodes []corev1.Node
 	// Versions of kinds that the API server serves, for references without a version.
 	Versions map[schema.GroupKind]string
 
@@ -82,6 +80,17 @@ func (w *World) list(group, kind string) []*unstructured.Unstructured {
 		}
 	}
 	slices.SortFunc(out, func(a, b *unstructured.Unstructured) int { return cmp.Compare(a.GetName(), b.GetName()) })
+	return out
+}
+
+// nodes of the target cluster by their names.
+func (w *World) nodes() []corev1.Node {
+	var out []corev1.Node
+	for _, o := range w.list("", "Node") {
+		if n := (corev1.Node{}); runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &n) == nil {
+			out = append(out, n)
+		}
+	}
 	return out
 }
 

@@ -55,11 +55,14 @@ func (r *Run) read(ctx context.Context) (*World, error) {
 		return nil, x.err
 	}
 	if r.Target != nil {
-		nodes := &corev1.NodeList{}
+		nodes := &unstructured.UnstructuredList{}
+		nodes.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NodeList"))
 		if err := r.Target.List(ctx, nodes); err != nil {
 			return nil, fmt.Errorf("target cluster: cannot list Nodes: %w", err)
 		}
-		w.Nodes = nodes.Items
+		for i := range nodes.Items {
+			w.Add(&nodes.Items[i])
+		}
 	}
 	var err error
 	w.Installation, err = move.Installation(ctx, r.Client)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -22,8 +23,8 @@ const interval = time.Second
 type Run struct {
 	// Client of the control cluster, which has the objects of both systems.
 	Client client.Client
-	// Target is the cluster of the Nodes. The way back does not need it.
-	Target client.Reader
+	// Target is the cluster of the Nodes.
+	Target client.Client
 
 	Namespace string
 	// From is the MachineDeployment of Cluster API, and To that of Drover. The way back knows To.
@@ -135,12 +136,15 @@ func (r *Run) await(ctx context.Context) (Plan, error) {
 
 // carryOut writes one object, unless it changed since it was read.
 func (r *Run) carryOut(ctx context.Context, s Step) error {
-	o := s.Object.DeepCopy()
+	o, c := s.Object.DeepCopy(), r.Client
+	if o.GroupVersionKind() == corev1.SchemeGroupVersion.WithKind("Node") {
+		c = r.Target
+	}
 	switch s.Verb {
 	case Create:
-		return r.Client.Create(ctx, o)
+		return c.Create(ctx, o)
 	case Patch:
-		return r.Client.Patch(ctx, o, client.MergeFromWithOptions(s.Before, client.MergeFromWithOptimisticLock{}))
+		return c.Patch(ctx, o, client.MergeFromWithOptions(s.Before, client.MergeFromWithOptimisticLock{}))
 	}
 	return r.remove(ctx, o)
 }

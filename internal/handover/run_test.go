@@ -68,8 +68,8 @@ func newLab(t *testing.T, version string, funcs interceptor.Funcs) *lab {
 	for _, o := range objects(version, 3) {
 		all = append(all, o)
 	}
-	for _, n := range nodes(3) {
-		all = append(all, &n)
+	for i := range 3 {
+		all = append(all, node(fmt.Sprintf("node-%d", i), i))
 	}
 	if funcs.Create == nil {
 		funcs.Create = func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
@@ -114,9 +114,9 @@ func (l *lab) act(t *testing.T) {
 // run returns a command in the lab.
 func (l *lab) run(t *testing.T, undo bool) *Run {
 	t.Helper()
-	r := &Run{Client: l, Namespace: namespace, From: "workers", Undo: undo, Timeout: patience.Limit(), every: time.Millisecond}
+	r := &Run{Client: l, Target: l, Namespace: namespace, From: "workers", Undo: undo, Timeout: patience.Limit(), every: time.Millisecond}
 	if !undo {
-		r.To, r.Target = "web", l
+		r.To = "web"
 	}
 	r.Log = func(format string, args ...any) { l.logs = append(l.logs, fmt.Sprintf(format, args...)) }
 	r.clock = func() time.Time {

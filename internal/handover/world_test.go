@@ -8,17 +8,21 @@ import (
 
 	xpmeta "github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
+	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
 	clusterapi "github.com/drover-dev/drover/apis/clusterapi/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
+	"github.com/drover-dev/drover/internal/nodekeys"
+	"github.com/drover-dev/drover/internal/workernode"
 )
 
 const namespace = "team"
@@ -34,7 +38,8 @@ func parse(text string, args ...any) *unstructured.Unstructured {
 		panic(err)
 	}
 	o.SetNamespace(namespace)
-	o.SetUID(types.UID(o.GetKind() + "-" + o.GroupVersionKind().Group[:7] + "-" + o.GetName()))
+	group := o.GroupVersionKind().Group
+	o.SetUID(types.UID(o.GetKind() + "-" + group[:min(7, len(group))] + "-" + o.GetName()))
 	o.SetGeneration(1)
 	return o
 }
@@ -118,20 +123,26 @@ spec: {clusterName: prod, infraMachineKinds: [{kind: LabMachine}]}`)
 	return append(out, to, ours, class, config)
 }
 
-func nodes(n int) []corev1.Node {
-	var out []corev1.Node
-	for i := range n {
-		out = append(out, corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("node-%d", i)}, Spec: corev1.NodeSpec{ProviderID: fmt.Sprintf("lab://%d", i)}})
-	}
-	return out
+// node of VM i, with a label of Cluster API's and one that the template of Drover replaces.
+func node(name string, i int) *unstructured.Unstructured {
+	o := parse(`
+apiVersion: v1
+kind: Node
+metadata: {name: %s, labels: {node.cluster.x-k8s.io/pool: workers, team: red}}
+spec: {providerID: "lab://%d"}`, name, i)
+	o.SetNamespace("")
+	return o
 }
 
 func newWorld(version string, n int) *World {
-	w := &World{Namespace: namespace, From: "workers", To: "web", Installation: "here", Nodes: nodes(n), Versions: map[schema.GroupKind]string{
+	w := &World{Namespace: namespace, From: "workers", To: "web", Installation: "here", Versions: map[schema.GroupKind]string{
 		{Group: "infrastructure.cluster.x-k8s.io", Kind: "LabMachine"}: "v1",
 	}}
 	for _, o := range objects(version, n) {
 		w.Add(o.DeepCopy())
+	}
+	for i := range n {
+		w.Add(node(fmt.Sprintf("node-%d", i), i))
 	}
 	return w
 }
@@ -175,9 +186,40 @@ func controllers(w *World) {
 		d := m.drover.DeepCopy()
 		_ = unstructured.SetNestedField(d.Object, "Running", "status", "phase")
 		_ = unstructured.SetNestedField(d.Object, m.vm.GetAnnotations()[machinev1alpha1.AnnotationNodeName], "status", "nodeRef", "name")
+		keep(w, d)
 		w.Add(d)
 		if set.GetAnnotations()[annotationPaused] != "true" && metav1.GetControllerOf(d) == nil && selects(set, d.GetLabels()) {
 			w.Add(owned(d.DeepCopy(), set))
+		}
+	}
+}
+
+// keep the Node of a Machine, as Drover does: by a label of its own, and by one of the template.
+func keep(w *World, machine *unstructured.Unstructured) {
+	if machine.GetUID() == "" {
+		machine.SetUID(types.UID("of-" + machine.GetName()))
+	}
+	m := &machinev1alpha1.Machine{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(machine.Object, m); err != nil {
+		panic(err)
+	}
+	for _, n := range w.nodes() {
+		if n.Spec.ProviderID != ptr.Deref(m.Spec.ProviderID, "") {
+			continue
+		}
+		change, err := nodekeys.Of(&n, workernode.Parameters{Labels: map[string]string{clusterv1alpha1.LabelJoinToken: string(m.UID), "team": "blue"}}, m.Status.AppliedToNode)
+		if err != nil {
+			panic(err)
+		}
+		if change.Patch != nil {
+			w.Add(patched(w.get("", "Node", n.Name), change.Patch))
+		}
+		if change.Record != nil {
+			record, err := runtime.DefaultUnstructuredConverter.ToUnstructured(change.Record)
+			if err != nil {
+				panic(err)
+			}
+			_ = unstructured.SetNestedMap(machine.Object, record, "status", "appliedToNode")
 		}
 	}
 }

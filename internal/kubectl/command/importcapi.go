@@ -68,10 +68,8 @@ func (a *app) importCAPI() *cobra.Command {
 			if r.Client, err = a.connect(); err != nil {
 				return err
 			}
-			if !f.undo {
-				if r.Target, err = f.connect(cmd.Context(), r); err != nil {
-					return fmt.Errorf("target cluster: %w", err)
-				}
+			if r.Target, err = f.connect(cmd.Context(), r); err != nil {
+				return fmt.Errorf("target cluster: %w", err)
 			}
 			if f.dryRun == "client" {
 				return r.Preview(cmd.Context())
@@ -101,7 +99,7 @@ func oneDeploymentOfClusterAPI(cmd *cobra.Command, args []string) error {
 }
 
 // connect to the cluster of the Nodes.
-func (f importCAPIFlags) connect(ctx context.Context, r handover.Run) (client.Reader, error) {
+func (f importCAPIFlags) connect(ctx context.Context, r handover.Run) (client.Client, error) {
 	if f.targetKubeconfig != "" {
 		return connectTo(f.targetKubeconfig, f.context)
 	}
