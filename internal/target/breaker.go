@@ -24,6 +24,8 @@ func (e *downError) Error() string {
 // share it.
 type breaker struct {
 	now func() time.Time
+	// opened is called when a call could not connect after one that could, nil for nobody.
+	opened func()
 
 	mu    sync.Mutex
 	last  error     // of the failure that opened it, nil while closed
@@ -69,6 +71,13 @@ func (b *breaker) enter() (trial bool, err error) {
 }
 
 func (b *breaker) leave(trial bool, err error) {
+	if b.record(trial, err) && b.opened != nil {
+		b.opened()
+	}
+}
+
+// record the end of a call, and report whether it opened the breaker.
+func (b *breaker) record(trial bool, err error) (opened bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if trial {
@@ -79,6 +88,8 @@ func (b *breaker) leave(trial bool, err error) {
 		b.last = nil
 	case errors.Is(err, context.Canceled), errors.Is(err, errBusy), errors.Is(err, errSlow): // not of the cluster
 	default:
+		opened = b.last == nil
 		b.last, b.retry = err, b.now().Add(breakerPause)
 	}
+	return opened
 }

@@ -16,7 +16,8 @@ func TestBreaker(t *testing.T) {
 	now := time.Unix(0, 0)
 	calls, dead := 0, errors.New("connection refused")
 	var answer error
-	b := &breaker{now: func() time.Time { return now }}
+	opened := 0
+	b := &breaker{now: func() time.Time { return now }, opened: func() { opened++ }}
 	rt := b.wrap(roundTripper(func(*http.Request) (*http.Response, error) {
 		calls++
 		return &http.Response{}, answer
@@ -51,6 +52,13 @@ func TestBreaker(t *testing.T) {
 	now, answer = now.Add(breakerPause), nil
 	expect("a trial that works opens the way", call(), nil, 7)
 	expect("for all", call(), nil, 8)
+	if opened != 1 {
+		t.Fatalf("%d interruptions were reported, want one of five failures", opened)
+	}
+	answer = dead
+	if expect("a cluster that dies again is called", call(), dead, 9); opened != 2 {
+		t.Fatalf("%d interruptions were reported, want another one", opened)
+	}
 }
 
 func TestBreakerLetsOneTrialThroughAtATime(t *testing.T) {

@@ -2,7 +2,9 @@ package target
 
 import (
 	"context"
+	"maps"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -66,15 +68,18 @@ type link struct {
 type observer struct {
 	node    func(Ref, NodeIdentity)
 	request func(ref Ref, name string)
+	// interruption of the connection.
+	interruption func(Ref)
 }
 
 func newLink(cfg *rest.Config, limits *Networks, s *shared, now func() time.Time, o observer) (*link, error) {
 	server := &serverNames{}
-	rt, err := newTransport(cfg, limits, s, server, now)
+	l := &link{shared: s, host: cfg.Host, ca: cfg.CAData, now: now, observer: o, server: server, users: map[Ref]time.Time{}, requests: map[string]*requests{}}
+	rt, err := newTransport(cfg, limits, s, server, now, l.interrupted)
 	if err != nil {
 		return nil, err
 	}
-	l := &link{shared: s, transport: rt, host: cfg.Host, ca: cfg.CAData, now: now, observer: o, server: server, users: map[Ref]time.Time{}, requests: map[string]*requests{}}
+	l.transport = rt
 	if l.kube, err = newClient(cfg, &http.Client{Transport: rt, Timeout: callTimeout, CheckRedirect: noRedirects}); err != nil {
 		return nil, err
 	}
@@ -175,6 +180,16 @@ func publish[T any](l *link, observe func(Ref, T), what T) {
 	l.mu.Unlock()
 	for _, ref := range refs {
 		observe(ref, what)
+	}
+}
+
+// interrupted notifies all configurations with these credentials that a call could not connect.
+func (l *link) interrupted() {
+	l.mu.Lock()
+	refs := slices.Collect(maps.Keys(l.users))
+	l.mu.Unlock()
+	for _, ref := range refs {
+		l.interruption(ref)
 	}
 }
 

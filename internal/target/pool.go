@@ -21,11 +21,12 @@ type Pool struct {
 	now     func() time.Time
 	shared  *shared
 
-	mu       sync.Mutex
-	entries  map[Ref]*entry
-	links    map[string]*link          // by the hash of their credentials
-	nodes    []func(Ref, NodeIdentity) // subscribers to Nodes
-	requests []func(Ref, string)       // subscribers to requests
+	mu            sync.Mutex
+	entries       map[Ref]*entry
+	links         map[string]*link          // by the hash of their credentials
+	nodes         []func(Ref, NodeIdentity) // subscribers to Nodes
+	requests      []func(Ref, string)       // subscribers to requests
+	interruptions []func(Ref)
 }
 
 // An entry is locked while its connection is created, so that callers for another one need not wait.
@@ -53,6 +54,22 @@ func (p *Pool) SubscribeRequests(fn func(ref Ref, name string)) {
 	p.mu.Unlock()
 	for _, l := range links {
 		l.replay(fn)
+	}
+}
+
+// SubscribeInterruptions has fn called when a call to a cluster could not connect after one that could. It must not block.
+func (p *Pool) SubscribeInterruptions(fn func(Ref)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.interruptions = append(p.interruptions, fn)
+}
+
+func (p *Pool) interrupted(ref Ref) {
+	p.mu.Lock()
+	fns := slices.Clone(p.interruptions)
+	p.mu.Unlock()
+	for _, fn := range fns {
+		fn(ref)
 	}
 }
 
@@ -132,7 +149,7 @@ func (p *Pool) attach(ref Ref, sum string, cfg *rest.Config) (*link, error) {
 	l, ok := p.links[sum]
 	if !ok {
 		var err error
-		if l, err = newLink(cfg, p.readers.limits(ref), p.shared, p.now, observer{node: notify(p, &p.nodes), request: notify(p, &p.requests)}); err != nil {
+		if l, err = newLink(cfg, p.readers.limits(ref), p.shared, p.now, observer{node: notify(p, &p.nodes), request: notify(p, &p.requests), interruption: p.interrupted}); err != nil {
 			return nil, err
 		}
 		p.links[sum] = l

@@ -377,6 +377,40 @@ func TestNodesAreFoundByTheirIdentityAndTheirUsersWoken(t *testing.T) {
 	p.Forget(ClusterRef("c"))
 }
 
+// TestAnInterruptionIsReportedToAllItsUsers has two configurations with the same credentials, and another one.
+func TestAnInterruptionIsReportedToAllItsUsers(t *testing.T) {
+	s := apiServer(t, http.StatusOK)
+	good := map[string][]byte{"kubeconfig": kubeconfigFor(s.URL)}
+	p, _ := newPool(t, nil, config("a", "s"), config("b", "s"), config("c", "other"), secret("s", good), secret("other", map[string][]byte{"kubeconfig": kubeconfigFor("https://127.0.0.1:1")}))
+	var woken []string
+	p.SubscribeInterruptions(func(ref Ref) { woken = append(woken, ref.Name) })
+	get := func(name string) *Conn {
+		t.Helper()
+		conn, err := p.Get(t.Context(), ClusterRef(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return conn
+	}
+	a := get("a")
+	get("b")
+	get("c")
+	if _, err := a.Probe(t.Context()); err != nil || len(woken) > 0 {
+		t.Fatalf("%q were woken by a probe that succeeded, error %v", woken, err)
+	}
+	s.CloseClientConnections()
+	s.Close()
+	for range 2 {
+		if _, err := a.Kube.CoreV1().Namespaces().Get(t.Context(), "ns", metav1.GetOptions{}); err == nil {
+			t.Fatal("a cluster that is gone answers")
+		}
+	}
+	slices.Sort(woken)
+	if !slices.Equal(woken, []string{"a", "b"}) {
+		t.Errorf("%q were woken, want both users once", woken)
+	}
+}
+
 func TestADeadClusterBlocksNoWorker(t *testing.T) {
 	closed := httptest.NewTLSServer(http.NotFoundHandler())
 	closed.Close()

@@ -13,7 +13,7 @@ import (
 // newTransport creates the one transport to a target cluster, and sets up cfg for the clients on top of it. All
 // clients of target clusters are created by newLink, and so by this function. limits are nil for a
 // configuration of the platform operator.
-func newTransport(cfg *rest.Config, limits *Networks, s *shared, server *serverNames, now func() time.Time) (http.RoundTripper, error) {
+func newTransport(cfg *rest.Config, limits *Networks, s *shared, server *serverNames, now func() time.Time, opened func()) (http.RoundTripper, error) {
 	if err := checkServer(cfg.Host); err != nil {
 		return nil, err
 	}
@@ -34,7 +34,7 @@ func newTransport(cfg *rest.Config, limits *Networks, s *shared, server *serverN
 	case cfg.Proxy == nil:
 		cfg.Proxy = http.ProxyFromEnvironment
 	}
-	b := &breaker{now: now}
+	b := &breaker{now: now, opened: opened}
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		next = &limited{next: next, large: s.large, failed: func(err error) { b.leave(false, err) }, pages: map[string]bounds{}}
 		return server.wrap(b.wrap(newLanes(answers{next: next}, s)))

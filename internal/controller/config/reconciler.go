@@ -69,6 +69,13 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return reconcile.Result{RequeueAfter: next}, err
 }
 
+// isDoubted reports whether probes contradict the condition of a configuration, so that it is probed again soon anyway.
+func (r *reconciler) isDoubted(ref target.Ref) bool {
+	n, _ := r.against.Load(ref)
+	against, _ := n.(int)
+	return against > 0
+}
+
 func (r *reconciler) measure(ctx context.Context, o object) (time.Duration, error) {
 	against := 0
 	if n, ok := r.against.Load(o.ref); ok {

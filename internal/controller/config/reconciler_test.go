@@ -119,6 +119,23 @@ func TestAConfigIsHeldAndMeasuredAndWrittenOnChangeOnly(t *testing.T) {
 	}
 }
 
+func TestAnInterruptionHastensNoConfirmation(t *testing.T) {
+	b := newBench(t, aConfig())
+	b.reconcile()
+	ref := target.ClusterRef("c")
+	if b.r.isDoubted(ref) {
+		t.Error("a cluster that answers would not be probed after an interruption")
+	}
+	b.probe.err = &target.Error{Kind: target.Unreachable, Ref: ref, Detail: "no"}
+	if res := b.reconcile(); res.RequeueAfter != confirmAfter || !b.r.isDoubted(ref) {
+		t.Errorf("result %+v: a probe of its own would confirm the outage earlier", res)
+	}
+	b.reconcile()
+	if b.reconcile(); b.r.isDoubted(ref) || b.config().Status.GetCondition(v1alpha1.ConditionReachable).Reason != v1alpha1.ReasonUnreachable {
+		t.Errorf("condition %+v after three failures", b.config().Status.GetCondition(v1alpha1.ConditionReachable))
+	}
+}
+
 func TestRightsThatLackAreReportedOnce(t *testing.T) {
 	b := newBench(t, aConfig())
 	b.reconcile()

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -73,6 +74,14 @@ func (k kind) setup(ctx context.Context, mgr ctrl.Manager, o controller.Options,
 		For(k.object, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		// The deleted Machine may be the last one that used a configuration.
 		WatchesRawSource(source.Kind(mgr.GetCache(), &machinev1alpha1.Machine{}, handler.TypedEnqueueRequestsFromMapFunc(k.used), gone)).
+		WatchesRawSource(source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+			pool.SubscribeInterruptions(func(ref target.Ref) {
+				if ref.Kind == k.gvk.Kind && !r.isDoubted(ref) {
+					queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}})
+				}
+			})
+			return nil
+		})).
 		WatchesRawSource(source.Kind(metadata, secret, handler.TypedEnqueueRequestsFromMapFunc(k.usesSecret(mgr.GetClient())))).
 		Complete(r)
 }
