@@ -24,7 +24,8 @@ var definitions = []string{"CustomResourceDefinition", "ManagedResourceDefinitio
 // packages of providers. Crossplane caches the index of schemas until a CustomResourceDefinition changes. If it
 // reads the index between the change and the moment at which the API server has published the new kind, it lacks
 // the kind until the next change, or for an hour. So the absence of a schema alone does not mean that a provider
-// is not installed. The controller of Machines reads the index itself, and reports a kind that is missing. The last
+// is not installed. A kind that is of no package may be reported as missing for that time: a CustomResourceDefinition is
+// too large to be read for each MachineDeployment. The controller of Machines reads the index itself, and reports a kind that is missing. The last
 // result is false while Crossplane has not looked for the packages yet.
 func areInstalled(req *fnv1.RunFunctionRequest, rsp step.Response, b *vm.Binding, companions []vm.Companion) (installed, looked bool) {
 	var lacking []schema.GroupVersionKind

@@ -90,6 +90,7 @@ const (
 	//   - Kinds: Machine, MachineSet, MachineDeployment
 	//   - Of: Valid=False, ReplicaFailure=True, Progressing=False, Stalled=True
 	//   - Do: Install the provider by the command in the message, or activate the kind by a ManagedResourceActivationPolicy.
+	//     If the kind is not of a package and exists, annotate its CustomResourceDefinition: Crossplane then looks again.
 	ReasonProviderNotInstalled = "ProviderNotInstalled"
 	// ReasonProviderConfigNotFound means that the configuration of the cloud's provider, which the class names in
 	// spec.providerConfigRef, does not exist. It is checked before there is a VM resource.
