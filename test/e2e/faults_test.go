@@ -94,8 +94,11 @@ var faultsOfConfigurations = map[string]diagnosis{
 	"RightMissing": ofComposition(3, func(t *testing.T, c *unstructured.Unstructured) {
 		kind := &unstructured.Unstructured{}
 		must(t, yaml.Unmarshal([]byte(kindWithoutRights), &kind.Object))
+		before, err := plane.CRDNames(t.Context())
+		must(t, err)
 		must(t, plane.Client.Create(t.Context(), kind))
 		t.Cleanup(func() { _ = plane.Client.Delete(context.Background(), kind) })
+		must(t, plane.AwaitPublished(t.Context(), before))
 		changeStep(t, c, "infrastructure", func(step map[string]any) {
 			must(t, unstructured.SetNestedField(step, "hosts.example.org/v1", "input", "virtualMachine", "apiVersion"))
 			must(t, unstructured.SetNestedField(step, "Host", "input", "virtualMachine", "kind"))

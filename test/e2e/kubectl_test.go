@@ -48,8 +48,8 @@ type diagnosis struct {
 	change func(f kit.Fleet, md *machinev1alpha1.MachineDeployment)
 	// cure ends the fault, nil if endFault does.
 	cure func(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment)
-	// texts of the cause and of the fix.
-	texts []string
+	// texts of the cause and of the fix, and early those while the fault may still end by itself.
+	texts, early []string
 	// exit code of status.
 	exit int
 }
@@ -196,6 +196,7 @@ var faults = map[string]diagnosis{
 			awaitSound(t, f, md)
 			all := slices.Sorted(maps.Keys(machineNames(t, f)))
 			strike(t, f, localcloud.FaultKubeletStops, all...)
+			awaitFailed(t, f, 2)
 			awaitReason(t, f, md, "Stalled", "TooManyUnhealthy")
 			return "ma/" + all[0]
 		},
@@ -254,6 +255,7 @@ var faults = map[string]diagnosis{
 			awaitPreserved(t, f, m.Name, machinev1alpha1.FailureNodeDeleted)
 			return "ma/" + m.Name
 		},
+		early: []string{"NodeGone", "is gone from the target cluster", "the Machine is Failed at", "Find out which client deleted the Node"},
 		texts: []string{"NodeDeleted", "is gone from the target cluster", "Find out which client deleted the Node"}, exit: 3,
 	},
 	"FreezeMisspelt": {
@@ -279,6 +281,7 @@ var faults = map[string]diagnosis{
 			neverBoot(t, f, 1000)
 			all := slices.Sorted(maps.Keys(machineNames(t, f)))
 			strike(t, f, localcloud.FaultKubeletStops, all...)
+			awaitFailed(t, f, 2)
 			awaitJoining(t, f)
 			awaitReason(t, f, md, "RemediationAllowed", "WaitingForMachines")
 			machines, err := f.Machines(t.Context())
@@ -373,9 +376,12 @@ func (d diagnosis) isReported(t *testing.T, f kit.Fleet, machine string) {
 }
 
 // missing returns a text that a report does not have, "" if it has all of them.
-func (d diagnosis) missing(report string) string {
+func (d diagnosis) missing(report string) string { return lacks(report, d.texts) }
+
+// lacks returns the first text that a report lacks.
+func lacks(report string, texts []string) string {
 	report = strings.Join(strings.Fields(report), " ")
-	for _, text := range d.texts {
+	for _, text := range texts {
 		if !strings.Contains(report, text) {
 			return text
 		}

@@ -1,13 +1,16 @@
 package e2e
 
 import (
+	"context"
 	"flag"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/patience"
 )
 
 var measureReports = flag.Bool("measure-reports", false, "print how long after each fault kubectl drover status names its cause and its cure")
@@ -27,7 +30,7 @@ func watchReport(t *testing.T, f kit.Fleet, d diagnosis) <-chan time.Time {
 	go func() {
 		for t.Context().Err() == nil {
 			at := time.Now()
-			if out, _ := runPlugin(t.Context(), f, "status", "md", "workers"); d.missing(out) == "" {
+			if out, _ := runPlugin(t.Context(), f, "status", "md", "workers"); d.missing(out) == "" || d.early != nil && lacks(out, d.early) == "" {
 				found <- at
 				return
 			}
@@ -50,5 +53,25 @@ func logReport(t *testing.T, f kit.Fleet, fault string, found <-chan time.Time) 
 func awaitSound(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment) {
 	t.Helper()
 	f.AwaitDeployment(t, md.Name)
+	begins.Store(f.Namespace, time.Now())
+}
+
+// awaitFailed waits until so many Machines are Failed. A fault that they all have begins then: until then their kubelets may only
+// be slow.
+func awaitFailed(t *testing.T, f kit.Fleet, want int) {
+	t.Helper()
+	patience.Eventually(t, func(ctx context.Context) string {
+		machines, err := f.Machines(ctx)
+		n := 0
+		for _, m := range machines {
+			if m.Status.Phase == machinev1alpha1.MachineFailed {
+				n++
+			}
+		}
+		if err != nil || n < want {
+			return fmt.Sprintf("%d Machines are Failed, want %d: %v", n, want, err)
+		}
+		return ""
+	}, f.Describe)
 	begins.Store(f.Namespace, time.Now())
 }

@@ -1,4 +1,4 @@
-package conformance
+package kit
 
 import (
 	"context"
@@ -14,12 +14,14 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/drover-dev/drover/test/kit"
 	"github.com/drover-dev/drover/test/patience"
 )
 
-// crdNames returns the names of the CRDs of the control plane.
-func crdNames(ctx context.Context, p *kit.Plane) (map[string]bool, error) {
+// publishedInterval is the time between two reads.
+const publishedInterval = 200 * time.Millisecond
+
+// CRDNames returns the names of the CRDs of the control cluster.
+func (p *Plane) CRDNames(ctx context.Context) (map[string]bool, error) {
 	l := &unstructured.UnstructuredList{}
 	l.SetGroupVersionKind(extv1.SchemeGroupVersion.WithKind("CustomResourceDefinitionList"))
 	names := map[string]bool{}
@@ -30,10 +32,10 @@ func crdNames(ctx context.Context, p *kit.Plane) (map[string]bool, error) {
 	return names, err
 }
 
-// published waits until the API server publishes the schemas of all new CRDs, and then changes each
-// of them. Crossplane keeps the schemas that it has read until a CRD changes, and the API server
-// publishes a new schema only some time after that.
-func published(ctx context.Context, p *kit.Plane, before map[string]bool) error {
+// AwaitPublished waits until the API server publishes the schemas of all CRDs that are not among those before, and then changes
+// each of them. Crossplane keeps the schemas that it has read until a CRD changes, and the API server publishes a new schema only
+// some time after that.
+func (p *Plane) AwaitPublished(ctx context.Context, before map[string]bool) error {
 	config, err := clientcmd.BuildConfigFromFlags("", p.Kubeconfig)
 	if err != nil {
 		return err
@@ -53,14 +55,14 @@ func published(ctx context.Context, p *kit.Plane, before map[string]bool) error 
 			continue
 		}
 		var last error
-		err := wait.PollUntilContextTimeout(ctx, interval, patience.Limit(), true, func(context.Context) (bool, error) {
+		err := wait.PollUntilContextTimeout(ctx, publishedInterval, patience.Limit(), true, func(context.Context) (bool, error) {
 			last = shows(d.OpenAPIV3(), crd)
 			return last == nil, nil
 		})
 		if err != nil {
 			return last
 		}
-		patch := fmt.Sprintf(`{"metadata":{"annotations":{"conformance.drover.dev/published":%q}}}`, time.Now().Format(time.RFC3339Nano))
+		patch := fmt.Sprintf(`{"metadata":{"annotations":{"test.drover.dev/published":%q}}}`, time.Now().Format(time.RFC3339Nano))
 		if err := p.Client.Patch(ctx, crd, client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
 			return err
 		}
