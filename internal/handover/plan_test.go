@@ -279,14 +279,16 @@ func TestWhatIsNotTaken(t *testing.T) {
 			o := w.get(coreGroup, "Machine", "workers-a1-1")
 			w.Add(labeled(o, labelControlPlane, new(string)))
 		}, "label cluster.x-k8s.io/control-plane: Drover has no control planes"},
-		"AnotherVersion":                {set("Machine", "workers-a1-1", "v1.34.0", "spec", "version"), `Machine.cluster.x-k8s.io workers-a1-1: spec.version is "v1.34.0", and spec.template.spec.version of MachineSet web-x7 "v1.35.4"`},
-		"AnotherFailureDomain":          {set("MachineSet", "web-x7", "b", "spec", "template", "spec", "failureDomain"), `Machine.cluster.x-k8s.io workers-a1-0: spec.failureDomain is "", and spec.template.spec.failureDomain of MachineSet web-x7 "b"`},
-		"AMachineWithoutAProviderID":    {set("Machine", "workers-a1-1", nil, "spec", "providerID"), "Machine.cluster.x-k8s.io workers-a1-1: spec.providerID is empty"},
-		"AMachineWithoutANode":          {set("Machine", "workers-a1-1", nil, "status", "nodeRef"), "Machine.cluster.x-k8s.io workers-a1-1: status.nodeRef is empty"},
-		"ANodeThatIsNotThere":           {func(w *World) { delete(w.objects, key{"", "Node", "node-1"}) }, `Machine.cluster.x-k8s.io workers-a1-1: spec.providerID "lab://1": 0 Nodes of the target cluster have it, must be one`},
-		"TwoNodesOfOneVM":               {func(w *World) { w.Add(node("copy", 1)) }, `spec.providerID "lab://1": 2 Nodes of the target cluster have it, must be one`},
-		"ANodeOfAnotherName":            {set("Machine", "workers-a1-1", "other", "status", "nodeRef", "name"), `status.nodeRef.name is "other", and the Node with its providerID is "node-1"`},
-		"ANodeOfDrover":                 {func(w *World) { w.get("", "Node", "node-1").SetLabels(map[string]string{"cluster.drover.dev/join-token": "t"}) }, `Node "node-1" has the label cluster.drover.dev/join-token=t: Drover made it for another Machine. Remove the label if that does not exist`},
+		"AnotherVersion":             {set("Machine", "workers-a1-1", "v1.34.0", "spec", "version"), `Machine.cluster.x-k8s.io workers-a1-1: spec.version is "v1.34.0", and spec.template.spec.version of MachineSet web-x7 "v1.35.4"`},
+		"AnotherFailureDomain":       {set("MachineSet", "web-x7", "b", "spec", "template", "spec", "failureDomain"), `Machine.cluster.x-k8s.io workers-a1-0: spec.failureDomain is "", and spec.template.spec.failureDomain of MachineSet web-x7 "b"`},
+		"AMachineWithoutAProviderID": {set("Machine", "workers-a1-1", nil, "spec", "providerID"), "Machine.cluster.x-k8s.io workers-a1-1: spec.providerID is empty"},
+		"AMachineWithoutANode":       {set("Machine", "workers-a1-1", nil, "status", "nodeRef"), "Machine.cluster.x-k8s.io workers-a1-1: status.nodeRef is empty"},
+		"ANodeThatIsNotThere":        {func(w *World) { delete(w.objects, key{"", "Node", "node-1"}) }, `Machine.cluster.x-k8s.io workers-a1-1: spec.providerID "lab://1": 0 Nodes of the target cluster have it, must be one`},
+		"TwoNodesOfOneVM":            {func(w *World) { w.Add(node("copy", 1)) }, `spec.providerID "lab://1": 2 Nodes of the target cluster have it, must be one`},
+		"ANodeOfAnotherName":         {set("Machine", "workers-a1-1", "other", "status", "nodeRef", "name"), `status.nodeRef.name is "other", and the Node with its providerID is "node-1"`},
+		"ANodeOfDrover": {func(w *World) {
+			w.get("", "Node", "node-1").SetLabels(map[string]string{"cluster.drover.dev/join-token": "t"})
+		}, `Node "node-1" has the label cluster.drover.dev/join-token=t: Drover made it for another Machine. Remove the label if that does not exist`},
 		"ATaintThatTheNodeWouldGet":     {set("MachineSet", "web-x7", []any{map[string]any{"key": "gpu", "value": "yes", "effect": "NoExecute"}}, "spec", "template", "spec", "taints"), `MachineSet web-x7: spec.template.spec.taints: Node "node-0" has no taint gpu=yes:NoExecute, and would get it`},
 		"AnInfraMachineThatIsNotThere":  {func(w *World) { delete(w.objects, key{"infrastructure.cluster.x-k8s.io", "LabMachine", "infra-1"}) }, `LabMachine.infrastructure.cluster.x-k8s.io "infra-1" does not exist: spec.infrastructureRef of Machine.cluster.x-k8s.io workers-a1-1 names it`},
 		"AnInfraMachineThatIsDeleted":   {set("LabMachine", "infra-1", deleted, "metadata", "deletionTimestamp"), "LabMachine infra-1: it is being deleted: wait until it is gone"},
