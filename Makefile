@@ -301,6 +301,7 @@ realvm: $(if $(BUILT),,build packages real-vms-if-possible) $(if $(LONG),$(REAL_
 .PHONY: karpenter
 karpenter: $(if $(BUILT),,build packages) drover-karpenter ## Let the unmodified core of Karpenter make, replace and consolidate Machines.
 	$(PLANE_ENV) $(TESTED) -count=1 ./test/karpenter
+	$(if $(LONG),$(PLANE_ENV) $(TESTED) -count=1 ./test/conformance -run '^TestKarpenter')
 
 RECOVERY ?=
 .PHONY: recovery

@@ -12,11 +12,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/localcloud"
 	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/kit/karpenter"
 	"github.com/drover-dev/drover/test/patience"
 )
 
@@ -53,9 +53,9 @@ func TestPodsGetMachines(t *testing.T) {
 	for _, size := range []string{"medium", "large"} {
 		f.Create(t, f.Class(size, "local", fmt.Sprintf(`{"image":"ubuntu-24.04","size":%q}`, size)))
 	}
-	p := install(t, f)
-	p.start(t)
-	t.Cleanup(func() { p.kill(t) })
+	p := karpenter.Install(t, f)
+	p.Start(t)
+	t.Cleanup(func() { p.Kill(t) })
 	agent := watchStartupTaints(t, f)
 	t.Cleanup(agent)
 
@@ -64,18 +64,18 @@ func TestPodsGetMachines(t *testing.T) {
 			"ClassNotFound": fmt.Sprintf(nodeClasses, "no-such-class", kit.NewVersion, "tiny", "1"),
 			"PriceInvalid":  fmt.Sprintf(nodeClasses, "no-number", kit.NewVersion, "small", "cheap"),
 		} {
-			class := decode(t, spec)
+			class := karpenter.Decode(t, spec)
 			f.CreateIn(t, f.Cluster, class)
-			awaitReady(t, f, p, class, "False", reason)
+			p.AwaitReady(t, class, "False", reason)
 			must(t, f.Cluster.Client.Delete(t.Context(), class))
 		}
 	})
 	step(t, "TheExampleIsAccepted", func(t *testing.T) {
 		for file, c := range map[string]*kit.Cluster{"classes.yaml": f.Control, "nodepool.yaml": f.Cluster} {
-			b, err := os.ReadFile(example(t, f, t.TempDir(), file))
+			b, err := os.ReadFile(karpenter.Example(t, f, t.TempDir(), file))
 			must(t, err)
 			for doc := range strings.SplitSeq(string(b), "\n---\n") {
-				o := decode(t, doc)
+				o := karpenter.Decode(t, doc)
 				// Each fleet has a class of this name.
 				o.SetName("example-" + o.GetName())
 				if err := c.Client.Create(t.Context(), o, client.DryRunAll); err != nil {
@@ -85,20 +85,20 @@ func TestPodsGetMachines(t *testing.T) {
 		}
 	})
 	step(t, "PendingPodsGetTheCheapestMachinesThatFit", func(t *testing.T) {
-		class := decode(t, fmt.Sprintf(nodeClasses, "pool", kit.NewVersion, "small", "1"))
+		class := karpenter.Decode(t, fmt.Sprintf(nodeClasses, "pool", kit.NewVersion, "small", "1"))
 		f.CreateIn(t, f.Cluster, class)
-		awaitReady(t, f, p, class, "True", "Ready")
-		f.CreateIn(t, f.Cluster, decode(t, nodePool))
-		makeWorkload(t, f, "web", 2, "300m")
-		awaitWorkload(t, f, p, "web", 2)
-		makeWorkload(t, f, "db", 1, "1500m")
-		awaitWorkload(t, f, p, "db", 1)
+		p.AwaitReady(t, class, "True", "Ready")
+		f.CreateIn(t, f.Cluster, karpenter.Decode(t, nodePool))
+		p.MakeWorkload(t, "web", 2, "300m")
+		p.AwaitWorkload(t, "web", 2)
+		p.MakeWorkload(t, "db", 1, "1500m")
+		p.AwaitWorkload(t, "db", 1)
 		if got := classes(t, f); got["small"] == 0 || got["medium"] != 1 || got["large"] != 0 {
 			t.Errorf("Machines by class: %v", got)
 		}
 	})
 	step(t, "TheNodesHaveWhatTheirNodeClaimsSay", func(t *testing.T) {
-		patience.Eventually(t, func(ctx context.Context) string { return nodesProblem(ctx, f) }, f.Describe, p.tail)
+		patience.Eventually(t, func(ctx context.Context) string { return nodesProblem(ctx, f, p) }, f.Describe, p.Tail)
 	})
 	step(t, "WhereTheCloudHasNoRoomTheNextClassIsTaken", func(t *testing.T) {
 		fault, err := f.Cloud.CreateFault(t.Context(), localcloud.Fault{
@@ -107,8 +107,8 @@ func TestPodsGetMachines(t *testing.T) {
 		})
 		must(t, err)
 		before := classes(t, f)
-		makeWorkload(t, f, "more", 1, "900m")
-		awaitWorkload(t, f, p, "more", 1)
+		p.MakeWorkload(t, "more", 1, "900m")
+		p.AwaitWorkload(t, "more", 1)
 		_ = f.Cloud.DeleteFault(t.Context(), fault.ID)
 		now := classes(t, f)
 		if now["small"] > before["small"] || now["medium"]+now["large"] != before["medium"]+before["large"]+1 {
@@ -117,18 +117,18 @@ func TestPodsGetMachines(t *testing.T) {
 	})
 	step(t, "KilledInTheMiddleOfACreationItMakesNoSecondVM", func(t *testing.T) {
 		before := names(t, f)
-		makeWorkload(t, f, "killed", 1, "3500m")
+		p.MakeWorkload(t, "killed", 1, "3500m")
 		patience.Eventually(t, func(ctx context.Context) string {
 			machines, err := f.Machines(ctx)
 			if err != nil || len(machines) == len(before) {
 				return fmt.Sprintf("no Machine is created: %v", err)
 			}
 			return ""
-		}, f.Describe, p.tail)
-		p.kill(t)
-		p.start(t)
-		awaitWorkload(t, f, p, "killed", 1)
-		eachNodeClaimHasOneVM(t, f)
+		}, f.Describe, p.Tail)
+		p.Kill(t)
+		p.Start(t)
+		p.AwaitWorkload(t, "killed", 1)
+		eachNodeClaimHasOneVM(t, f, p)
 		if now := names(t, f); len(now) != len(before)+1 {
 			t.Errorf("Machines %v, before that %v", now, before)
 		}
@@ -137,7 +137,7 @@ func TestPodsGetMachines(t *testing.T) {
 		m := machineOf(t, f, "large")
 		must(t, f.Client.Delete(t.Context(), &m))
 		awaitGone(t, f, p, m)
-		awaitWorkload(t, f, p, "killed", 1)
+		p.AwaitWorkload(t, "killed", 1)
 	})
 	if !kit.IsShort() {
 		// The provider takes a minute to miss the VM.
@@ -151,22 +151,22 @@ func TestPodsGetMachines(t *testing.T) {
 				t.Fatalf("%d VMs vanish", hit.Count)
 			}
 			awaitGone(t, f, p, m)
-			awaitWorkload(t, f, p, "killed", 1)
+			p.AwaitWorkload(t, "killed", 1)
 		})
 	}
 	step(t, "MachinesThatAreNotNeededAreConsolidated", func(t *testing.T) {
 		for _, name := range []string{"db", "more", "killed"} {
-			deleteWorkload(t, f, name)
+			p.DeleteWorkload(t, name)
 		}
-		f.PatchIn(t, f.Cluster, object("karpenter.sh/v1", "NodePool", "pool"), `{"spec":{"disruption":{"consolidateAfter":"0s"}}}`)
+		f.PatchIn(t, f.Cluster, karpenter.Object("karpenter.sh/v1", "NodePool", "pool"), `{"spec":{"disruption":{"consolidateAfter":"0s"}}}`)
 		patience.Eventually(t, func(ctx context.Context) string {
 			machines, err := f.Machines(ctx)
 			if err != nil || len(machines) != 1 {
 				return fmt.Sprintf("%d Machines are left: %v", len(machines), err)
 			}
 			return ""
-		}, f.Describe, p.tail)
-		awaitWorkload(t, f, p, "web", 2)
+		}, f.Describe, p.Tail)
+		p.AwaitWorkload(t, "web", 2)
 		if got := classes(t, f); got["small"] != 1 {
 			t.Errorf("Machines by class: %v", got)
 		}
@@ -181,23 +181,23 @@ func TestPodsGetMachines(t *testing.T) {
 		}
 	})
 	step(t, "WithItsNodePoolTheLastMachineGoes", func(t *testing.T) {
-		deleteWorkload(t, f, "web")
-		must(t, f.Cluster.Client.Delete(t.Context(), object("karpenter.sh/v1", "NodePool", "pool")))
+		p.DeleteWorkload(t, "web")
+		must(t, f.Cluster.Client.Delete(t.Context(), karpenter.Object("karpenter.sh/v1", "NodePool", "pool")))
 		patience.Eventually(t, func(ctx context.Context) string {
-			claims, err := list(ctx, f, "karpenter.sh/v1", "NodeClaim")
+			claims, err := p.List(ctx, "karpenter.sh/v1", "NodeClaim")
 			if err != nil || len(claims) > 0 {
 				return fmt.Sprintf("%d NodeClaims are left: %v", len(claims), err)
 			}
 			return ""
-		}, f.Describe, p.tail)
-		p.control.Revoke(t) // They are a Secret in the namespace of the Machines.
+		}, f.Describe, p.Tail)
+		p.Control.Revoke(t) // They are a Secret in the namespace of the Machines.
 		f.AwaitNothing(t)
 	})
 }
 
 // nodesProblem describes a Node that differs from its NodeClaim, "" if there is none.
-func nodesProblem(ctx context.Context, f kit.Fleet) string {
-	claims, err := list(ctx, f, "karpenter.sh/v1", "NodeClaim")
+func nodesProblem(ctx context.Context, f kit.Fleet, p *karpenter.Process) string {
+	claims, err := p.List(ctx, "karpenter.sh/v1", "NodeClaim")
 	if err != nil {
 		return err.Error()
 	}
@@ -215,7 +215,7 @@ func nodesProblem(ctx context.Context, f kit.Fleet) string {
 		if !ok {
 			return fmt.Sprintf("NodeClaim %s has no Node with the providerID %q", c.GetName(), id)
 		}
-		if status, reason := condition(&c, "Initialized"); status != "True" {
+		if status, reason := karpenter.Condition(&c, "Initialized"); status != "True" {
 			return fmt.Sprintf("NodeClaim %s is not initialized: %s", c.GetName(), reason)
 		}
 		for k, v := range map[string]string{
@@ -255,7 +255,7 @@ func watchStartupTaints(t *testing.T, f kit.Fleet) (stop func()) {
 	return w.Stop
 }
 
-func eachNodeClaimHasOneVM(t *testing.T, f kit.Fleet) {
+func eachNodeClaimHasOneVM(t *testing.T, f kit.Fleet, p *karpenter.Process) {
 	t.Helper()
 	vms, err := f.VMs(t.Context())
 	must(t, err)
@@ -268,7 +268,7 @@ func eachNodeClaimHasOneVM(t *testing.T, f kit.Fleet) {
 			t.Errorf("Machine %s has %d VMs", m, n)
 		}
 	}
-	claims, err := list(t.Context(), f, "karpenter.sh/v1", "NodeClaim")
+	claims, err := p.List(t.Context(), "karpenter.sh/v1", "NodeClaim")
 	must(t, err)
 	for _, c := range claims {
 		if name := "karpenter-" + string(c.GetUID()); of[name] != 1 {
@@ -305,14 +305,14 @@ func machineOf(t *testing.T, f kit.Fleet, class string) machinev1alpha1.Machine 
 	return machines[i]
 }
 
-func awaitGone(t *testing.T, f kit.Fleet, p *process, m machinev1alpha1.Machine) {
+func awaitGone(t *testing.T, f kit.Fleet, p *karpenter.Process, m machinev1alpha1.Machine) {
 	t.Helper()
 	patience.Eventually(t, func(ctx context.Context) string {
 		if err := f.Client.Get(ctx, client.ObjectKeyFromObject(&m), &m); client.IgnoreNotFound(err) != nil || err == nil {
 			return fmt.Sprintf("the Machine is there still: %v", err)
 		}
 		return ""
-	}, f.Describe, p.tail)
+	}, f.Describe, p.Tail)
 }
 
 func names(t *testing.T, f kit.Fleet) []string {
@@ -324,59 +324,6 @@ func names(t *testing.T, f kit.Fleet) []string {
 		out[m.Name] = true
 	}
 	return slices.Sorted(maps.Keys(out))
-}
-
-func awaitReady(t *testing.T, f kit.Fleet, p *process, class *unstructured.Unstructured, status, reason string) {
-	t.Helper()
-	patience.Eventually(t, func(ctx context.Context) string {
-		now := class.DeepCopy()
-		if err := f.Cluster.Client.Get(ctx, client.ObjectKeyFromObject(class), now); err != nil {
-			return err.Error()
-		}
-		s, r := condition(now, "Ready")
-		if s != status {
-			return fmt.Sprintf("Ready is %q: %s", s, r)
-		}
-		all, _, _ := unstructured.NestedSlice(now.Object, "status", "conditions")
-		if !strings.Contains(fmt.Sprint(all), "reason:"+reason) {
-			return fmt.Sprintf("the conditions are %v", all)
-		}
-		return ""
-	}, p.tail)
-}
-
-// condition returns the status of a condition, and its reason and message.
-func condition(u *unstructured.Unstructured, typ string) (status, reason string) {
-	all, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
-	for _, c := range all {
-		if m, ok := c.(map[string]any); ok && m["type"] == typ {
-			return fmt.Sprint(m["status"]), fmt.Sprint(m["reason"], ": ", m["message"])
-		}
-	}
-	return "", "there is no condition " + typ
-}
-
-func list(ctx context.Context, f kit.Fleet, apiVersion, kind string) ([]unstructured.Unstructured, error) {
-	l := &unstructured.UnstructuredList{}
-	l.SetAPIVersion(apiVersion)
-	l.SetKind(kind + "List")
-	err := f.Cluster.Client.List(ctx, l)
-	return l.Items, err
-}
-
-func object(apiVersion, kind, name string) *unstructured.Unstructured {
-	u := &unstructured.Unstructured{}
-	u.SetAPIVersion(apiVersion)
-	u.SetKind(kind)
-	u.SetName(name)
-	return u
-}
-
-func decode(t *testing.T, text string) *unstructured.Unstructured {
-	t.Helper()
-	u := &unstructured.Unstructured{}
-	must(t, yaml.Unmarshal([]byte(text), &u.Object))
-	return u
 }
 
 func must(t *testing.T, err error) {

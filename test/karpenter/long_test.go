@@ -18,6 +18,7 @@ import (
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/localcloud"
 	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/kit/karpenter"
 	"github.com/drover-dev/drover/test/patience"
 )
 
@@ -54,7 +55,7 @@ spec:
 // A longWorld has a DroverNodeClass and a NodePool, both named pool.
 type longWorld struct {
 	kit.Fleet
-	p *process
+	p *karpenter.Process
 }
 
 func newLongWorld(t *testing.T, capacityTypes string) longWorld {
@@ -65,29 +66,29 @@ func newLongWorld(t *testing.T, capacityTypes string) longWorld {
 		c.Spec.Kubelet.Configuration = &runtime.RawExtension{Raw: []byte(`{"systemReserved":{"cpu":"100m"}}`)}
 		f.Create(t, c)
 	}
-	p := install(t, f)
-	p.start(t)
-	t.Cleanup(func() { p.kill(t) })
-	class := decode(t, fmt.Sprintf(longClass, kit.OldVersion))
+	p := karpenter.Install(t, f)
+	p.Start(t)
+	t.Cleanup(func() { p.Kill(t) })
+	class := karpenter.Decode(t, fmt.Sprintf(longClass, kit.OldVersion))
 	f.CreateIn(t, f.Cluster, class)
-	awaitReady(t, f, p, class, "True", "Ready")
-	f.CreateIn(t, f.Cluster, decode(t, fmt.Sprintf(longPool, capacityTypes)))
+	p.AwaitReady(t, class, "True", "Ready")
+	f.CreateIn(t, f.Cluster, karpenter.Decode(t, fmt.Sprintf(longPool, capacityTypes)))
 	return longWorld{f, p}
 }
 
 // end the NodePool. Nothing may be left of it.
 func (w longWorld) end(t *testing.T) {
 	t.Helper()
-	must(t, w.Cluster.Client.Delete(t.Context(), object("karpenter.sh/v1", "NodePool", "pool")))
+	must(t, w.Cluster.Client.Delete(t.Context(), karpenter.Object("karpenter.sh/v1", "NodePool", "pool")))
 	patience.Eventually(t, func(ctx context.Context) string {
-		claims, err := list(ctx, w.Fleet, "karpenter.sh/v1", "NodeClaim")
+		claims, err := w.p.List(ctx, "karpenter.sh/v1", "NodeClaim")
 		if err != nil || len(claims) > 0 {
 			return fmt.Sprintf("%d NodeClaims are left: %v", len(claims), err)
 		}
 		return ""
-	}, w.Describe, w.p.tail)
-	must(t, w.Cluster.Client.Delete(t.Context(), object("karpenter.drover.dev/v1alpha1", "DroverNodeClass", "pool")))
-	w.p.control.Revoke(t)
+	}, w.Describe, w.p.Tail)
+	must(t, w.Cluster.Client.Delete(t.Context(), karpenter.Object("karpenter.drover.dev/v1alpha1", "DroverNodeClass", "pool")))
+	w.p.Control.Revoke(t)
 	w.AwaitNothing(t)
 }
 
@@ -99,7 +100,7 @@ func (w longWorld) awaitMachines(t *testing.T, n int) {
 			return fmt.Sprintf("%d Machines, want %d: %v", len(machines), n, err)
 		}
 		return ""
-	}, w.Describe, w.p.tail)
+	}, w.Describe, w.p.Tail)
 }
 
 func TestASpotOfferingWithoutCapacityFallsBack(t *testing.T) {
@@ -111,23 +112,23 @@ func TestASpotOfferingWithoutCapacityFallsBack(t *testing.T) {
 	})
 	must(t, err)
 	began := time.Now()
-	makeWorkload(t, w.Fleet, "web", 3, "900m")
-	awaitWorkload(t, w.Fleet, w.p, "web", 3)
+	w.p.MakeWorkload(t, "web", 3, "900m")
+	w.p.AwaitWorkload(t, "web", 3)
 	t.Logf("the pods are Ready after %s", time.Since(began).Round(100*time.Millisecond))
 	must(t, w.Cloud.DeleteFault(t.Context(), fault.ID))
 	if got := classes(t, w.Fleet); got["two"] != 2 || got["four-spot"] != 0 {
 		t.Errorf("Machines by class: %v", got)
 	}
-	deleteWorkload(t, w.Fleet, "web")
+	w.p.DeleteWorkload(t, "web")
 	w.end(t)
 }
 
 func TestAClassThatChangesDriftsMachinesOneByOne(t *testing.T) {
 	kit.OnlyInLong(t, "TestIsDriftedComparesWithTheNodeClass in karpenter/internal/provider")
 	w := newLongWorld(t, "on-demand")
-	makeWorkload(t, w.Fleet, "web", 4, "1500m")
-	awaitWorkload(t, w.Fleet, w.p, "web", 4)
-	w.PatchIn(t, w.Cluster, object("karpenter.drover.dev/v1alpha1", "DroverNodeClass", "pool"), fmt.Sprintf(`{"spec":{"version":%q}}`, kit.NewVersion))
+	w.p.MakeWorkload(t, "web", 4, "1500m")
+	w.p.AwaitWorkload(t, "web", 4)
+	w.PatchIn(t, w.Cluster, karpenter.Object("karpenter.drover.dev/v1alpha1", "DroverNodeClass", "pool"), fmt.Sprintf(`{"spec":{"version":%q}}`, kit.NewVersion))
 	patience.Throughout(t, func(ctx context.Context) string {
 		machines, err := w.Machines(ctx)
 		if err != nil {
@@ -144,21 +145,21 @@ func TestAClassThatChangesDriftsMachinesOneByOne(t *testing.T) {
 		}
 		return ""
 	}, w.beyondBudget)
-	awaitWorkload(t, w.Fleet, w.p, "web", 4)
-	deleteWorkload(t, w.Fleet, "web")
+	w.p.AwaitWorkload(t, "web", 4)
+	w.p.DeleteWorkload(t, "web")
 	w.end(t)
 }
 
 // beyondBudget describes Nodes that are disrupted although the budget is one. A Node counts until its drain has ended, as in
 // Karpenter's budgets.
 func (w longWorld) beyondBudget(ctx context.Context) string {
-	claims, err := list(ctx, w.Fleet, "karpenter.sh/v1", "NodeClaim")
+	claims, err := w.p.List(ctx, "karpenter.sh/v1", "NodeClaim")
 	if err != nil {
 		return err.Error()
 	}
 	var disrupted []string
 	for _, c := range claims {
-		if terminating, _ := condition(&c, "InstanceTerminating"); c.GetDeletionTimestamp() != nil && terminating != "True" {
+		if terminating, _ := karpenter.Condition(&c, "InstanceTerminating"); c.GetDeletionTimestamp() != nil && terminating != "True" {
 			disrupted = append(disrupted, c.GetName())
 		}
 	}
@@ -172,10 +173,10 @@ func TestANodeWhoseKubeletDiesIsReplaced(t *testing.T) {
 	kit.OnlyInLong(t, "Karpenter's specs of its node repair")
 	w := newLongWorld(t, "on-demand")
 	// Kubernetes evicts the pods after five minutes. The Node must not go because it is empty then.
-	w.PatchIn(t, w.Cluster, object("karpenter.sh/v1", "NodePool", "pool"), `{"spec":{"disruption":{"consolidateAfter":"Never"}}}`)
+	w.PatchIn(t, w.Cluster, karpenter.Object("karpenter.sh/v1", "NodePool", "pool"), `{"spec":{"disruption":{"consolidateAfter":"Never"}}}`)
 	// Karpenter replaces a fifth of the Nodes of a NodePool at most.
-	makeWorkload(t, w.Fleet, "web", 5, "1500m")
-	awaitWorkload(t, w.Fleet, w.p, "web", 5)
+	w.p.MakeWorkload(t, "web", 5, "1500m")
+	w.p.AwaitWorkload(t, "web", 5)
 	m := machineOf(t, w.Fleet, "two")
 	hit, err := w.Cloud.CreateFault(t.Context(), localcloud.Fault{Kind: localcloud.FaultKubeletStops, Match: localcloud.FaultMatch{Tags: map[string]string{
 		machinev1alpha1.TagNamespace: w.Namespace, machinev1alpha1.TagMachine: m.Name,
@@ -194,14 +195,14 @@ func TestANodeWhoseKubeletDiesIsReplaced(t *testing.T) {
 		}
 		// Karpenter waits ten minutes, which is progress.
 		return fmt.Sprintf("the Machine is there still, and its Node not Ready for %s", w.unready(ctx).Truncate(time.Minute))
-	}, w.Describe, w.p.tail)
-	awaitWorkload(t, w.Fleet, w.p, "web", 5)
-	log, err := os.ReadFile(w.p.log)
+	}, w.Describe, w.p.Tail)
+	w.p.AwaitWorkload(t, "web", 5)
+	log, err := os.ReadFile(w.p.Log)
 	must(t, err)
 	if !strings.Contains(string(log), "deleting unhealthy node") {
 		t.Error("Karpenter's node repair did not replace the Node")
 	}
-	deleteWorkload(t, w.Fleet, "web")
+	w.p.DeleteWorkload(t, "web")
 	w.end(t)
 }
 
@@ -232,14 +233,14 @@ func TestKillsMakeNoSecondVMAndLeakNone(t *testing.T) {
 	for i := range kills {
 		// With each other kill, pods come or go.
 		if name := "web"; i%4 == 0 {
-			makeWorkload(t, w.Fleet, name, 4, "1500m")
+			w.p.MakeWorkload(t, name, 4, "1500m")
 		} else if i%4 == 2 {
-			deleteWorkload(t, w.Fleet, name)
+			w.p.DeleteWorkload(t, name)
 		}
 		time.Sleep(time.Duration(dice.Int64N(int64(latestKill))))
 		if dice.IntN(2) == 0 {
-			w.p.kill(t)
-			w.p.start(t)
+			w.p.Kill(t)
+			w.p.Start(t)
 			continue
 		}
 		pid, err := plane.PID(t.Context(), "provider-drover")
@@ -249,10 +250,10 @@ func TestKillsMakeNoSecondVMAndLeakNone(t *testing.T) {
 		must(t, plane.Launcher(t.Context(), "stop", "provider-drover"))
 		must(t, plane.Launcher(t.Context(), "start", "provider-drover"))
 	}
-	makeWorkload(t, w.Fleet, "last", 2, "1500m")
-	awaitWorkload(t, w.Fleet, w.p, "last", 2)
-	eachNodeClaimHasOneVM(t, w.Fleet)
-	deleteWorkload(t, w.Fleet, "last")
+	w.p.MakeWorkload(t, "last", 2, "1500m")
+	w.p.AwaitWorkload(t, "last", 2)
+	eachNodeClaimHasOneVM(t, w.Fleet, w.p)
+	w.p.DeleteWorkload(t, "last")
 	w.awaitMachines(t, 0)
 	w.end(t)
 	changes, err := w.History(t.Context())

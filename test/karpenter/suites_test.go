@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/drover-dev/drover/test/kit"
+	"github.com/drover-dev/drover/test/kit/karpenter"
 )
 
 var (
@@ -50,10 +51,10 @@ func TestKarpentersOwnSuite(t *testing.T) {
 			f.Create(t, c)
 		}
 	}
-	p := install(t, f)
-	p.env = append(p.env, "FEATURE_GATES=NodeRepair=true,StaticCapacity=true,CapacityBuffer=true")
-	p.start(t)
-	t.Cleanup(func() { p.kill(t) })
+	p := karpenter.Install(t, f)
+	p.Env = append(p.Env, "FEATURE_GATES=NodeRepair=true,StaticCapacity=true,CapacityBuffer=true")
+	p.Start(t)
+	t.Cleanup(func() { p.Kill(t) })
 	excused := excusedSpecs(t, *suite)
 	for _, pass := range all {
 		if step := *focus; step != "" {
@@ -64,7 +65,7 @@ func TestKarpentersOwnSuite(t *testing.T) {
 		}
 		t.Run(pass.name, func(t *testing.T) { runSuite(t, f, pass, excused) })
 	}
-	p.control.Revoke(t)
+	p.Control.Revoke(t)
 	f.AwaitNothing(t)
 }
 
