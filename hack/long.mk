@@ -29,12 +29,14 @@ OPENSTACK := $(CURDIR)/$(WORK)/openstack
 MIRROR ?=
 KEEP ?=
 RECORD ?=
+CONFORMANCE ?=
+OPENSTACK_CONFORMANCE := go test -count=1 -timeout 120m ./test/conformance -v -run '^(TestConformance|TestRealOpenStack.*)$$/^openstack-real$$'
 .PHONY: openstack
-openstack: ##+ Build a real OpenStack from Debian's packages, compare its answers with the recorded ones, let the provider create, reboot and delete instances there and kill it meanwhile, and delete it (root, half an hour). MIRROR=URL of Debian, KEEP=1 keeps the packages, RECORD=1 records the answers.
+openstack: $(if $(CONFORMANCE),$(if $(BUILT),,build packages)) ##+ Build a real OpenStack from Debian's packages, compare its answers with the recorded ones, let the provider create, reboot and delete instances there and kill it meanwhile, and delete it (root, half an hour). CONFORMANCE=1 runs the conformance suite against it, MIRROR=URL of Debian, KEEP=1 keeps the packages, RECORD=1 records the answers.
 	@mkdir -p $(BIN)
 	go build -ldflags "-s -w" -o $(BIN)/openstack ./test/openstack
-	$(BIN)/openstack exec --dir $(OPENSTACK) $(if $(MIRROR),--mirror "$(MIRROR)") $(if $(KEEP),--keep) -- \
-		$(if $(RECORD),go test -count=1 ./test/fakes/openstack -run TestTheAnswersAre -args -record,go test -count=1 -p 1 -timeout 90m ./test/fakes/openstack ./internal/controller/openstack -v -run ARealOpenStack)
+	DROVER_BIN=$(BIN) DROVER_PACKAGES=$(PACKAGES) $(BIN)/openstack exec --dir $(OPENSTACK) $(if $(MIRROR),--mirror "$(MIRROR)") $(if $(KEEP),--keep) -- \
+		$(if $(RECORD),go test -count=1 ./test/fakes/openstack -run TestTheAnswersAre -args -record,$(if $(CONFORMANCE),$(OPENSTACK_CONFORMANCE),go test -count=1 -p 1 -timeout 90m ./test/fakes/openstack ./internal/controller/openstack -v -run ARealOpenStack))
 
 .PHONY: vulncheck
 vulncheck: $(BIN)/govulncheck ##+ Tell which functions with known faults Drover's own module calls, by the database VULNDB (minutes).

@@ -25,6 +25,8 @@ type Backing string
 const (
 	// realCloud is the cloud itself, with the provider from its package.
 	realCloud Backing = "real"
+	// realAPI is the software of the cloud, with the provider from its package. Only its hypervisor runs no VMs.
+	realAPI Backing = "real API"
 	// fakedAPI speaks the wire format of the cloud's API with the provider from its package.
 	fakedAPI Backing = "faked API"
 	// judgedAPI is a fakedAPI, and the model that the vendor publishes of the API judges each request and response.

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/test/kit"
 	"github.com/drover-dev/drover/test/patience"
@@ -90,6 +91,11 @@ func notes(c Cloud) map[string]string {
 	}
 	if lacksSoftReboot(c) {
 		out[CaseReboot] = "The cloud has no soft reboot: it is refused, and the VM is reset at once"
+	}
+	if _, ok := c.(*realOpenStack); ok {
+		out[string(fn.ErrorThrottled)] = atGateway
+		out[CaseThrottling] = atGateway
+		out[CaseRestart] = atGateway
 	}
 	if _, ok := c.(*terraformOpenStack); ok {
 		out[CaseAllocation] = "The Terraform provider keeps Nova's reason to itself: the Machine is Failed at once, with an error of the class `Transient`, and its VM is deleted with it"

@@ -26,10 +26,12 @@ Each case runs against each provider's Composition, on a control plane with Drov
 ` + "`go test ./test/conformance -run TestTheDocs -update`. `make conformance PROVIDER=aws`" + ` runs the cases of one provider, and without
 PROVIDER those of all. [Adding a provider](../adding-a-provider.md) describes how to add another one to the suite.
 
-The first row of the table names the kind of cloud behind the provider. *Real* is the cloud itself. A *faked API* speaks the wire format of
+The first row of the table names the kind of cloud behind the provider. *Real* is the cloud itself. *Real API* is the software of the cloud,
+whose hypervisor runs no VMs: ` + "`make openstack CONFORMANCE=1`" + ` builds and starts an OpenStack and runs the cases of ` + "`openstack-real`" + `. A *faked API* speaks
+the wire format of
 the cloud's API to the provider from its package. If it is *judged by the model of the vendor*, the model that the vendor publishes of the API
-validates each request and each response. If it is *judged by the software of the cloud*, its responses are compared with recorded ones of that:
-` + "`make openstack`" + ` builds and starts a real OpenStack. *In memory* is the unmodified in-memory provider of Cluster API. *Played* means that a simulator stands in for both the provider and the cloud: it writes
+validates each request and each response. If it is *judged by the software of the cloud*, its responses are compared with recorded ones of that.
+*In memory* is the unmodified in-memory provider of Cluster API. *Played* means that a simulator stands in for both the provider and the cloud: it writes
 the status that the provider would write.
 
 The simulator has the delays and the side effects of real providers and clouds. A provider observes a resource after it changed the

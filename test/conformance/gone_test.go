@@ -104,7 +104,7 @@ func orphan(t *testing.T, c Cloud, _ *life) {
 	placed(t, o, account)
 	w.Create(t, o)
 	// Three seconds stand for the grace period of ten minutes.
-	go w.Age(t.Context(), c.Provider()+".drover.dev", w.Namespace, o.Spec.GracePeriod.Duration-3*time.Second)
+	go w.Age(t.Context(), labelOf(c)+".drover.dev", w.Namespace, o.Spec.GracePeriod.Duration-3*time.Second)
 	await := func(what string, ok func(machinev1alpha1.OrphanCollectorStatus) bool) {
 		t.Helper()
 		patience.Eventually(t, func(ctx context.Context) string {

@@ -183,7 +183,7 @@ func census(t *testing.T, w *world, o *machinev1alpha1.OrphanCollector, claimed,
 	t.Helper()
 	patience.Eventually(t, func(ctx context.Context) string {
 		u := &unstructured.Unstructured{}
-		u.SetGroupVersionKind(liftedKind(w.cloud.Provider(), inventoryv1alpha1.Kind))
+		u.SetGroupVersionKind(liftedKind(labelOf(w.cloud), inventoryv1alpha1.Kind))
 		if err := w.Client.Get(ctx, client.ObjectKey{Namespace: o.Spec.Namespace, Name: names.Inventory(o.Name, o.UID)}, u); err != nil {
 			return err.Error()
 		}

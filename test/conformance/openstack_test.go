@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -33,6 +34,11 @@ func (*openStack) Backing() Backing { return recordedAPI }
 
 func (o *openStack) Install(ctx context.Context, p *kit.Plane) error {
 	o.serve(p)
+	return installOpenStack(ctx, p)
+}
+
+// installOpenStack installs provider-openstack, for the fake and for the real OpenStack.
+func installOpenStack(ctx context.Context, p *kit.Plane) error {
 	return installProvider(ctx, p, "openstack", "VirtualMachine", "Port", "FloatingIP", "VirtualMachineInventory", "ClusterProviderConfig")
 }
 
@@ -170,10 +176,26 @@ func (a *openStackAccount) CreateVM(_ *testing.T, name string, tags map[string]s
 }
 
 func (a *openStackAccount) DieAtCreation(*testing.T) {
-	a.cloud.Break(openstack.Fault{
-		Call: "POST /compute/v2.1/servers", Times: 1, Lost: true, Then: a.kill,
-		Match: func(project string, _ []byte) bool { return project == a.fleet.Namespace },
-	})
+	a.cloud.Break(a.lostCreation(1))
+}
+
+// lostCreation is a fault of the creations of servers with these numbers: Nova accepts the server, and the provider is killed
+// before it gets the response.
+func (a *liftedAccount) lostCreation(numbers ...int) openstack.Fault {
+	var mu sync.Mutex
+	n := 0
+	return openstack.Fault{
+		Call: "POST /compute/v2.1/servers", Lost: true, Then: a.kill,
+		Match: func(project string, _ []byte) bool {
+			mu.Lock()
+			defer mu.Unlock()
+			if project != a.fleet.Namespace {
+				return false
+			}
+			n++
+			return slices.Contains(numbers, n)
+		},
+	}
 }
 
 // Leaks returns 0: the provider finds a server that it did not record by its name and metadata.

@@ -135,7 +135,7 @@ func (w *world) reported(t *testing.T, a OrphanAccount, left []VM) {
 	o.Spec.GracePeriod.Duration, o.Spec.Interval.Duration = 10*time.Minute, time.Second
 	placed(t, o, a)
 	w.Create(t, o)
-	go w.Age(t.Context(), w.cloud.Provider()+".drover.dev", w.Namespace, o.Spec.GracePeriod.Duration)
+	go w.Age(t.Context(), labelOf(w.cloud)+".drover.dev", w.Namespace, o.Spec.GracePeriod.Duration)
 	patience.Eventually(t, func(ctx context.Context) string {
 		if err := w.Client.Get(ctx, key(o), o); err != nil {
 			return err.Error()

@@ -41,6 +41,9 @@ func labelOf(c Cloud) string {
 	if strings.HasPrefix(c.Provider(), terraformLabel) {
 		return terraformLabel
 	}
+	if _, ok := c.(*realOpenStack); ok {
+		return "openstack"
+	}
 	return c.Provider()
 }
 

@@ -53,8 +53,12 @@ type Cloud struct {
 	mu sync.Mutex
 	// networks is how many projects have one.
 	networks int
-	// reboots are by the ID of the server.
-	reboots map[string][]Reboot
+	// reboots and consoles are by the ID of the server, and torn by that of the project.
+	reboots  map[string][]Reboot
+	consoles map[string]int
+	torn     map[string][]string
+	// OnReboot is called when Nova has rebooted a server. It is set before a server is created.
+	OnReboot func(id string)
 }
 
 // IsThere reports whether there is an OpenStack.
@@ -68,9 +72,9 @@ func Open(ctx context.Context) (*Cloud, error) {
 	}
 	c := &Cloud{
 		gateway: newGateway(os.Getenv(Env)), URL: "http://" + l.Addr().String(),
-		reboots: map[string][]Reboot{},
+		reboots: map[string][]Reboot{}, consoles: map[string]int{}, torn: map[string][]string{},
 	}
-	c.gateway.after = c.afterCall
+	c.gateway.before, c.gateway.after = c.beforeCall, c.afterCall
 	c.server = &http.Server{Handler: c.gateway}
 	go func() { _ = c.server.Serve(l) }()
 	if err = c.login(ctx); err == nil {
@@ -241,7 +245,12 @@ func (c *Cloud) addNetwork(ctx context.Context, p *Project) error {
 	if err != nil {
 		return err
 	}
-	v6 := subnets.CreateOpts{NetworkID: nodes.ID, Name: Network + "-v6", CIDR: fmt.Sprintf("2001:db8:%x::/64", 1+number), IPVersion: gophercloud.IPv6, TenantID: p.ID}
+	// Neutron gives an address of such a subnet to each port, also to one that asks for another subnet.
+	const slaac = "slaac"
+	v6 := subnets.CreateOpts{
+		NetworkID: nodes.ID, Name: Network + "-v6", CIDR: fmt.Sprintf("2001:db8:%x::/64", 1+number), IPVersion: gophercloud.IPv6, TenantID: p.ID,
+		IPv6AddressMode: slaac, IPv6RAMode: slaac,
+	}
 	if _, err := subnets.Create(ctx, c.network, v6).Extract(); err != nil {
 		return err
 	}
@@ -264,20 +273,42 @@ func (c *Cloud) AddNetwork(ctx context.Context, p *Project, name, cidr string) (
 	return made.ID, err
 }
 
-// afterCall records the reboots that Nova accepted. The response to one waits for its end.
+// beforeCall records the deletion of a port or floating IP that a server still uses.
+func (c *Cloud) beforeCall(call, id string) {
+	switch call {
+	case "DELETE /network/v2.0/ports/{id}":
+		c.noteTorn("port", id, id)
+	case "DELETE /network/v2.0/floatingips/{id}":
+		c.noteTorn("floating IP", id, c.portOf(id))
+	}
+}
+
+// afterCall records the reboots that Nova accepted, and the consoles that it showed. The response to a reboot waits for its end.
 func (c *Cloud) afterCall(call, id string, body []byte, r response) {
+	if call != "POST /compute/v2.1/servers/{id}/action" {
+		return
+	}
 	var action struct {
-		Reboot *struct {
+		Console *struct{} `json:"os-getConsoleOutput"`
+		Reboot  *struct {
 			Type string `json:"type"`
 		} `json:"reboot"`
 	}
-	if call != "POST /compute/v2.1/servers/{id}/action" || r.status != http.StatusAccepted || json.Unmarshal(body, &action) != nil || action.Reboot == nil {
-		return
+	_ = json.Unmarshal(body, &action)
+	switch {
+	case action.Console != nil && r.status == http.StatusOK:
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.consoles[id]++
+	case action.Reboot != nil && r.status == http.StatusAccepted:
+		done := Reboot{Kind: strings.ToUpper(action.Reboot.Type), Request: r.header.Get("X-Compute-Request-Id"), Statuses: c.awaitTask(id)}
+		c.mu.Lock()
+		c.reboots[id] = append(c.reboots[id], done)
+		c.mu.Unlock()
+		if c.OnReboot != nil {
+			c.OnReboot(id)
+		}
 	}
-	done := Reboot{Kind: strings.ToUpper(action.Reboot.Type), Request: r.header.Get("X-Compute-Request-Id"), Statuses: c.awaitTask(id)}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.reboots[id] = append(c.reboots[id], done)
 }
 
 // A Reboot that Nova accepted.
@@ -308,4 +339,29 @@ func (c *Cloud) Reboots(ctx context.Context, id string) ([]Reboot, error) {
 		return nil, fmt.Errorf("the gateway saw the reboots %q of server %s, and Nova recorded %q", requests, id, recorded)
 	}
 	return accepted, nil
+}
+
+// ConsoleReads returns how often Nova showed the console of a server.
+func (c *Cloud) ConsoleReads(id string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.consoles[id]
+}
+
+// Torn describes each port and floating IP of a project that was deleted while a server had it.
+func (c *Cloud) Torn(p *Project) []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.torn[p.ID])
+}
+
+func (c *Cloud) noteTorn(kind, id, portID string) {
+	ctx := context.Background()
+	p, err := c.port(ctx, portID)
+	if err != nil || p.DeviceID == "" || !c.isThere(ctx, p.DeviceID) {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.torn[p.ProjectID] = append(c.torn[p.ProjectID], fmt.Sprintf("%s %s was deleted while server %s had it", kind, id, p.DeviceID))
 }

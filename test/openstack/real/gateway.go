@@ -27,8 +27,9 @@ type gateway struct {
 	mu sync.Mutex
 	// projects are the names of projects by the tokens that they got.
 	projects map[string]string
-	// after is called with a call that was passed on, and its response.
-	after func(call, id string, body []byte, r response)
+	// before is called with a call that is about to be passed on, and after with its response.
+	before func(call, id string)
+	after  func(call, id string, body []byte, r response)
 }
 
 // A response of a service.
@@ -76,6 +77,9 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fakes.AnswerJSON(w, f.Status, map[string]any{f.Code: map[string]any{"code": f.Status, "message": f.Message}})
 	}
 	g.Serve(call, g.projectOf(r.Header.Get("X-Auth-Token")), body, refuse, func() func() {
+		if g.before != nil {
+			g.before(call, id)
+		}
 		resp, err := g.pass(r, body)
 		if err != nil {
 			return func() { http.Error(w, err.Error(), http.StatusBadGateway) }
