@@ -54,9 +54,10 @@ func (c *Conn) Version(ctx context.Context) (string, error) {
 	return v.GitVersion, nil
 }
 
-// readVersion from the API server.
+// readVersion from the API server. It is called again by those who need it: client-go would repeat a call whose connection
+// breaks each second, until the call times out.
 func readVersion(ctx context.Context, kube kubernetes.Interface) (*version.Info, error) {
-	raw, err := kube.Discovery().RESTClient().Get().AbsPath("/version").Do(ctx).Raw()
+	raw, err := kube.Discovery().RESTClient().Get().MaxRetries(0).AbsPath("/version").Do(ctx).Raw()
 	if err != nil {
 		return nil, err
 	}

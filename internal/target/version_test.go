@@ -1,9 +1,13 @@
 package target
 
 import (
+	"io"
 	"net/http"
 	"testing"
 	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 )
 
 // versions responds to /version as scripted, and counts the calls.
@@ -77,5 +81,20 @@ func TestAFailedReadOfTheVersionIsNotKept(t *testing.T) {
 	}
 	if v, err := conn.Version(t.Context()); err != nil || v != "v1.35.4" {
 		t.Errorf("version %q, error %v", v, err)
+	}
+}
+
+// TestAProbeThatLosesItsConnectionEndsAtOnce as it is repeated by its caller: an outage would be known 10 s later.
+func TestAProbeThatLosesItsConnectionEndsAtOnce(t *testing.T) {
+	calls := 0
+	kube, err := kubernetes.NewForConfigAndClient(&rest.Config{Host: "https://127.0.0.1:1"}, &http.Client{Transport: roundTripper(func(*http.Request) (*http.Response, error) {
+		calls++
+		return nil, io.EOF
+	})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readVersion(t.Context(), kube); err == nil || calls != 1 {
+		t.Errorf("%d calls, error %v", calls, err)
 	}
 }
