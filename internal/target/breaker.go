@@ -24,8 +24,8 @@ func (e *downError) Error() string {
 // share it.
 type breaker struct {
 	now func() time.Time
-	// opened is called when a call could not connect after one that could, nil for nobody.
-	opened func()
+	// opened is called with the error of a call that could not connect after one that could. It may be nil.
+	opened func(error)
 
 	mu    sync.Mutex
 	last  error     // of the failure that opened it, nil while closed
@@ -72,7 +72,7 @@ func (b *breaker) enter() (trial bool, err error) {
 
 func (b *breaker) leave(trial bool, err error) {
 	if b.record(trial, err) && b.opened != nil {
-		b.opened()
+		b.opened(err)
 	}
 }
 

@@ -17,7 +17,7 @@ func TestBreaker(t *testing.T) {
 	calls, dead := 0, errors.New("connection refused")
 	var answer error
 	opened := 0
-	b := &breaker{now: func() time.Time { return now }, opened: func() { opened++ }}
+	b := &breaker{now: func() time.Time { return now }, opened: func(error) { opened++ }}
 	rt := b.wrap(roundTripper(func(*http.Request) (*http.Response, error) {
 		calls++
 		return &http.Response{}, answer

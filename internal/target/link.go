@@ -68,8 +68,8 @@ type link struct {
 type observer struct {
 	node    func(Ref, NodeIdentity)
 	request func(ref Ref, name string)
-	// interruption of the connection.
-	interruption func(Ref)
+	// interruption is called with the error of a call that could not connect.
+	interruption func(Ref, error)
 }
 
 func newLink(cfg *rest.Config, limits *Networks, s *shared, now func() time.Time, o observer) (*link, error) {
@@ -184,12 +184,12 @@ func publish[T any](l *link, observe func(Ref, T), what T) {
 }
 
 // interrupted notifies all configurations with these credentials that a call could not connect.
-func (l *link) interrupted() {
+func (l *link) interrupted(err error) {
 	l.mu.Lock()
 	refs := slices.Collect(maps.Keys(l.users))
 	l.mu.Unlock()
 	for _, ref := range refs {
-		l.interruption(ref)
+		l.interruption(ref, err)
 	}
 }
 

@@ -26,7 +26,7 @@ type Pool struct {
 	links         map[string]*link          // by the hash of their credentials
 	nodes         []func(Ref, NodeIdentity) // subscribers to Nodes
 	requests      []func(Ref, string)       // subscribers to requests
-	interruptions []func(Ref)
+	interruptions []func(Ref, error)        // subscribers to interruptions
 }
 
 // An entry is locked while its connection is created, so that callers for another one need not wait.
@@ -57,21 +57,9 @@ func (p *Pool) SubscribeRequests(fn func(ref Ref, name string)) {
 	}
 }
 
-// SubscribeInterruptions has fn called when a call to a cluster could not connect after one that could. It must not block.
-func (p *Pool) SubscribeInterruptions(fn func(Ref)) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.interruptions = append(p.interruptions, fn)
-}
-
-func (p *Pool) interrupted(ref Ref) {
-	p.mu.Lock()
-	fns := slices.Clone(p.interruptions)
-	p.mu.Unlock()
-	for _, fn := range fns {
-		fn(ref)
-	}
-}
+// SubscribeInterruptions has fn called with the error of a call to a cluster that could not connect after one that could. It must
+// not block.
+func (p *Pool) SubscribeInterruptions(fn func(Ref, error)) { subscribe(p, &p.interruptions, fn) }
 
 func subscribe[T any](p *Pool, to *[]func(Ref, T), fn func(Ref, T)) {
 	p.mu.Lock()
@@ -149,7 +137,7 @@ func (p *Pool) attach(ref Ref, sum string, cfg *rest.Config) (*link, error) {
 	l, ok := p.links[sum]
 	if !ok {
 		var err error
-		if l, err = newLink(cfg, p.readers.limits(ref), p.shared, p.now, observer{node: notify(p, &p.nodes), request: notify(p, &p.requests), interruption: p.interrupted}); err != nil {
+		if l, err = newLink(cfg, p.readers.limits(ref), p.shared, p.now, observer{node: notify(p, &p.nodes), request: notify(p, &p.requests), interruption: notify(p, &p.interruptions)}); err != nil {
 			return nil, err
 		}
 		p.links[sum] = l

@@ -383,7 +383,7 @@ func TestAnInterruptionIsReportedToAllItsUsers(t *testing.T) {
 	good := map[string][]byte{"kubeconfig": kubeconfigFor(s.URL)}
 	p, _ := newPool(t, nil, config("a", "s"), config("b", "s"), config("c", "other"), secret("s", good), secret("other", map[string][]byte{"kubeconfig": kubeconfigFor("https://127.0.0.1:1")}))
 	var woken []string
-	p.SubscribeInterruptions(func(ref Ref) { woken = append(woken, ref.Name) })
+	p.SubscribeInterruptions(func(ref Ref, _ error) { woken = append(woken, ref.Name) })
 	get := func(name string) *Conn {
 		t.Helper()
 		conn, err := p.Get(t.Context(), ClusterRef(name))

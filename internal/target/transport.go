@@ -13,7 +13,7 @@ import (
 // newTransport creates the one transport to a target cluster, and sets up cfg for the clients on top of it. All
 // clients of target clusters are created by newLink, and so by this function. limits are nil for a
 // configuration of the platform operator.
-func newTransport(cfg *rest.Config, limits *Networks, s *shared, server *serverNames, now func() time.Time, opened func()) (http.RoundTripper, error) {
+func newTransport(cfg *rest.Config, limits *Networks, s *shared, server *serverNames, now func() time.Time, opened func(error)) (http.RoundTripper, error) {
 	if err := checkServer(cfg.Host); err != nil {
 		return nil, err
 	}

@@ -71,22 +71,23 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 
 // isDoubted reports whether probes contradict the condition of a configuration, so that it is probed again soon anyway.
 func (r *reconciler) isDoubted(ref target.Ref) bool {
+	return r.contradictions(ref) > 0
+}
+
+// contradictions is how many probes in a row contradict the condition of a configuration.
+func (r *reconciler) contradictions(ref target.Ref) int {
 	n, _ := r.against.Load(ref)
 	against, _ := n.(int)
-	return against > 0
+	return against
 }
 
 func (r *reconciler) measure(ctx context.Context, o object) (time.Duration, error) {
-	against := 0
-	if n, ok := r.against.Load(o.ref); ok {
-		against, _ = n.(int)
-	}
 	was := o.reachable()
 	p := r.probe.Probe(ctx, o.ref)
 	if p.err != nil && !target.Is(p.err) {
 		return 0, p.err // The error is about the control cluster, not the target cluster.
 	}
-	j := judge(was, o.status.Version, against, p)
+	j := judge(was, o.status.Version, r.contradictions(o.ref), p)
 	r.against.Store(o.ref, j.against)
 
 	before := o.status.DeepCopy()

@@ -75,7 +75,7 @@ func (k kind) setup(ctx context.Context, mgr ctrl.Manager, o controller.Options,
 		// The deleted Machine may be the last one that used a configuration.
 		WatchesRawSource(source.Kind(mgr.GetCache(), &machinev1alpha1.Machine{}, handler.TypedEnqueueRequestsFromMapFunc(k.used), gone)).
 		WatchesRawSource(source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-			pool.SubscribeInterruptions(func(ref target.Ref) {
+			pool.SubscribeInterruptions(func(ref target.Ref, _ error) {
 				if ref.Kind == k.gvk.Kind && !r.isDoubted(ref) {
 					queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}})
 				}
