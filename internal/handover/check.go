@@ -360,12 +360,7 @@ func (w *World) checkNode(l *list, m member) {
 		l.add(m.machine, "status.nodeRef is empty: wait until its Node has joined")
 		return
 	}
-	var found []corev1.Node
-	for _, n := range w.nodes() {
-		if n.Spec.ProviderID == m.providerID() {
-			found = append(found, n)
-		}
-	}
+	found := w.nodesOf(m.providerID())
 	if len(found) != 1 {
 		l.add(m.machine, "spec.providerID %q: %d Nodes of the target cluster have it, must be one", m.providerID(), len(found))
 		return

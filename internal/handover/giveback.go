@@ -106,20 +106,18 @@ func removeVMs(w *World) []Step {
 // clearNodes removes what Drover has on the Nodes, as long as the Machines have the record of it.
 func clearNodes(w *World) []Step {
 	var out []Step
-	nodes := w.nodes()
 	for _, m := range w.members() {
 		d := &machinev1alpha1.Machine{}
 		if m.drover == nil || runtime.DefaultUnstructuredConverter.FromUnstructured(m.drover.Object, d) != nil {
 			continue
 		}
-		for i := range nodes {
-			token, uid := nodes[i].Labels[clusterv1alpha1.LabelJoinToken], string(identity.UID(d))
-			if nodes[i].Spec.ProviderID != m.providerID() || token != "" && token != uid {
+		for _, n := range w.nodesOf(m.providerID()) {
+			if token := n.Labels[clusterv1alpha1.LabelJoinToken]; token != "" && token != string(identity.UID(d)) {
 				continue
 			}
-			before := w.get("", "Node", nodes[i].Name)
-			if after := cleared(before, &nodes[i], d.Status.AppliedToNode); after != nil {
-				out = append(out, patch(before, after, "take Drover's labels, annotations and taints from Node %s", nodes[i].Name))
+			before := w.get("", "Node", n.Name)
+			if after := cleared(before, &n, d.Status.AppliedToNode); after != nil {
+				out = append(out, patch(before, after, "take Drover's labels, annotations and taints from Node %s", n.Name))
 			}
 		}
 	}

@@ -83,11 +83,11 @@ func (w *World) list(group, kind string) []*unstructured.Unstructured {
 	return out
 }
 
-// nodes of the target cluster by their names.
-func (w *World) nodes() []corev1.Node {
+// nodesOf returns the Nodes of the target cluster with a providerID, by their names.
+func (w *World) nodesOf(providerID string) []corev1.Node {
 	var out []corev1.Node
 	for _, o := range w.list("", "Node") {
-		if n := (corev1.Node{}); runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &n) == nil {
+		if n := (corev1.Node{}); stringAt(o, "spec", "providerID") == providerID && runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &n) == nil {
 			out = append(out, n)
 		}
 	}

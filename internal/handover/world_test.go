@@ -203,10 +203,7 @@ func keep(w *World, machine *unstructured.Unstructured) {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(machine.Object, m); err != nil {
 		panic(err)
 	}
-	for _, n := range w.nodes() {
-		if n.Spec.ProviderID != ptr.Deref(m.Spec.ProviderID, "") {
-			continue
-		}
+	for _, n := range w.nodesOf(ptr.Deref(m.Spec.ProviderID, "")) {
 		change, err := nodekeys.Of(&n, workernode.Parameters{Labels: map[string]string{clusterv1alpha1.LabelJoinToken: string(m.UID), "team": "blue"}}, m.Status.AppliedToNode)
 		if err != nil {
 			panic(err)
