@@ -61,12 +61,7 @@ func installKubeadm(t *testing.T, p *kit.Plane) {
 			{APIGroups: []string{kubeadmConfig.Group}, Resources: []string{"kubeadmconfigtemplates"}, Verbs: []string{"get"}},
 		},
 	}))
-	cmd, err := startProvider(t.Context(), p, t.TempDir(), "kubeadm", "sigs.k8s.io/cluster-api/bootstrap/kubeadm", "--kubeadmconfig-concurrency=5")
-	must(t, err)
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
+	runProvider(t, p, "kubeadm", "sigs.k8s.io/cluster-api/bootstrap/kubeadm", "--kubeadmconfig-concurrency=5")
 }
 
 // TestBootstrapProviders has the kubeadm bootstrap provider make the user data of a Machine of the local cloud. The Machine
@@ -78,12 +73,7 @@ func TestBootstrapProviders(t *testing.T) {
 func kubeadmMakesTheUserData(t *testing.T) {
 	kit.OnlyInLong(t, "TestTheBootstrapContract")
 	t.Parallel()
-	capi, ok := registered["clusterapi"].(*clusterAPI)
-	if !ok {
-		t.Fatal("there is no cloud clusterapi")
-	}
-	p, err := installed(capi)
-	must(t, err)
+	capi, p := installedClusterAPI(t)
 	must(t, awaitServed(t.Context(), p.Client, liftedKind("clusterapi", "Bootstrap")))
 	installKubeadm(t, p)
 	f := p.NewFleet(t)

@@ -170,6 +170,29 @@ func (m *clusterAPI) run(ctx context.Context) (err error) {
 	return err
 }
 
+// installedClusterAPI returns the cloud clusterapi, installed on the control plane.
+func installedClusterAPI(t *testing.T) (*clusterAPI, *kit.Plane) {
+	t.Helper()
+	capi, ok := registered["clusterapi"].(*clusterAPI)
+	if !ok {
+		t.Fatal("there is no cloud clusterapi")
+	}
+	p, err := installed(capi)
+	must(t, err)
+	return capi, p
+}
+
+// runProvider runs a provider of Cluster API until the end of a test.
+func runProvider(t *testing.T, p *kit.Plane, name, pkg string, flags ...string) {
+	t.Helper()
+	cmd, err := startProvider(t.Context(), p, t.TempDir(), name, pkg, flags...)
+	must(t, err)
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+}
+
 // startProvider builds a provider from its module in tools/cluster-api, and starts it as it is, with its files in a folder.
 func startProvider(ctx context.Context, p *kit.Plane, dir, name, pkg string, flags ...string) (*exec.Cmd, error) {
 	program := filepath.Join(dir, name)

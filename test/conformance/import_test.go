@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -58,12 +57,7 @@ type importing struct {
 func machinesChangeHands(t *testing.T) {
 	kit.OnlyInLong(t, "TestTheWayBackLeavesEverythingAsItWas in internal/handover")
 	t.Parallel()
-	capi, ok := registered["clusterapi"].(*clusterAPI)
-	if !ok {
-		t.Fatal("there is no cloud clusterapi")
-	}
-	p, err := installed(capi)
-	must(t, err)
+	capi, p := installedClusterAPI(t)
 	x := &importing{T: t, Fleet: p.NewFleet(t), capi: capi, vms: map[string]string{}, nodes: map[string]string{}, broken: map[string]bool{}}
 	a, ok := capi.Account(t, x.Fleet).(*clusterAPIAccount)
 	if !ok {
@@ -147,7 +141,7 @@ func (x *importing) drover(args ...string) string {
 	return out.String()
 }
 
-// runCore runs Cluster API's own controllers in the namespace, as they are.
+// runCore runs Cluster API's own controllers, unmodified, in the namespace.
 func (x *importing) runCore() {
 	x.Helper()
 	core, err := moduleOfTool("sigs.k8s.io/cluster-api")
@@ -156,14 +150,7 @@ func (x *importing) runCore() {
 	for _, k := range []string{"MachineDeployment", "MachineSet", "Machine", "Cluster"} {
 		must(x.T, awaitServed(x.Context(), x.Client, coreKind(k)))
 	}
-	cmd, err := startProvider(x.Context(), x.capi.plane, x.TempDir(), "core", "sigs.k8s.io/cluster-api", "--namespace="+x.Namespace)
-	must(x.T, err)
-	x.Cleanup(func() { kill(cmd) })
-}
-
-func kill(cmd *exec.Cmd) {
-	_ = cmd.Process.Kill()
-	_ = cmd.Wait()
+	runProvider(x.T, x.capi.plane, "core", "sigs.k8s.io/cluster-api", "--namespace="+x.Namespace)
 }
 
 // create an object of the fleet's namespace.

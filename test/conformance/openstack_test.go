@@ -7,7 +7,6 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -176,25 +175,14 @@ func (a *openStackAccount) CreateVM(_ *testing.T, name string, tags map[string]s
 }
 
 func (a *openStackAccount) DieAtCreation(*testing.T) {
-	a.cloud.Break(a.lostCreation(1))
+	a.cloud.Break(a.lostCreation())
 }
 
-// lostCreation is a fault of the creations of servers with these numbers: Nova accepts the server, and the provider is killed
-// before it gets the response.
-func (a *liftedAccount) lostCreation(numbers ...int) openstack.Fault {
-	var mu sync.Mutex
-	n := 0
+// lostCreation is a fault of the next creation of a server: Nova accepts it, and the provider is killed before it gets the response.
+func (a *liftedAccount) lostCreation() openstack.Fault {
 	return openstack.Fault{
-		Call: "POST /compute/v2.1/servers", Lost: true, Then: a.kill,
-		Match: func(project string, _ []byte) bool {
-			mu.Lock()
-			defer mu.Unlock()
-			if project != a.fleet.Namespace {
-				return false
-			}
-			n++
-			return slices.Contains(numbers, n)
-		},
+		Call: "POST /compute/v2.1/servers", Times: 1, Lost: true, Then: a.kill,
+		Match: func(project string, _ []byte) bool { return project == a.fleet.Namespace },
 	}
 }
 

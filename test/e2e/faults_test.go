@@ -105,7 +105,7 @@ var faultsOfConfigurations = map[string]diagnosis{
 		})
 	}, func(t *testing.T, f kit.Fleet, md *machinev1alpha1.MachineDeployment) {
 		awaitReason(t, f, md, "Stalled", "ReconcileError")
-		// Without the right, the deletion of the Machine waits: provider-drover cannot tell whether its VM exists.
+		// Without the right, the deletion of the Machine waits: provider-drover cannot read its VM.
 		undo.Store(f.Namespace, func(ctx context.Context) error {
 			role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: f.Namespace, Labels: map[string]string{"rbac.drover.dev/aggregate-to-machine-controller": "true"}}}
 			role.Rules = []rbacv1.PolicyRule{{APIGroups: []string{"hosts.example.org"}, Resources: []string{"hosts"}, Verbs: []string{"get", "list", "watch", "create", "patch"}}}

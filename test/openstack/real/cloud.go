@@ -358,7 +358,7 @@ func (c *Cloud) Torn(p *Project) []string {
 func (c *Cloud) noteTorn(kind, id, portID string) {
 	ctx := context.Background()
 	p, err := c.port(ctx, portID)
-	if err != nil || p.DeviceID == "" || !c.isThere(ctx, p.DeviceID) {
+	if err != nil || p.DeviceID == "" || c.isGone(ctx, p.DeviceID) {
 		return
 	}
 	c.mu.Lock()

@@ -165,10 +165,10 @@ func (c *Cloud) FlavorID(ctx context.Context) (string, error) {
 	return "", fmt.Errorf("there is no flavor %s", Flavor)
 }
 
-// isThere reports whether Nova has a server, or does not tell.
-func (c *Cloud) isThere(ctx context.Context, id string) bool {
+// isGone reports whether Nova answers that it has no such server.
+func (c *Cloud) isGone(ctx context.Context, id string) bool {
 	_, err := servers.Get(ctx, c.compute, id).Extract()
-	return !gophercloud.ResponseCodeIs(err, http.StatusNotFound)
+	return gophercloud.ResponseCodeIs(err, http.StatusNotFound)
 }
 
 func (c *Cloud) port(ctx context.Context, id string) (*ports.Port, error) {
@@ -240,7 +240,7 @@ func (c *Cloud) Watch(ctx context.Context, boot, stop func(Server), failed func(
 		}
 		for id, s := range booted {
 			// Nova leaves the servers of a cell that answers late out of a list.
-			if !isThere[id] && !c.isThere(ctx, id) && ctx.Err() == nil {
+			if !isThere[id] && c.isGone(ctx, id) {
 				delete(booted, id)
 				go stop(s)
 			}
