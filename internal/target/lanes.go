@@ -14,8 +14,10 @@ const (
 	// maxCalls is how many calls to one cluster may be in progress, watches excepted.
 	maxCalls = 8
 
-	// slotWait is how long a call waits until another one ends.
-	slotWait = 200 * time.Millisecond
+	// slotWait is how long each call waits until another one ends. Of the calls that waited so long, patientCalls wait until
+	// one of those under way counts as slow: each refusal costs a whole reconcile, and workers are shared by all clusters.
+	slotWait     = 200 * time.Millisecond
+	patientCalls = 4
 
 	// slowAfter is when a call counts as slow. Workers are shared by all clusters: slow calls may occupy slowCalls
 	// of them per cluster, and slowCallsOfAll for all clusters together. Any further slow call is canceled.
@@ -41,12 +43,14 @@ type lanes struct {
 	slowAfter time.Duration
 
 	slots chan struct{}
-	mu    sync.Mutex
+	// patient has a place for each of the patientCalls.
+	patient chan struct{}
+	mu      sync.Mutex
 	slow  int
 }
 
 func newLanes(next http.RoundTripper, s *shared) *lanes {
-	return &lanes{next: next, slowOfAll: s.slow, connected: &s.connected, slowAfter: slowAfter, slots: make(chan struct{}, maxCalls)}
+	return &lanes{next: next, slowOfAll: s.slow, connected: &s.connected, slowAfter: slowAfter, slots: make(chan struct{}, maxCalls), patient: make(chan struct{}, patientCalls)}
 }
 
 type exemptKey struct{}
@@ -111,7 +115,21 @@ func (l *lanes) enter(ctx context.Context) error {
 	if slow > 0 {
 		return errBusy
 	}
-	t := time.NewTimer(slotWait)
+	if err := l.wait(ctx, slotWait); !errors.Is(err, errBusy) {
+		return err
+	}
+	select {
+	case l.patient <- struct{}{}:
+		defer func() { <-l.patient }()
+		return l.wait(ctx, l.slowAfter)
+	default:
+		return errBusy
+	}
+}
+
+// wait for a slot.
+func (l *lanes) wait(ctx context.Context, most time.Duration) error {
+	t := time.NewTimer(most)
 	defer t.Stop()
 	select {
 	case l.slots <- struct{}{}:

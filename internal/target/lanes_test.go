@@ -217,3 +217,49 @@ func TestTheOnlyClusterMayBeSlow(t *testing.T) {
 		wg.Wait()
 	})
 }
+
+// TestABusyClusterServesAllMachines has 100 Machines of a cluster under load, which is not slow, and the workers of a controller.
+func TestABusyClusterServesAllMachines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const workers, machines, each, takes, again = 20, 100, 5, 300 * time.Millisecond, 2 * time.Second
+		l := newLanes(respond(func() time.Duration { return takes }), crowded())
+		queue := make(chan func(), machines)
+		done := make(chan time.Duration, machines)
+		for range workers {
+			go func() {
+				for f := range queue {
+					f()
+				}
+			}()
+		}
+		var refused atomic.Int32
+		began := time.Now()
+		for range machines {
+			left, asked, worst := each, time.Now(), time.Duration(0)
+			var try func()
+			try = func() {
+				for left > 0 {
+					if err := callOnce(t, l); err != nil {
+						refused.Add(1)
+						time.AfterFunc(again, func() { queue <- try })
+						return
+					}
+					worst, asked = max(worst, time.Since(asked)), time.Now()
+					left--
+				}
+				done <- worst
+			}
+			queue <- try
+		}
+		worst := time.Duration(0)
+		for range machines {
+			worst = max(worst, <-done)
+		}
+		close(queue)
+		t.Logf("%s for all, %s for the worst call, %d refused", time.Since(began), worst, refused.Load())
+		// Each refusal is a reconcile that achieved nothing, and the Machine must not be refused again and again.
+		if calls := int32(machines * each); refused.Load() >= calls || worst > 8*time.Second {
+			t.Errorf("%d of %d calls were refused, and one was made after %s only", refused.Load(), calls, worst)
+		}
+	})
+}
