@@ -9,6 +9,9 @@ import (
 // Conditions of a DroverNodeClass. Ready is True while each of the other conditions is. While Ready is False, Karpenter
 // makes no NodeClaim of the NodeClass.
 const (
+	// ConditionClusterFound reports whether the configuration of the target cluster exists, and may be used in the namespace
+	// of the Machines.
+	ConditionClusterFound = "ClusterFound"
 	// ConditionClassesFound reports whether each class exists, and may be used in the namespace of the Machines.
 	ConditionClassesFound = "ClassesFound"
 	// ConditionCapacityKnown reports whether cpu and memory of the Nodes of each class are known.
@@ -195,7 +198,7 @@ type DroverNodeClassList struct {
 
 // StatusConditions returns the conditions as Karpenter evaluates them.
 func (c *DroverNodeClass) StatusConditions(opts ...status.ForOption) status.ConditionSet {
-	return status.NewReadyConditions(ConditionClassesFound, ConditionCapacityKnown, ConditionPricesValid, ConditionZonesValid).For(c, opts...)
+	return status.NewReadyConditions(ConditionClusterFound, ConditionClassesFound, ConditionCapacityKnown, ConditionPricesValid, ConditionZonesValid).For(c, opts...)
 }
 
 // GetConditions returns the conditions.

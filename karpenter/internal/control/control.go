@@ -1,5 +1,5 @@
-// Package control reads and writes the control cluster: the Machines of one namespace, and the classes and Compositions that
-// they are made from.
+// Package control reads and writes the control cluster: the Machines of one namespace, the classes and Compositions that they
+// are made from, and the configurations of the clusters that they join.
 package control
 
 import (
@@ -17,7 +17,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 
-	"github.com/drover-dev/drover/karpenter/internal/capacity"
 	"github.com/drover-dev/drover/karpenter/internal/drover"
 	"github.com/drover-dev/drover/karpenter/internal/machine"
 	"github.com/drover-dev/drover/karpenter/internal/offer"
@@ -33,6 +32,8 @@ type Cluster struct {
 	Namespace string
 	// Target identifies the target cluster on Machines.
 	Target string
+
+	known memo
 }
 
 // New returns the connection to the control cluster. Its cache starts with the manager that it is added to.
@@ -44,7 +45,9 @@ func New(config *rest.Config, namespace, target string) (*Cluster, cluster.Clust
 	here := map[string]cache.Config{namespace: {}}
 	c, err := cluster.New(config, func(o *cluster.Options) {
 		o.Scheme = scheme
-		o.Cache.ByObject = map[client.Object]cache.ByObject{&drover.Machine{}: {Namespaces: here}, &drover.MachineClass{}: {Namespaces: here}}
+		// An object is read far more often than it changes.
+		o.Cache.DefaultTransform = cache.TransformStripManagedFields()
+		o.Cache.ByObject = map[client.Object]cache.ByObject{&drover.Machine{}: {Namespaces: here}, &drover.MachineClass{}: {Namespaces: here}, &drover.ProviderConfig{}: {Namespaces: here}}
 	})
 	if err != nil {
 		return nil, nil, fmt.Errorf("cannot connect to the control cluster: %w", err)
@@ -87,59 +90,72 @@ func (c *Cluster) Remove(ctx context.Context, m *drover.Machine, drained bool) e
 	return client.IgnoreNotFound(c.Client.Delete(ctx, m, client.Preconditions{UID: &m.UID}))
 }
 
-// Classes returns all MachineClasses in the namespace of the Machines, and all ClusterMachineClasses.
-func (c *Cluster) Classes(ctx context.Context) ([]offer.Class, error) {
-	own, shared, compositions := &drover.MachineClassList{}, &drover.ClusterMachineClassList{}, &drover.CompositionList{}
-	if err := c.Client.List(ctx, own, client.InNamespace(c.Namespace)); err != nil {
-		return nil, fmt.Errorf("cannot list MachineClasses: %w", err)
+// Known returns what the control cluster has for the offer of a DroverNodeClass.
+func (c *Cluster) Known(ctx context.Context) (offer.Known, error) {
+	classes, err := c.classes(ctx)
+	if err != nil {
+		return offer.Known{}, err
 	}
-	if err := c.Client.List(ctx, shared); err != nil {
-		return nil, fmt.Errorf("cannot list ClusterMachineClasses: %w", err)
+	clusters, err := c.clusters(ctx)
+	return offer.Known{Classes: classes, Clusters: clusters}, err
+}
+
+// clusters returns the ProviderConfigs in the namespace of the Machines, and all ClusterProviderConfigs.
+func (c *Cluster) clusters(ctx context.Context) ([]offer.Cluster, error) {
+	own, shared := &drover.ProviderConfigList{}, &drover.ClusterProviderConfigList{}
+	if err := c.Client.List(ctx, own, client.InNamespace(c.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("cannot list ProviderConfigs: %w", err)
 	}
-	if err := c.Client.List(ctx, compositions); err != nil {
-		return nil, fmt.Errorf("cannot list Compositions: %w", err)
+	if err := c.Client.List(ctx, shared, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("cannot list ClusterProviderConfigs: %w", err)
 	}
-	derive := expressions(compositions.Items)
-	var out []offer.Class
-	for _, m := range own.Items {
-		out = append(out, newClass(drover.KindMachineClass, m.Name, m.Labels, m.Spec, derive))
+	var out []offer.Cluster
+	for i := range own.Items {
+		out = append(out, offer.Cluster{Kind: drover.KindProviderConfig, Name: own.Items[i].Name})
 	}
-	for _, m := range shared.Items {
-		class := newClass(drover.KindClusterMachineClass, m.Name, m.Labels, m.Spec, derive)
-		if !slices.ContainsFunc(m.Spec.AllowedNamespaces, func(pattern string) bool { return matches(pattern, c.Namespace) }) {
-			class.Refused = fmt.Sprintf("its spec.allowedNamespaces has no pattern for the namespace %q: add it there", c.Namespace)
-		}
-		out = append(out, class)
+	for i := range shared.Items {
+		m := &shared.Items[i]
+		out = append(out, offer.Cluster{Kind: drover.KindClusterProviderConfig, Name: m.Name, Refused: c.refused(m.Spec.AllowedNamespaces)})
 	}
 	return out, nil
 }
 
-// expressions by provider. A provider with several Compositions has that of the first one, as its Machines would get.
-func expressions(compositions []drover.Composition) map[string]capacity.Expression {
-	out := map[string]capacity.Expression{}
-	slices.SortFunc(compositions, func(a, b drover.Composition) int { return strings.Compare(a.Name, b.Name) })
-	for i := range compositions {
-		composition := &compositions[i]
-		provider := composition.Labels["provider"]
-		if _, ok := out[provider]; !ok && composition.Spec.CompositeTypeRef.Kind == "Machine" {
-			if e := capacity.ExpressionOf(composition); e != "" {
-				out[provider] = e
-			}
-		}
+// refused returns why an object does not allow the namespace of the Machines, "" if it does.
+func (c *Cluster) refused(allowed []string) string {
+	if slices.ContainsFunc(allowed, func(pattern string) bool { return matches(pattern, c.Namespace) }) {
+		return ""
 	}
-	return out
+	return fmt.Sprintf("its spec.allowedNamespaces has no pattern for the namespace %q: add it there", c.Namespace)
 }
 
-func newClass(kind, name string, labels map[string]string, spec drover.MachineClassSpec, derive map[string]capacity.Expression) offer.Class {
-	class := offer.Class{Kind: kind, Name: name, Labels: labels, FailureDomains: failureDomains(spec)}
-	if len(spec.InstanceTypes) > 0 {
-		class.Refused = "its spec.instanceTypes lists several instance types, and Karpenter must know which one a Node gets: create a class for each, and name those here"
+// classes returns all MachineClasses in the namespace of the Machines, and all ClusterMachineClasses.
+func (c *Cluster) classes(ctx context.Context) ([]offer.Class, error) {
+	own, shared, compositions := &drover.MachineClassList{}, &drover.ClusterMachineClassList{}, &drover.CompositionList{}
+	// The objects of the cache itself: they are only read.
+	if err := c.Client.List(ctx, own, client.InNamespace(c.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("cannot list MachineClasses: %w", err)
 	}
-	var err error
-	if class.Node, err = capacity.Of(spec, derive[spec.Provider]); err != nil {
-		class.NotDerived = err.Error()
+	if err := c.Client.List(ctx, shared, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("cannot list ClusterMachineClasses: %w", err)
 	}
-	return class
+	if err := c.Client.List(ctx, compositions, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("cannot list Compositions: %w", err)
+	}
+	derive := c.known.expressions(compositions.Items)
+	var out []offer.Class
+	for i := range own.Items {
+		m := &own.Items[i]
+		out = append(out, c.known.class(drover.KindMachineClass, m, m.Spec, derive))
+	}
+	for i := range shared.Items {
+		m := &shared.Items[i]
+		class := c.known.class(drover.KindClusterMachineClass, m, m.Spec, derive)
+		if refused := c.refused(m.Spec.AllowedNamespaces); refused != "" {
+			class.Refused = refused
+		}
+		out = append(out, class)
+	}
+	return out, nil
 }
 
 // failureDomains returns the names in forProvider.failureDomains, which some clouds have.

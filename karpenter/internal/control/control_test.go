@@ -5,12 +5,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/yaml"
 
 	"github.com/drover-dev/drover/karpenter/internal/drover"
+	"github.com/drover-dev/drover/karpenter/internal/offer"
 )
 
 func decode(t *testing.T, o client.Object, text string) client.Object {
@@ -43,11 +45,23 @@ spec:
 		decode(t, &drover.MachineClass{}, `{metadata: {namespace: other, name: elsewhere}, spec: {provider: cloud}}`),
 		decode(t, &drover.ClusterMachineClass{}, `{metadata: {name: shared}, spec: {provider: none, allowedNamespaces: [team, n*s]}}`),
 		decode(t, &drover.ClusterMachineClass{}, `{metadata: {name: refused}, spec: {provider: none, allowedNamespaces: [node, "n.*"]}}`),
+		decode(t, &drover.ProviderConfig{}, `{metadata: {namespace: nodes, name: own}}`),
+		decode(t, &drover.ProviderConfig{}, `{metadata: {namespace: other, name: elsewhere}}`),
+		decode(t, &drover.ClusterProviderConfig{}, `{metadata: {name: open}, spec: {allowedNamespaces: ["node*"]}}`),
+		decode(t, &drover.ClusterProviderConfig{}, `{metadata: {name: closed}, spec: {allowedNamespaces: [team]}}`),
 	).Build()}
-	all, err := c.Classes(t.Context())
+	known, err := c.Known(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
+	if d := cmp.Diff([]offer.Cluster{
+		{Kind: "ProviderConfig", Name: "own"},
+		{Kind: "ClusterProviderConfig", Name: "closed", Refused: `its spec.allowedNamespaces has no pattern for the namespace "nodes": add it there`},
+		{Kind: "ClusterProviderConfig", Name: "open"},
+	}, known.Clusters); d != "" {
+		t.Error(d)
+	}
+	all := known.Classes
 	if len(all) != 5 {
 		t.Fatalf("%d classes", len(all))
 	}

@@ -32,6 +32,9 @@ func clusters(t *testing.T, target, controlled []client.Object) (client.Client, 
 		}
 	}
 	scheme.AddKnownTypes(schema.GroupVersion{Group: "karpenter.sh", Version: "v1"}, &karpenterv1.NodeClaim{}, &karpenterv1.NodeClaimList{})
+	controlled = append(controlled, &drover.ClusterProviderConfig{
+		ObjectMeta: metav1.ObjectMeta{Name: "default"}, Spec: drover.ClusterProviderConfigSpec{AllowedNamespaces: []string{namespace}},
+	})
 	here := fake.NewClientBuilder().WithScheme(scheme).WithObjects(target...).WithStatusSubresource(&v1alpha1.DroverNodeClass{}).Build()
 	there := fake.NewClientBuilder().WithScheme(scheme).WithObjects(controlled...).Build()
 	return here, &control.Cluster{Client: there, Live: there, Namespace: namespace, Target: "target-uid"}

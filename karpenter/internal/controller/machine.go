@@ -87,30 +87,28 @@ func (c *Machine) Reconcile(ctx context.Context, r reconcile.Request) (reconcile
 // claimOf returns the NodeClaim of a Machine, nil if it does not exist. The label may have a part of a long name.
 func (c *Machine) claimOf(ctx context.Context, m *drover.Machine) (*karpenterv1.NodeClaim, error) {
 	name, uid := m.Labels[drover.LabelNodeClaim], machine.UIDOf(m)
-	cached := &karpenterv1.NodeClaimList{}
-	if err := c.Target.List(ctx, cached); err != nil {
-		return nil, err
-	}
-	for i := range cached.Items {
-		if cached.Items[i].UID == uid {
-			return &cached.Items[i], nil
-		}
-	}
 	if len(name) < longestLabel {
 		claim := &karpenterv1.NodeClaim{}
+		if err := c.Target.Get(ctx, client.ObjectKey{Name: name}, claim); err == nil && claim.UID == uid {
+			return claim, nil
+		} else if client.IgnoreNotFound(err) != nil {
+			return nil, err
+		}
 		err := c.Live.Get(ctx, client.ObjectKey{Name: name}, claim)
 		if apierrors.IsNotFound(err) || err == nil && claim.UID != uid {
 			return nil, nil
 		}
 		return claim, err
 	}
-	live := &karpenterv1.NodeClaimList{}
-	if err := c.Live.List(ctx, live); err != nil {
-		return nil, err
-	}
-	for i := range live.Items {
-		if live.Items[i].UID == uid && strings.HasPrefix(live.Items[i].Name, name) {
-			return &live.Items[i], nil
+	for _, reader := range []client.Reader{c.Target, c.Live} {
+		claims := &karpenterv1.NodeClaimList{}
+		if err := reader.List(ctx, claims); err != nil {
+			return nil, err
+		}
+		for i := range claims.Items {
+			if claims.Items[i].UID == uid && strings.HasPrefix(claims.Items[i].Name, name) {
+				return &claims.Items[i], nil
+			}
 		}
 	}
 	return nil, nil

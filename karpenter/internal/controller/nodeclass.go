@@ -35,6 +35,8 @@ func (c *NodeClass) Register(_ context.Context, m manager.Manager) error {
 		For(&v1alpha1.DroverNodeClass{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WatchesRawSource(source.Kind(c.Cache, &drover.MachineClass{}, of[*drover.MachineClass](c))).
 		WatchesRawSource(source.Kind(c.Cache, &drover.ClusterMachineClass{}, of[*drover.ClusterMachineClass](c))).
+		WatchesRawSource(source.Kind(c.Cache, &drover.ProviderConfig{}, of[*drover.ProviderConfig](c))).
+		WatchesRawSource(source.Kind(c.Cache, &drover.ClusterProviderConfig{}, of[*drover.ClusterProviderConfig](c))).
 		WatchesRawSource(source.Kind(c.Cache, &drover.Composition{}, of[*drover.Composition](c))).
 		Complete(c)
 }
@@ -60,12 +62,12 @@ func (c *NodeClass) Reconcile(ctx context.Context, r reconcile.Request) (reconci
 	if err := c.Target.Get(ctx, r.NamespacedName, class); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	classes, err := c.Control.Classes(ctx)
+	known, err := c.Control.Known(ctx)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 	before := class.DeepCopy()
-	report(class, offer.Of(class.Spec, classes))
+	report(class, offer.Of(class.Spec, known))
 	if equality.Semantic.DeepEqual(before, class) {
 		return reconcile.Result{}, nil
 	}
@@ -86,7 +88,7 @@ func report(class *v1alpha1.DroverNodeClass, o offer.Offer) {
 		}
 	}
 	set := class.StatusConditions()
-	for _, t := range []string{v1alpha1.ConditionClassesFound, v1alpha1.ConditionCapacityKnown, v1alpha1.ConditionPricesValid, v1alpha1.ConditionZonesValid} {
+	for _, t := range []string{v1alpha1.ConditionClusterFound, v1alpha1.ConditionClassesFound, v1alpha1.ConditionCapacityKnown, v1alpha1.ConditionPricesValid, v1alpha1.ConditionZonesValid} {
 		if p, ok := first[t]; ok {
 			set.SetFalse(t, p.Reason, p.Message)
 		} else {

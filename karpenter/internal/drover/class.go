@@ -72,6 +72,47 @@ type ClusterMachineClassList struct {
 	Items           []ClusterMachineClass `json:"items"`
 }
 
+// A ProviderConfig is the configuration of a target cluster for the Machines of its namespace.
+//
+// +kubebuilder:object:root=true
+type ProviderConfig struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+}
+
+// A ProviderConfigList is a list of ProviderConfigs.
+//
+// +kubebuilder:object:root=true
+type ProviderConfigList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []ProviderConfig `json:"items"`
+}
+
+// ClusterProviderConfigSpec has the namespaces whose Machines may join the target cluster.
+type ClusterProviderConfigSpec struct {
+	AllowedNamespaces []string `json:"allowedNamespaces,omitempty"`
+}
+
+// A ClusterProviderConfig is the configuration of a target cluster for the Machines of the namespaces that it allows.
+//
+// +kubebuilder:object:root=true
+type ClusterProviderConfig struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec ClusterProviderConfigSpec `json:"spec"`
+}
+
+// A ClusterProviderConfigList is a list of ClusterProviderConfigs.
+//
+// +kubebuilder:object:root=true
+type ClusterProviderConfigList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []ClusterProviderConfig `json:"items"`
+}
+
 // A PipelineStep of a Composition.
 type PipelineStep struct {
 	Step  string                `json:"step"`

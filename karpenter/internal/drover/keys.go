@@ -58,8 +58,11 @@ const (
 	StageDeletingNode     = "DeletingNode"
 )
 
-// Kinds of classes.
+// Kinds of classes, and of configurations of target clusters.
 const (
 	KindMachineClass        = "MachineClass"
 	KindClusterMachineClass = "ClusterMachineClass"
+
+	KindProviderConfig        = "ProviderConfig"
+	KindClusterProviderConfig = "ClusterProviderConfig"
 )

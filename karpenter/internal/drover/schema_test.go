@@ -20,9 +20,14 @@ import (
 func TestTheViewHasTheFieldsOfTheSchemas(t *testing.T) {
 	for plural, of := range map[string]any{
 		"machines": Machine{}, "machineclasses": MachineClass{}, "clustermachineclasses": ClusterMachineClass{},
+		"clusterproviderconfigs": ClusterProviderConfig{}, "providerconfigs": ProviderConfig{},
 	} {
 		t.Run(plural, func(t *testing.T) {
-			files, err := filepath.Glob("../../../package/*/crds/machine.drover.dev_" + plural + ".yaml")
+			group := "machine"
+			if strings.HasSuffix(plural, "configs") {
+				group = "cluster"
+			}
+			files, err := filepath.Glob("../../../package/*/crds/" + group + ".drover.dev_" + plural + ".yaml")
 			if err != nil || len(files) != 1 {
 				t.Fatalf("files %v, %v", files, err)
 			}

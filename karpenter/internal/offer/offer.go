@@ -28,6 +28,21 @@ type Class struct {
 	Refused string
 }
 
+// A Cluster is the configuration of a target cluster, in the control cluster.
+type Cluster struct {
+	Kind, Name string
+	// Refused is why the Machines of the namespace may not join the cluster, "" if they may.
+	Refused string
+}
+
+// Known is what the control cluster has for an offer.
+type Known struct {
+	// Classes in the namespace of the Machines, and all ClusterMachineClasses.
+	Classes []Class
+	// Clusters in the namespace of the Machines, and all ClusterProviderConfigs.
+	Clusters []Cluster
+}
+
 func (c Class) reference() drover.Reference { return drover.Reference{Kind: c.Kind, Name: c.Name} }
 
 // An Offering is a class in a zone.
@@ -73,6 +88,8 @@ func (o Offer) InstanceTypes() []v1alpha1.InstanceType {
 
 // Reasons of the conditions of a DroverNodeClass.
 const (
+	ReasonClusterNotFound           = "ClusterNotFound"
+	ReasonClusterNotAllowed         = "ClusterNotAllowed"
 	ReasonClassNotFound             = "ClassNotFound"
 	ReasonClassNotAllowed           = "ClassNotAllowed"
 	ReasonNoClassSelected           = "NoClassSelected"
@@ -87,13 +104,14 @@ const (
 	memoryPerCPU              int64 = 4 << 30
 )
 
-// Of computes the offer of a DroverNodeClass from all classes in the namespace of the Machines, and the ClusterMachineClasses.
-func Of(spec v1alpha1.DroverNodeClassSpec, classes []Class) Offer {
+// Of computes the offer of a DroverNodeClass.
+func Of(spec v1alpha1.DroverNodeClassSpec, known Known) Offer {
 	o := Offer{}
+	o.checkCluster(spec.ClusterRef, known.Clusters)
 	priced := isPriced(spec)
 	for i, entry := range spec.Classes {
 		at := fmt.Sprintf("spec.classes[%d]", i)
-		for _, class := range o.selected(at, entry, classes) {
+		for _, class := range o.selected(at, entry, known.Classes) {
 			o.offer(at, entry, class, priced)
 		}
 	}
@@ -117,35 +135,61 @@ func (o *Offer) problem(condition, reason, format string, args ...any) {
 func (o *Offer) selected(at string, entry v1alpha1.Class, classes []Class) []Class {
 	kind := cmp.Or(entry.Kind, drover.KindMachineClass)
 	var out []Class
+	refused := false
 	for _, c := range classes {
 		if c.Kind != kind || entry.Name != "" && c.Name != entry.Name || entry.Name == "" && !matches(entry.MatchLabels, c.Labels) {
 			continue
 		}
 		if c.Refused != "" {
 			o.problem(v1alpha1.ConditionClassesFound, ReasonClassNotAllowed, "%s: %s %q: %s", at, kind, c.Name, c.Refused)
+			refused = true
 			continue
 		}
 		out = append(out, c)
 	}
 	switch {
-	case len(out) > 0 || len(o.Problems) > 0 && o.Problems[len(o.Problems)-1].Reason == ReasonClassNotAllowed:
+	case len(out) > 0 || refused:
 	case entry.Name != "":
 		o.problem(v1alpha1.ConditionClassesFound, ReasonClassNotFound,
-			"%s.name: there is no %s %q%s: create it in the control cluster, or name another one", at, kind, entry.Name, known(kind, classes))
+			"%s.name: there is no %s %q%s: create it in the control cluster, or name another one", at, kind, entry.Name, namesOf(kind, classes))
 	default:
 		o.problem(v1alpha1.ConditionClassesFound, ReasonNoClassSelected, "%s.matchLabels: no %s has the labels %s: label a class, or remove the entry", at, kind, labelsOf(entry.MatchLabels))
 	}
 	return out
 }
 
-// known names some classes that exist, to choose from.
-func known(kind string, classes []Class) string {
+// checkCluster looks for the configuration of the target cluster.
+func (o *Offer) checkCluster(ref v1alpha1.ClusterReference, clusters []Cluster) {
+	kind, name := cmp.Or(ref.Kind, drover.KindClusterProviderConfig), cmp.Or(ref.Name, "default")
+	var others []string
+	for _, c := range clusters {
+		switch {
+		case c.Kind == kind && c.Name == name:
+			if c.Refused != "" {
+				o.problem(v1alpha1.ConditionClusterFound, ReasonClusterNotAllowed, "spec.clusterRef: %s %q: %s", kind, name, c.Refused)
+			}
+			return
+		case c.Kind == kind:
+			others = append(others, c.Name)
+		}
+	}
+	o.problem(v1alpha1.ConditionClusterFound, ReasonClusterNotFound,
+		"spec.clusterRef: there is no %s %q%s: create it in the control cluster, or create another DroverNodeClass, since clusterRef is immutable", kind, name, some(others))
+}
+
+// namesOf the classes of a kind.
+func namesOf(kind string, classes []Class) string {
 	var names []string
 	for _, c := range classes {
 		if c.Kind == kind {
 			names = append(names, c.Name)
 		}
 	}
+	return some(names)
+}
+
+// some of the names that exist, to choose from.
+func some(names []string) string {
 	slices.Sort(names)
 	switch {
 	case len(names) == 0:

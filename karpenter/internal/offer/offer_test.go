@@ -21,6 +21,9 @@ func class(name string, n capacity.Node) Class {
 	return Class{Kind: "MachineClass", Name: name, Node: n}
 }
 
+// here is the configuration that a DroverNodeClass names by default.
+var here = []Cluster{{Kind: "ClusterProviderConfig", Name: "default"}}
+
 func specOf(t *testing.T, classes string) v1alpha1.DroverNodeClassSpec {
 	t.Helper()
 	s := v1alpha1.DroverNodeClassSpec{}
@@ -71,7 +74,7 @@ func TestOfferings(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := Of(specOf(t, c.spec), c.classes)
+			o := Of(specOf(t, c.spec), Known{c.classes, here})
 			if len(o.Problems) > 0 || !o.IsReady() {
 				t.Errorf("problems %v", o.Problems)
 			}
@@ -141,12 +144,45 @@ func TestProblemsNameFieldValueAndCure(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := Of(specOf(t, c.spec), all)
+			o := Of(specOf(t, c.spec), Known{all, here})
 			if d := cmp.Diff([]Problem{{c.condition, c.reason, c.message}}, o.Problems); d != "" {
 				t.Error(d)
 			}
 			if o.IsReady() {
 				t.Error("NodeClaims may be created")
+			}
+		})
+	}
+}
+
+func TestTheClusterOfADroverNodeClass(t *testing.T) {
+	known := Known{Classes: []Class{class("small", node("1", "2Gi"))}, Clusters: []Cluster{
+		{Kind: "ClusterProviderConfig", Name: "prod"}, {Kind: "ProviderConfig", Name: "own"},
+		{Kind: "ClusterProviderConfig", Name: "closed", Refused: "spec.allowedNamespaces has no pattern for the namespace nodes"},
+	}}
+	for name, c := range map[string]struct {
+		ref             v1alpha1.ClusterReference
+		reason, message string
+	}{
+		"OfItsKindAndNameIsFound":   {v1alpha1.ClusterReference{Kind: "ClusterProviderConfig", Name: "prod"}, "", ""},
+		"InTheNamespaceIsFound":     {v1alpha1.ClusterReference{Kind: "ProviderConfig", Name: "own"}, "", ""},
+		"MustAllowTheNamespace":     {v1alpha1.ClusterReference{Name: "closed"}, "ClusterNotAllowed", `spec.clusterRef: ClusterProviderConfig "closed": spec.allowedNamespaces has no pattern for the namespace nodes`},
+		"OfAnotherKindIsNotFound":   {v1alpha1.ClusterReference{Kind: "ProviderConfig", Name: "prod"}, "ClusterNotFound", `spec.clusterRef: there is no ProviderConfig "prod", there are own: create it in the control cluster, or create another DroverNodeClass, since clusterRef is immutable`},
+		"IsTheDefaultIfNoneIsNamed": {v1alpha1.ClusterReference{}, "ClusterNotFound", `spec.clusterRef: there is no ClusterProviderConfig "default", there are closed, prod: create it in the control cluster, or create another DroverNodeClass, since clusterRef is immutable`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			spec := specOf(t, "- {name: small, zones: [{name: a}]}")
+			spec.ClusterRef = c.ref
+			o := Of(spec, known)
+			var want []Problem
+			if c.reason != "" {
+				want = []Problem{{v1alpha1.ConditionClusterFound, c.reason, c.message}}
+			}
+			if d := cmp.Diff(want, o.Problems); d != "" {
+				t.Error(d)
+			}
+			if o.IsReady() != (want == nil) {
+				t.Errorf("NodeClaims may be created: %v", o.IsReady())
 			}
 		})
 	}

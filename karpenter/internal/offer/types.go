@@ -1,6 +1,8 @@
 package offer
 
 import (
+	"maps"
+
 	corev1 "k8s.io/api/core/v1"
 	karpenterv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 	"sigs.k8s.io/karpenter/pkg/cloudprovider"
@@ -55,7 +57,8 @@ func newType(of Offering) *cloudprovider.InstanceType {
 			scheduling.NewRequirement(corev1.LabelTopologyRegion, corev1.NodeSelectorOpDoesNotExist),
 			scheduling.NewRequirement(corev1.LabelWindowsBuild, corev1.NodeSelectorOpDoesNotExist),
 		),
-		Capacity: of.Node.Capacity,
+		// Offers share the Node of their class.
+		Capacity: maps.Clone(of.Node.Capacity),
 		Overhead: &cloudprovider.InstanceTypeOverhead{
 			KubeReserved: of.Node.KubeReserved, SystemReserved: of.Node.SystemReserved, EvictionThreshold: of.Node.Eviction,
 		},

@@ -23,7 +23,7 @@ const offers = `
 
 func offered(t *testing.T) Offer {
 	t.Helper()
-	o := Of(specOf(t, offers), []Class{class("small", node("1", "2Gi")), class("small-spot", node("1", "2Gi")), class("large", node("4", "16Gi"))})
+	o := Of(specOf(t, offers), Known{[]Class{class("small", node("1", "2Gi")), class("small-spot", node("1", "2Gi")), class("large", node("4", "16Gi"))}, here})
 	if !o.IsReady() {
 		t.Fatal(o.Problems)
 	}

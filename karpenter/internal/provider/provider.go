@@ -75,11 +75,11 @@ func (p *Provider) offerOf(ctx context.Context, name string) (*v1alpha1.DroverNo
 	if err := p.target.Get(ctx, client.ObjectKey{Name: name}, class); err != nil {
 		return nil, offer.Offer{}, fmt.Errorf("cannot read the DroverNodeClass %q: %w", name, err)
 	}
-	classes, err := p.control.Classes(ctx)
+	known, err := p.control.Known(ctx)
 	if err != nil {
 		return nil, offer.Offer{}, err
 	}
-	return class, offer.Of(class.Spec, classes), nil
+	return class, offer.Of(class.Spec, known), nil
 }
 
 // GetInstanceTypes returns the offer of the NodeClass of a NodePool, without offerings whose price is invalid.
@@ -257,13 +257,13 @@ func (p *Provider) everything(ctx context.Context) (offer.Offer, error) {
 	if err := p.target.List(ctx, l); err != nil {
 		return offer.Offer{}, err
 	}
-	classes, err := p.control.Classes(ctx)
+	known, err := p.control.Known(ctx)
 	if err != nil {
 		return offer.Offer{}, err
 	}
 	all := offer.Offer{}
 	for _, c := range l.Items {
-		all.Offerings = append(all.Offerings, offer.Of(c.Spec, classes).Offerings...)
+		all.Offerings = append(all.Offerings, offer.Of(c.Spec, known).Offerings...)
 	}
 	return all, nil
 }

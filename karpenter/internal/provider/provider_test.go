@@ -60,7 +60,9 @@ func newWorld(t *testing.T, answer func(m *drover.Machine)) *world {
 	}
 	w.target = fake.NewClientBuilder().WithScheme(scheme).WithObjects(class, w.claim).
 		WithIndex(&corev1.Node{}, "spec.providerID", func(o client.Object) []string { return []string{o.(*corev1.Node).Spec.ProviderID} }).Build()
-	w.control = fake.NewClientBuilder().WithScheme(scheme).WithObjects(classOf("small", "1"), classOf("large", "4")).
+	w.control = fake.NewClientBuilder().WithScheme(scheme).WithObjects(classOf("small", "1"), classOf("large", "4"), &drover.ClusterProviderConfig{
+		ObjectMeta: metav1.ObjectMeta{Name: "default"}, Spec: drover.ClusterProviderConfigSpec{AllowedNamespaces: []string{namespace}},
+	}).
 		WithInterceptorFuncs(interceptor.Funcs{Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
 			err := c.Create(ctx, o, opts...)
 			if m, ok := o.(*drover.Machine); ok && err == nil {
