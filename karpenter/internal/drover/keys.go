@@ -4,6 +4,8 @@ package drover
 const (
 	// TaintUninitialized is the taint that a kubelet registers with, until the Node has the labels and taints of its Machine.
 	TaintUninitialized = "machine.drover.dev/uninitialized"
+	// FinalizerTerminator keeps a Machine until its VM is gone. Drover adds it to a Machine without it, by another write.
+	FinalizerTerminator = "machine.drover.dev/terminator"
 	// AnnotationSkipDrain deletes a Machine without a drain.
 	AnnotationSkipDrain = "drover.dev/skip-drain"
 	// HookDrain is the annotation that holds the drain of a Machine until Karpenter has drained its Node.

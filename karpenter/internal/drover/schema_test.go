@@ -108,7 +108,7 @@ func TestTheKeysAreThoseOfDrover(t *testing.T) {
 		t.Fatal(err)
 	}
 	hook, _, _ := strings.Cut(HookDrain, "/")
-	for _, key := range []string{TaintUninitialized, AnnotationSkipDrain, hook + "/"} {
+	for _, key := range []string{TaintUninitialized, FinalizerTerminator, AnnotationSkipDrain, hook + "/"} {
 		if !strings.Contains(string(reference), "`"+key+"`") {
 			t.Errorf("Drover has no key %q", key)
 		}

@@ -42,6 +42,7 @@ func TestTheMachineOfANodeClaim(t *testing.T) {
 			Namespace: "nodes", Name: "karpenter-0f6c",
 			Labels:      map[string]string{"karpenter.drover.dev/cluster": "cluster-uid", "karpenter.drover.dev/nodeclaim": "pool-x7k2p"},
 			Annotations: map[string]string{"karpenter.drover.dev/nodeclaim-uid": "0f6c", "pre-drain.hook.machine.drover.dev/karpenter": "true"},
+			Finalizers:  []string{"machine.drover.dev/terminator"},
 		},
 		Spec: drover.MachineSpec{
 			ClassRef: drover.Reference{Kind: "MachineClass", Name: "small"}, Version: "v1.35.4", ClusterRef: drover.Reference{Kind: "ProviderConfig", Name: "target"},

@@ -23,6 +23,7 @@ func New(namespace, cluster string, claim *karpenterv1.NodeClaim, class v1alpha1
 		Namespace: namespace, Name: NameOf(claim.UID),
 		Labels:      map[string]string{drover.LabelCluster: cluster, drover.LabelNodeClaim: labelValue(claim.Name)},
 		Annotations: map[string]string{drover.AnnotationNodeClaimUID: string(claim.UID), drover.HookDrain: "true"},
+		Finalizers:  []string{drover.FinalizerTerminator},
 	}}
 	m.Spec = drover.MachineSpec{
 		ClassRef:   of.Class,

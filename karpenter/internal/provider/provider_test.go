@@ -74,6 +74,17 @@ func newWorld(t *testing.T, answer func(m *drover.Machine)) *world {
 				}
 			}
 			return err
+		}, Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
+			if err := c.Delete(ctx, o, opts...); err != nil {
+				return err
+			}
+			m := &drover.Machine{}
+			if err := c.Get(ctx, client.ObjectKeyFromObject(o), m); err != nil || m.Observed().ProviderID != "" {
+				return client.IgnoreNotFound(err)
+			}
+			// Drover has no VM to delete.
+			m.Finalizers = nil
+			return c.Update(ctx, m)
 		}}).Build()
 	w.Provider = New(w.target, &control.Cluster{Client: w.control, Live: w.control, Namespace: namespace, Target: "target-uid"}, offer.NewUnavailable(clock.RealClock{}), time.Second)
 	return w
@@ -317,10 +328,6 @@ func TestDeleteEndsWithTheMachine(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := w.machines(t)[0]
-	m.Finalizers = []string{"machine.drover.dev/terminator"}
-	if err := w.control.Update(t.Context(), &m); err != nil {
-		t.Fatal(err)
-	}
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node", Finalizers: []string{karpenterv1.TerminationFinalizer}}}
 	node.Spec.ProviderID = m.Status.ProviderID
 	if err := w.target.Create(t.Context(), node); err != nil {
