@@ -288,7 +288,7 @@ render: $(if $(BUILT),,build) ##+ Compare the output of each Composition with fi
 .PHONY: conformance
 conformance: $(if $(BUILT),,build packages) ## Hold all providers, or PROVIDER=aws, against what Drover promises of each, and print the table.
 	DROVER_BIN=$(BIN) DROVER_PACKAGES=$(PACKAGES) go test -count=1 -timeout 60m ./test/conformance -v \
-		-run '^Test(Conformance|BootstrapProviders|Imports)$$/^$(or $(PROVIDER),.*)$$' | grep -vE '^=== (RUN|PAUSE|CONT|NAME)'
+		-run '^Test(Conformance|BootstrapProviders|InfrastructureProviders|Imports)$$/^$(or $(PROVIDER),.*)$$' | grep -vE '^=== (RUN|PAUSE|CONT|NAME)'
 
 .PHONY: conformance-short
 conformance-short: $(if $(BUILT),,build packages)

@@ -48,9 +48,9 @@ WantedBy=multi-user.target
 // installKubeadm runs Cluster API's own kubeadm bootstrap provider, built from its module and as it is.
 func installKubeadm(t *testing.T, p *kit.Plane) {
 	t.Helper()
-	core, err := moduleOfTool("sigs.k8s.io/cluster-api")
+	core, err := coreTools.module("sigs.k8s.io/cluster-api")
 	must(t, err)
-	must(t, createCRDs(t.Context(), p.Client, filepath.Join(core, "bootstrap/kubeadm/config/crd/bases/*.yaml")))
+	must(t, createCRDs(t.Context(), p.Client, filepath.Join(core, "bootstrap/kubeadm/config/crd/bases/*.yaml"), contracts))
 	for _, k := range []string{"KubeadmConfig", "KubeadmConfigTemplate"} {
 		must(t, awaitServed(t.Context(), p.Client, kubeadmConfig.GroupVersion().WithKind(k)))
 	}
@@ -61,7 +61,7 @@ func installKubeadm(t *testing.T, p *kit.Plane) {
 			{APIGroups: []string{kubeadmConfig.Group}, Resources: []string{"kubeadmconfigtemplates"}, Verbs: []string{"get"}},
 		},
 	}))
-	runProvider(t, p, "kubeadm", "sigs.k8s.io/cluster-api/bootstrap/kubeadm", "--kubeadmconfig-concurrency=5")
+	ofCore("kubeadm", "sigs.k8s.io/cluster-api/bootstrap/kubeadm", "--kubeadmconfig-concurrency=5").run(t, p)
 }
 
 // TestBootstrapProviders has the kubeadm bootstrap provider make the user data of a Machine of the local cloud. The Machine

@@ -72,16 +72,16 @@ func (m *clusterAPI) Install(ctx context.Context, p *kit.Plane) error {
 	if m.dir, err = os.MkdirTemp("", "clusterapi-"); err != nil {
 		return err
 	}
-	core, err := moduleOfTool("sigs.k8s.io/cluster-api")
+	core, err := coreTools.module("sigs.k8s.io/cluster-api")
 	if err != nil {
 		return err
 	}
-	infra, err := moduleOfTool("sigs.k8s.io/cluster-api/test")
+	infra, err := coreTools.module("sigs.k8s.io/cluster-api/test")
 	if err != nil {
 		return err
 	}
 	for _, pattern := range []string{filepath.Join(core, "config/crd/bases/cluster.x-k8s.io_*.yaml"), filepath.Join(infra, "infrastructure/docker/config/crd/bases/*.yaml")} {
-		if err := createCRDs(ctx, p.Client, pattern); err != nil {
+		if err := createCRDs(ctx, p.Client, pattern, contracts); err != nil {
 			return err
 		}
 	}
@@ -105,10 +105,18 @@ func (m *clusterAPI) Install(ctx context.Context, p *kit.Plane) error {
 	return installLifted(ctx, p, "clusterapi")
 }
 
-// moduleOfTool returns the folder of a module of tools/cluster-api.
-func moduleOfTool(module string) (string, error) {
+// tools are a folder whose module has programs as tools.
+type tools string
+
+// coreTools are what Cluster API itself has.
+const coreTools tools = "tools/cluster-api"
+
+func (d tools) dir() string { return filepath.Join(kit.Root(), string(d)) }
+
+// module returns the folder of a module.
+func (d tools) module(module string) (string, error) {
 	cmd := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", module)
-	cmd.Dir = filepath.Join(kit.Root(), "tools/cluster-api")
+	cmd.Dir = d.dir()
 	out, err := cmd.Output()
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", cmd, err)
@@ -116,8 +124,12 @@ func moduleOfTool(module string) (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-// createCRDs creates CRDs as the kustomizations of Cluster API label them. Without its webhooks nothing converts versions.
-func createCRDs(ctx context.Context, c client.Client, pattern string) error {
+// contracts are the labels of CRDs in the kustomizations of Cluster API: the versions of its contracts, and of the kinds that
+// fulfill them.
+var contracts = map[string]string{"cluster.x-k8s.io/v1beta1": "v1beta1", "cluster.x-k8s.io/v1beta2": "v1beta2"}
+
+// createCRDs creates CRDs with the labels of a kustomization. Without webhooks nothing converts versions.
+func createCRDs(ctx context.Context, c client.Client, pattern string, labels map[string]string) error {
 	files, err := filepath.Glob(pattern)
 	if err != nil || len(files) == 0 {
 		return fmt.Errorf("%s: no files, %w", pattern, err)
@@ -131,7 +143,7 @@ func createCRDs(ctx context.Context, c client.Client, pattern string) error {
 		if err := yaml.Unmarshal(bytes.TrimPrefix(b, []byte("---\n")), &crd.Object); err != nil {
 			return fmt.Errorf("%s: %w", f, err)
 		}
-		crd.SetLabels(map[string]string{"cluster.x-k8s.io/v1beta1": "v1beta1", "cluster.x-k8s.io/v1beta2": "v1beta2"})
+		crd.SetLabels(labels)
 		if err := client.IgnoreAlreadyExists(c.Create(ctx, crd)); err != nil {
 			return fmt.Errorf("%s: %w", f, err)
 		}
@@ -166,7 +178,7 @@ func (*clusterAPI) grant(ctx context.Context, c client.Client) error {
 
 // run builds and starts the provider.
 func (m *clusterAPI) run(ctx context.Context) (err error) {
-	m.cmd, err = startProvider(ctx, m.plane, m.dir, "in-memory", "sigs.k8s.io/cluster-api/test/infrastructure/docker", "--concurrency=5")
+	m.cmd, err = ofCore("in-memory", "sigs.k8s.io/cluster-api/test/infrastructure/docker", "--concurrency=5").start(ctx, m.plane, m.dir)
 	return err
 }
 
@@ -182,10 +194,24 @@ func installedClusterAPI(t *testing.T) (*clusterAPI, *kit.Plane) {
 	return capi, p
 }
 
-// runProvider runs a provider of Cluster API until the end of a test.
-func runProvider(t *testing.T, p *kit.Plane, name, pkg string, flags ...string) {
+// A capiProvider is a provider for Cluster API, built from its module and run as it is.
+type capiProvider struct {
+	tools
+	name, pkg  string
+	flags, env []string
+}
+
+// ofCore is a provider of Cluster API itself.
+func ofCore(name, pkg string, flags ...string) capiProvider {
+	return capiProvider{tools: coreTools, name: name, pkg: pkg, flags: append([]string{
+		"--health-addr=0", "--skip-crd-migration-phases=StorageVersionMigration,CleanupManagedFields", "--clustercache-concurrency=1",
+	}, flags...)}
+}
+
+// run the provider until the end of a test.
+func (c capiProvider) run(t *testing.T, p *kit.Plane) {
 	t.Helper()
-	cmd, err := startProvider(t.Context(), p, t.TempDir(), name, pkg, flags...)
+	cmd, err := c.start(t.Context(), p, t.TempDir())
 	must(t, err)
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
@@ -193,11 +219,11 @@ func runProvider(t *testing.T, p *kit.Plane, name, pkg string, flags ...string) 
 	})
 }
 
-// startProvider builds a provider from its module in tools/cluster-api, and starts it as it is, with its files in a folder.
-func startProvider(ctx context.Context, p *kit.Plane, dir, name, pkg string, flags ...string) (*exec.Cmd, error) {
-	program := filepath.Join(dir, name)
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", program, pkg)
-	build.Dir, build.Env = filepath.Join(kit.Root(), "tools/cluster-api"), append(os.Environ(), "CGO_ENABLED=0")
+// start the provider, with its files in a folder.
+func (c capiProvider) start(ctx context.Context, p *kit.Plane, dir string) (*exec.Cmd, error) {
+	program := filepath.Join(dir, c.name)
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", program, c.pkg)
+	build.Dir, build.Env = c.dir(), append(os.Environ(), "CGO_ENABLED=0")
 	if b, err := build.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("%s: %w\n%s", build, err, b)
 	}
@@ -208,15 +234,14 @@ func startProvider(ctx context.Context, p *kit.Plane, dir, name, pkg string, fla
 	if err != nil {
 		return nil, err
 	}
-	log, err := os.Create(filepath.Join(p.Dir, "logs", "clusterapi-"+name+".log"))
+	log, err := os.Create(filepath.Join(p.Dir, "logs", "clusterapi-"+c.name+".log"))
 	if err != nil {
 		return nil, err
 	}
 	cmd := exec.Command(program, append([]string{
-		"--kubeconfig=" + p.Kubeconfig, "--webhook-cert-dir=" + dir, "--webhook-port=" + strconv.Itoa(port), "--health-addr=0", "--diagnostics-address=127.0.0.1:0",
-		"--insecure-diagnostics", "--skip-crd-migration-phases=StorageVersionMigration,CleanupManagedFields", "--clustercache-concurrency=1",
-	}, flags...)...)
-	cmd.Env, cmd.Stdout, cmd.Stderr = append(os.Environ(), "POD_IP=127.0.0.1"), log, log
+		"--kubeconfig=" + p.Kubeconfig, "--webhook-cert-dir=" + dir, "--webhook-port=" + strconv.Itoa(port), "--diagnostics-address=127.0.0.1:0", "--insecure-diagnostics",
+	}, c.flags...)...)
+	cmd.Env, cmd.Stdout, cmd.Stderr = append(append(os.Environ(), "POD_IP=127.0.0.1"), c.env...), log, log
 	return cmd, cmd.Start()
 }
 

@@ -144,13 +144,13 @@ func (x *importing) drover(args ...string) string {
 // runCore runs Cluster API's own controllers, unmodified, in the namespace.
 func (x *importing) runCore() {
 	x.Helper()
-	core, err := moduleOfTool("sigs.k8s.io/cluster-api")
+	core, err := coreTools.module("sigs.k8s.io/cluster-api")
 	must(x.T, err)
-	must(x.T, createCRDs(x.Context(), x.Client, filepath.Join(core, "config/crd/bases/*.yaml")))
+	must(x.T, createCRDs(x.Context(), x.Client, filepath.Join(core, "config/crd/bases/*.yaml"), contracts))
 	for _, k := range []string{"MachineDeployment", "MachineSet", "Machine", "Cluster"} {
 		must(x.T, awaitServed(x.Context(), x.Client, coreKind(k)))
 	}
-	runProvider(x.T, x.capi.plane, "core", "sigs.k8s.io/cluster-api", "--namespace="+x.Namespace)
+	ofCore("core", "sigs.k8s.io/cluster-api", "--namespace="+x.Namespace).run(x.T, x.capi.plane)
 }
 
 // create an object of the fleet's namespace.

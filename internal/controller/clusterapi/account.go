@@ -64,22 +64,59 @@ func (a *account) kindOf(ctx context.Context, k schema.GroupKind) (kind, error) 
 	if ok && a.now().Sub(kept.at) < kindsKept {
 		return kept.kind, nil
 	}
-	crd := &metav1.PartialObjectMetadata{}
-	crd.SetGroupVersionKind(crdKind)
-	if err := a.kube.Get(ctx, types.NamespacedName{Name: crdName(k)}, crd); err != nil {
-		if kerrors.IsNotFound(err) {
-			return kind{}, refused(k.String(), fmt.Errorf("the API server has no CRD %s: install its provider of Cluster API", crdName(k)))
-		}
-		return kind{}, classify("cannot read the CRD "+crdName(k), err)
+	labels, err := a.crdLabels(ctx, k)
+	if err != nil {
+		return kind{}, err
 	}
-	found, err := kindOf(k, crd.GetLabels())
+	found, err := kindOf(k, labels)
 	if err != nil {
 		return kind{}, refused(k.String(), err)
+	}
+	if found.core, err = a.core(ctx); err != nil {
+		return kind{}, err
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.kinds[k] = keptKind{kind: found, at: a.now()}
 	return found, nil
+}
+
+// crdLabels returns the labels of the CRD of a kind.
+func (a *account) crdLabels(ctx context.Context, k schema.GroupKind) (map[string]string, error) {
+	crd := &metav1.PartialObjectMetadata{}
+	crd.SetGroupVersionKind(crdKind)
+	if err := a.kube.Get(ctx, types.NamespacedName{Name: crdName(k)}, crd); err != nil {
+		if kerrors.IsNotFound(err) {
+			return nil, refused(k.String(), fmt.Errorf("the API server has no CRD %s: install its provider of Cluster API", crdName(k)))
+		}
+		return nil, classify("cannot read the CRD "+crdName(k), err)
+	}
+	return crd.GetLabels(), nil
+}
+
+// core returns the version of Cluster API's own kinds: the newest one that the label of the CRD of Clusters has. Nothing converts
+// objects here, so that all that read them must read the version that they are written in. Providers read the version of the
+// release of Cluster API that the CRDs are of, whatever contract they fulfill.
+func (a *account) core(ctx context.Context) (contract, error) {
+	cluster := schema.GroupKind{Group: coreGroup, Kind: "Cluster"}
+	a.mu.Lock()
+	kept, ok := a.kinds[cluster]
+	a.mu.Unlock()
+	if ok && a.now().Sub(kept.at) < kindsKept {
+		return kept.contract, nil
+	}
+	labels, err := a.crdLabels(ctx, cluster)
+	if err != nil {
+		return "", err
+	}
+	k, err := kindOf(cluster, labels)
+	if err != nil {
+		return "", refused(cluster.String(), err)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.kinds[cluster] = keptKind{kind: k, at: a.now()}
+	return k.contract, nil
 }
 
 // get returns an object, nil if it does not exist.
@@ -196,11 +233,11 @@ func (a *account) unfinished(ctx context.Context, vm *v1alpha1.VirtualMachine, k
 		out.State = native.StateRunning
 		return out, nil
 	}
-	c, err := a.get(ctx, k.contract.core("Cluster"), o.GetNamespace(), a.spec.ClusterName)
+	c, err := a.get(ctx, k.core.coreKind("Cluster"), o.GetNamespace(), a.spec.ClusterName)
 	if err != nil {
 		return native.VM{}, err
 	}
-	if (c == nil || !isClusterReady(k.contract, c)) && a.spec.InfraCluster != nil {
+	if (c == nil || !isClusterReady(k.core, c)) && a.spec.InfraCluster != nil {
 		out.State, out.Text = native.StateIncomplete, fmt.Sprintf("waiting for %s %s, which has not reported that it is provisioned", a.spec.InfraCluster.Kind, a.spec.InfraCluster.Name)
 	}
 	if at := &vm.Status.AtProvider; at.Error == "" && (r.paused || out.State == native.StateIncomplete) {
@@ -212,8 +249,12 @@ func (a *account) unfinished(ctx context.Context, vm *v1alpha1.VirtualMachine, k
 
 // machine returns the Machine of a VM, nil if it does not exist.
 func (a *account) machine(ctx context.Context, vm *v1alpha1.VirtualMachine) (*unstructured.Unstructured, error) {
-	group, namespace, object := a.whereabouts(vm)
-	gvk := a.contractOf(ctx, group).core("Machine")
+	_, namespace, object := a.whereabouts(vm)
+	c, err := a.core(ctx)
+	if err != nil {
+		return nil, err
+	}
+	gvk := c.coreKind("Machine")
 	if object == "" {
 		found, err := a.labeled(ctx, gvk, v1alpha1.LabelVirtualMachine, meta.GetExternalName(vm))
 		if err != nil || len(found) == 0 {
@@ -228,26 +269,13 @@ func (a *account) machine(ctx context.Context, vm *v1alpha1.VirtualMachine) (*un
 	return o, nil
 }
 
-// contractOf returns the contract of a kind, or of the first kind of the configuration. If that is not known, it is the
-// newest one: the kind may not be installed any more.
-func (a *account) contractOf(ctx context.Context, k schema.GroupKind) contract {
-	if k.Kind == "" && len(a.spec.InfraMachineKinds) > 0 {
-		k = a.spec.InfraMachineKinds[0].GroupKind()
-	}
-	found, err := a.kindOf(ctx, k)
-	if err != nil {
-		return v1beta2
-	}
-	return found.contract
-}
-
 // Continue completes the Cluster as far as it can be.
 func (a *account) Continue(ctx context.Context, vm *v1alpha1.VirtualMachine, _ native.UserData) error {
 	k, o, err := a.infraMachine(ctx, vm)
 	if err != nil || o == nil {
 		return err
 	}
-	_, err = a.keepCluster(ctx, k.contract, o.GetNamespace())
+	_, err = a.keepCluster(ctx, k.core, o.GetNamespace())
 	return err
 }
 
@@ -258,7 +286,7 @@ func (a *account) Create(ctx context.Context, vm *v1alpha1.VirtualMachine, userD
 	if err != nil {
 		return err
 	}
-	cluster, err := a.keepCluster(ctx, k.contract, vm.Namespace)
+	cluster, err := a.keepCluster(ctx, k.core, vm.Namespace)
 	if err != nil {
 		return native.Refused(err)
 	}
@@ -266,7 +294,7 @@ func (a *account) Create(ctx context.Context, vm *v1alpha1.VirtualMachine, userD
 	if err != nil {
 		return err
 	}
-	if err := a.writeStatus(ctx, machine, machineStatus(k.contract, vm, a.now())); err != nil {
+	if err := a.writeStatus(ctx, machine, machineStatus(k.core, vm, a.now())); err != nil {
 		return err
 	}
 	if err := a.publish(ctx, vm, machine, userData); err != nil {

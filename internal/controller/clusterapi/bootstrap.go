@@ -154,7 +154,7 @@ func (x *bootstrapper) config(ctx context.Context, b *v1alpha1.Bootstrap) (kind,
 // provider.
 func (x *bootstrapper) prepare(ctx context.Context, b *v1alpha1.Bootstrap, k kind) error {
 	ref, a := b.Spec.ForProvider.TemplateRef, x.account
-	if err := a.refuseControllers(ctx, k.contract, b.Namespace); err != nil {
+	if err := a.refuseControllers(ctx, k.core, b.Namespace); err != nil {
 		return err
 	}
 	t, err := a.kindOf(ctx, schema.GroupKind{Group: ref.APIGroup, Kind: ref.Kind})
@@ -198,7 +198,7 @@ func (x *bootstrapper) Create(ctx context.Context, b *v1alpha1.Bootstrap) (manag
 		return managed.ExternalCreation{}, errors.New("the BootstrapConfig was not prepared")
 	}
 	k, a := x.made.kind, x.account
-	cluster, err := a.keepCluster(ctx, k.contract, b.Namespace)
+	cluster, err := a.keepCluster(ctx, k.core, b.Namespace)
 	if err != nil {
 		return managed.ExternalCreation{}, err
 	}
@@ -206,7 +206,7 @@ func (x *bootstrapper) Create(ctx context.Context, b *v1alpha1.Bootstrap) (manag
 	if err != nil {
 		return managed.ExternalCreation{}, err
 	}
-	if err := a.writeStatus(ctx, machine, bootstrapMachineStatus(k.contract, b, a.now())); err != nil {
+	if err := a.writeStatus(ctx, machine, bootstrapMachineStatus(k.core, b, a.now())); err != nil {
 		return managed.ExternalCreation{}, err
 	}
 	x.made.config.SetOwnerReferences([]metav1.OwnerReference{ownedBy(machine)})
@@ -216,7 +216,10 @@ func (x *bootstrapper) Create(ctx context.Context, b *v1alpha1.Bootstrap) (manag
 
 // Update reports the Node in the status of the Machine, once the VM has joined.
 func (x *bootstrapper) Update(ctx context.Context, b *v1alpha1.Bootstrap) (managed.ExternalUpdate, error) {
-	c := contract(b.Status.AtProvider.Config.Contract)
+	c, err := x.account.core(ctx)
+	if err != nil {
+		return managed.ExternalUpdate{}, err
+	}
 	m, err := x.machine(ctx, b, c)
 	if err != nil || m == nil {
 		return managed.ExternalUpdate{}, err
@@ -230,7 +233,7 @@ func (x *bootstrapper) Update(ctx context.Context, b *v1alpha1.Bootstrap) (manag
 
 // machine returns the Machine that owns the BootstrapConfig, nil if it does not exist.
 func (x *bootstrapper) machine(ctx context.Context, b *v1alpha1.Bootstrap, c contract) (*unstructured.Unstructured, error) {
-	o, err := x.account.get(ctx, c.core("Machine"), b.Namespace, b.Name)
+	o, err := x.account.get(ctx, c.coreKind("Machine"), b.Namespace, b.Name)
 	if err != nil || o == nil || o.GetLabels()[v1alpha1.LabelBootstrap] != string(b.UID) {
 		return nil, err
 	}
@@ -249,7 +252,7 @@ func (x *bootstrapper) left(ctx context.Context, b *v1alpha1.Bootstrap) (config,
 	if x.err != nil {
 		return nil, nil, x.err
 	}
-	k := kind{contract: v1beta2}
+	k := kind{}
 	if at := b.Status.AtProvider.Config; at != nil {
 		k = kind{GroupVersionKind: schema.FromAPIVersionAndKind(at.APIVersion, at.Kind), contract: contract(at.Contract)}
 	} else if found, err := x.account.kindOf(ctx, b.Spec.ForProvider.TemplateRef.ConfigKind().GroupKind()); err == nil {
@@ -264,7 +267,11 @@ func (x *bootstrapper) left(ctx context.Context, b *v1alpha1.Bootstrap) (config,
 			config = nil
 		}
 	}
-	machine, err = x.machine(ctx, b, k.contract)
+	c, err := x.account.core(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	machine, err = x.machine(ctx, b, c)
 	return config, machine, err
 }
 

@@ -41,7 +41,7 @@ const (
 // https://cluster-api.sigs.k8s.io/developer/providers/contracts/bootstrap-config.
 var bootstrapRules = []struct {
 	rule string
-	test func(*testing.T, contract)
+	test func(*testing.T, release)
 }{
 	{"A BootstrapConfig MUST be namespace-scoped", configIsInTheNamespace},
 	{"Providers MUST set the label of the contract on the CRD of a BootstrapConfig", configNeedsAContract},
@@ -82,7 +82,7 @@ func TestTheDocsHaveEachRuleOfBootstraps(t *testing.T) {
 // A school is a cluster with a bootstrap provider that follows the contract to the letter, and a Bootstrap.
 type school struct {
 	*testing.T
-	contract contract
+	release
 	// there is the cluster of the provider, and kube that of Drover.
 	there, kube client.WithWatch
 	reconciler  reconcile.Reconciler
@@ -93,23 +93,21 @@ func (s *school) kind(k string) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: bootstrapGroup, Version: "v1", Kind: k}
 }
 
-func newSchool(t *testing.T, c contract) *school {
+func newSchool(t *testing.T, c release) *school {
 	t.Helper()
-	s := &school{T: t, contract: c, now: time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)}
+	s := &school{T: t, release: c, now: time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)}
 	remote := runtime.NewScheme()
 	s.must(clientgoscheme.AddToScheme(remote))
 	s.must(extv1.AddToScheme(remote))
 	b := fake.NewClientBuilder().WithScheme(remote).
 		WithIndex(&coordinationv1.Lease{}, "metadata.name", func(o client.Object) []string { return []string{o.GetName()} })
-	for _, gvk := range []schema.GroupVersionKind{c.core("Cluster"), c.core("Machine"), s.kind("LabConfig"), s.kind("LabConfigTemplate")} {
+	for _, gvk := range []schema.GroupVersionKind{c.core.coreKind("Cluster"), c.core.coreKind("Machine"), s.kind("LabConfig"), s.kind("LabConfigTemplate")} {
 		o := newObject(gvk, "", "")
 		b = b.WithStatusSubresource(o)
 		remote.AddKnownTypeWithName(gvk, o)
 		remote.AddKnownTypeWithName(gvk.GroupVersion().WithKind(gvk.Kind+"List"), &unstructured.UnstructuredList{})
 	}
-	for _, plural := range []string{"labconfigs", "labconfigtemplates"} {
-		b = b.WithObjects(&extv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: plural + "." + bootstrapGroup, Labels: map[string]string{"cluster.x-k8s.io/" + string(c): "v1"}}})
-	}
+	b = b.WithObjects(c.crds(bootstrapGroup, "labconfigs", "labconfigtemplates")...)
 	s.there = b.Build()
 	template := newObject(s.kind("LabConfigTemplate"), nativetest.Namespace, "workers")
 	template.Object["spec"] = map[string]any{"template": map[string]any{
@@ -182,7 +180,7 @@ func (s *school) config() *unstructured.Unstructured {
 }
 
 func (s *school) machine() *unstructured.Unstructured {
-	return s.get(s.contract.core("Machine"), "m-4v27w-bootstrap")
+	return s.get(s.core.coreKind("Machine"), "m-4v27w-bootstrap")
 }
 
 // report sets the status of the BootstrapConfig.
@@ -241,15 +239,15 @@ func (s *school) wantProblem(b *v1alpha1.Bootstrap, reason, text string) {
 	}
 }
 
-func configIsInTheNamespace(t *testing.T, c contract) {
+func configIsInTheNamespace(t *testing.T, c release) {
 	s := newSchool(t, c)
 	s.run()
-	if o, m := s.config(), s.machine(); o == nil || m == nil || s.get(c.core("Cluster"), clusterName) == nil {
+	if o, m := s.config(), s.machine(); o == nil || m == nil || s.get(c.core.coreKind("Cluster"), clusterName) == nil {
 		t.Errorf("config %v, machine %v", o, m)
 	}
 }
 
-func configNeedsAContract(t *testing.T, c contract) {
+func configNeedsAContract(t *testing.T, c release) {
 	for _, plural := range []string{"labconfigs", "labconfigtemplates"} {
 		s := newSchool(t, c)
 		crd := &extv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: plural + "." + bootstrapGroup}}
@@ -263,7 +261,7 @@ func configNeedsAContract(t *testing.T, c contract) {
 	}
 }
 
-func configIsMadeFromTheTemplate(t *testing.T, c contract) {
+func configIsMadeFromTheTemplate(t *testing.T, c release) {
 	s := newSchool(t, c)
 	s.run()
 	o := s.config()
@@ -273,7 +271,7 @@ func configIsMadeFromTheTemplate(t *testing.T, c contract) {
 	}
 }
 
-func secretIsNamed(t *testing.T, c contract) {
+func secretIsNamed(t *testing.T, c release) {
 	s := newSchool(t, c)
 	if b := s.run(); b.Status.AtProvider.Ready || !strings.HasPrefix(b.Status.AtProvider.Waiting, "waiting for LabConfig ns/m-4v27w-bootstrap: ") {
 		t.Errorf("%+v", b.Status.AtProvider)
@@ -299,7 +297,7 @@ func stringOf(t *testing.T, o *unstructured.Unstructured) string {
 	return string(b)
 }
 
-func secretIsOwned(t *testing.T, c contract) {
+func secretIsOwned(t *testing.T, c release) {
 	s := newSchool(t, c)
 	s.run()
 	// The kubeconfig of a Cluster is a Secret of the same form.
@@ -307,7 +305,7 @@ func secretIsOwned(t *testing.T, c contract) {
 	s.wantProblem(s.run(), machinev1alpha1.ReasonBootstrapConfigFailed, "metadata.ownerReferences must have the LabConfig as the controller")
 }
 
-func secretHasAValue(t *testing.T, c contract) {
+func secretHasAValue(t *testing.T, c release) {
 	for name, tc := range map[string]struct {
 		change func(*corev1.Secret)
 		want   string
@@ -324,7 +322,7 @@ func secretHasAValue(t *testing.T, c contract) {
 	}
 }
 
-func secretIsReported(t *testing.T, c contract) {
+func secretIsReported(t *testing.T, c release) {
 	s := newSchool(t, c)
 	s.run()
 	s.teach(nil)
@@ -341,7 +339,7 @@ func secretIsReported(t *testing.T, c contract) {
 	}
 }
 
-func configConditions(t *testing.T, c contract) {
+func configConditions(t *testing.T, c release) {
 	for name, tc := range map[string]struct {
 		condition      map[string]any
 		waiting, fails string
@@ -363,7 +361,7 @@ func configConditions(t *testing.T, c contract) {
 	}
 }
 
-func configFails(t *testing.T, c contract) {
+func configFails(t *testing.T, c release) {
 	s := newSchool(t, c)
 	s.run()
 	s.report(map[string]any{
@@ -371,7 +369,7 @@ func configFails(t *testing.T, c contract) {
 		"deprecated": map[string]any{"v1beta1": map[string]any{"conditions": []any{map[string]any{"type": "CertificatesAvailable", "status": "False", "severity": "Error", "reason": "CertificatesCorrupted", "message": "missing CA"}}}},
 	})
 	want := "CreateError: no such template"
-	if c == v1beta2 {
+	if c.contract == v1beta2 {
 		want = "CertificatesAvailable: CertificatesCorrupted: missing CA"
 	}
 	s.wantProblem(s.run(), machinev1alpha1.ReasonBootstrapConfigFailed, want)
@@ -382,7 +380,7 @@ func configFails(t *testing.T, c contract) {
 	}
 }
 
-func configIsPaused(t *testing.T, c contract) {
+func configIsPaused(t *testing.T, c release) {
 	s := newSchool(t, c)
 	s.run()
 	s.report(map[string]any{"conditions": []any{map[string]any{"type": "Paused", "status": "True", "reason": "Paused"}}})
@@ -391,10 +389,10 @@ func configIsPaused(t *testing.T, c contract) {
 	}
 }
 
-func configIsOwned(t *testing.T, c contract) {
+func configIsOwned(t *testing.T, c release) {
 	s := newSchool(t, c)
 	s.run()
-	cluster, m, o := s.get(c.core("Cluster"), clusterName), s.machine(), s.config()
+	cluster, m, o := s.get(c.core.coreKind("Cluster"), clusterName), s.machine(), s.config()
 	if owner := metav1.GetControllerOf(o); owner == nil || owner.Kind != "Machine" || owner.UID != m.GetUID() {
 		t.Errorf("the owner of the BootstrapConfig is %+v", owner)
 	}
@@ -407,12 +405,12 @@ func configIsOwned(t *testing.T, c contract) {
 	}
 }
 
-func clusterIsReported(t *testing.T, c contract) {
+func clusterIsReported(t *testing.T, c release) {
 	s := newSchool(t, c)
 	s.run()
-	cluster := s.get(c.core("Cluster"), clusterName)
+	cluster := s.get(c.core.coreKind("Cluster"), clusterName)
 	_, hasInfra, _ := unstructured.NestedMap(cluster.Object, "spec", "infrastructureRef")
-	if !isClusterReady(c, cluster) || hasInfra || stringAt(cluster, "spec", "controlPlaneEndpoint", "host") != "10.0.0.1" {
+	if !isClusterReady(c.core, cluster) || hasInfra || stringAt(cluster, "spec", "controlPlaneEndpoint", "host") != "10.0.0.1" {
 		t.Errorf("the Cluster is %v", cluster.Object)
 	}
 	found := false
@@ -424,7 +422,7 @@ func clusterIsReported(t *testing.T, c contract) {
 	}
 }
 
-func machineHasNoSecret(t *testing.T, c contract) {
+func machineHasNoSecret(t *testing.T, c release) {
 	s := newSchool(t, c)
 	s.run()
 	if got := stringAt(s.machine(), "spec", "bootstrap", "dataSecretName"); got != "" {
@@ -432,7 +430,7 @@ func machineHasNoSecret(t *testing.T, c contract) {
 	}
 }
 
-func machineReportsTheNode(t *testing.T, c contract) {
+func machineReportsTheNode(t *testing.T, c release) {
 	s := newSchool(t, c)
 	s.run()
 	s.teach(nil)
@@ -461,7 +459,7 @@ func machineReportsTheNode(t *testing.T, c contract) {
 	}
 }
 
-func configIsDeletedFirst(t *testing.T, c contract) {
+func configIsDeletedFirst(t *testing.T, c release) {
 	s := newSchool(t, c)
 	s.run()
 	o := s.config()
@@ -477,7 +475,7 @@ func configIsDeletedFirst(t *testing.T, c contract) {
 	if b := s.run(); b != nil || s.machine() != nil || s.config() != nil {
 		t.Errorf("left over: Bootstrap %v, Machine %v", b, s.machine())
 	}
-	if s.get(c.core("Cluster"), clusterName) == nil {
+	if s.get(c.core.coreKind("Cluster"), clusterName) == nil {
 		t.Error("the Cluster is deleted")
 	}
 }
@@ -518,7 +516,7 @@ func TestWhichBootstrapsAreRefused(t *testing.T) {
 		}, `spec.providerConfigRef: cannot get ClusterProviderConfig "c"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSchool(t, v1beta2)
+			s := newSchool(t, release{v1beta2, v1beta2})
 			s.must(tc.change(t.Context(), s))
 			s.wantProblem(s.run(), machinev1alpha1.ReasonBootstrapTemplateInvalid, tc.want)
 			if s.config() != nil || s.machine() != nil {

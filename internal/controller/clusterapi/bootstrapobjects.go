@@ -29,9 +29,9 @@ func machineOfBootstrap(b *v1alpha1.Bootstrap, spec v1alpha1.ProviderConfigSpec,
 		owner = c.Name
 	}
 	s := machineSpec(spec.ClusterName, p.Version, p.FailureDomain)
-	s["bootstrap"] = map[string]any{"configRef": referenceOf(k.contract, k, b.Namespace, b.Name)}
-	s["infrastructureRef"] = referenceOf(k.contract, kind{GroupVersionKind: machinev1alpha1.MachineGroupVersionKind}, b.Namespace, owner)
-	o := shadow(k.contract, b, v1alpha1.BootstrapGroupVersionKind.Kind, b.Name, cluster, s)
+	s["bootstrap"] = map[string]any{"configRef": referenceOf(k.core, k, b.Namespace, b.Name)}
+	s["infrastructureRef"] = referenceOf(k.core, kind{GroupVersionKind: machinev1alpha1.MachineGroupVersionKind}, b.Namespace, owner)
+	o := shadow(k.core, b, v1alpha1.BootstrapGroupVersionKind.Kind, b.Name, cluster, s)
 	o.SetLabels(map[string]string{v1alpha1.LabelBootstrap: string(b.UID), labelCluster: spec.ClusterName})
 	return o
 }

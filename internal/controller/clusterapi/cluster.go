@@ -54,7 +54,7 @@ func (a *account) infraCluster(ctx context.Context, ref v1alpha1.ObjectReference
 // cluster returns the Cluster, and creates it if there is none. A Cluster that it did not create is refused unless it is
 // shared: Cluster API's own controllers may keep that one.
 func (a *account) cluster(ctx context.Context, c contract, k kind, infra *unstructured.Unstructured, namespace string) (*unstructured.Unstructured, error) {
-	gvk := c.core("Cluster")
+	gvk := c.coreKind("Cluster")
 	there, err := a.get(ctx, gvk, namespace, a.spec.ClusterName)
 	if err != nil {
 		return nil, err

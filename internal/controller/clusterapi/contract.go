@@ -29,6 +29,9 @@ var contracts = []contract{v1beta2, v1beta1}
 type kind struct {
 	schema.GroupVersionKind
 	contract contract
+	// core is the version of Cluster API's own kinds. It is newer than the contract if the provider reads that version and
+	// still fulfills the older contract.
+	core contract
 }
 
 // crdName is the name of the CRD of a kind, by the rule of the contract.
@@ -50,7 +53,7 @@ func kindOf(k schema.GroupKind, labels map[string]string) (kind, error) {
 	return kind{}, fmt.Errorf("the CRD %s has neither of the labels %s/%s and %s/%s, which name the versions that fulfil a contract of Cluster API", crdName(k), coreGroup, v1beta2, coreGroup, v1beta1)
 }
 
-// core returns a kind of Cluster API itself in the version of the contract.
-func (c contract) core(k string) schema.GroupVersionKind {
+// coreKind returns a kind of Cluster API itself in the version of the contract.
+func (c contract) coreKind(k string) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: coreGroup, Version: string(c), Kind: k}
 }

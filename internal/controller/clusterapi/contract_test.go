@@ -75,17 +75,20 @@ func TestTheDocsHaveEachRule(t *testing.T) {
 }
 
 // of returns a test for each contract.
-func each(t *testing.T, f func(*testing.T, contract)) {
+func each(t *testing.T, f func(*testing.T, release)) {
 	t.Helper()
-	for _, c := range contracts {
-		t.Run(string(c), func(t *testing.T) { f(t, c) })
+	for _, c := range []release{{v1beta2, v1beta2}, {v1beta1, v1beta1}, {v1beta1, v1beta2}} {
+		t.Run(fmt.Sprintf("%s with %s", c.contract, c.core), func(t *testing.T) { f(t, c) })
 	}
 }
+
+// A release has the contract that a provider fulfills, and the version of Cluster API's own kinds that it reads.
+type release struct{ contract, core contract }
 
 func isRunning(vm *v1alpha1.VirtualMachine) bool { return vm.Status.AtProvider.ProviderID != "" }
 
 // created returns the objects of a VM that runs.
-func created(t *testing.T, c contract, change func(*v1alpha1.VirtualMachine), check func(l *lab, vm *v1alpha1.VirtualMachine, infra, machine, cluster *unstructured.Unstructured)) {
+func created(t *testing.T, c release, change func(*v1alpha1.VirtualMachine), check func(l *lab, vm *v1alpha1.VirtualMachine, infra, machine, cluster *unstructured.Unstructured)) {
 	t.Helper()
 	l, vm := newLab(c), newVM("vm-1", map[string]string{machinev1alpha1.TagInstallation: "i", machinev1alpha1.TagCluster: "team-a/production"})
 	if change != nil {
@@ -93,13 +96,13 @@ func created(t *testing.T, c contract, change func(*v1alpha1.VirtualMachine), ch
 	}
 	nativetest.Until(t, l.cloud(), vm, isRunning, func(vm *v1alpha1.VirtualMachine) {
 		l.do(func() {
-			check(l, vm, l.object(l.kind("LabMachine"), "vm-1"), l.object(c.core("Machine"), "vm-1"), l.object(c.core("Cluster"), clusterName))
+			check(l, vm, l.object(l.kind("LabMachine"), "vm-1"), l.object(c.core.coreKind("Machine"), "vm-1"), l.object(c.core.coreKind("Cluster"), clusterName))
 		})
 	})
 }
 
 func isInTheNamespace(t *testing.T) {
-	each(t, func(t *testing.T, c contract) {
+	each(t, func(t *testing.T, c release) {
 		created(t, c, nil, func(_ *lab, vm *v1alpha1.VirtualMachine, infra, machine, cluster *unstructured.Unstructured) {
 			for _, o := range []*unstructured.Unstructured{infra, machine, cluster} {
 				if o.GetNamespace() != vm.Namespace {
@@ -171,7 +174,7 @@ func aggregatesRights(t *testing.T) {
 }
 
 func readsTheProviderID(t *testing.T) {
-	each(t, func(t *testing.T, c contract) {
+	each(t, func(t *testing.T, c release) {
 		created(t, c, nil, func(_ *lab, vm *v1alpha1.VirtualMachine, infra, _, _ *unstructured.Unstructured) {
 			if got := vm.Status.AtProvider.ProviderID; got != stringAt(infra, "spec", "providerID") || got == "" {
 				t.Errorf("providerID %q", got)
@@ -181,7 +184,7 @@ func readsTheProviderID(t *testing.T) {
 }
 
 func placesIt(t *testing.T) {
-	each(t, func(t *testing.T, c contract) {
+	each(t, func(t *testing.T, c release) {
 		created(t, c, func(vm *v1alpha1.VirtualMachine) { vm.Spec.ForProvider.FailureDomain = ptr.To("zone-a") },
 			func(_ *lab, _ *v1alpha1.VirtualMachine, _, machine, _ *unstructured.Unstructured) {
 				if got := stringAt(machine, "spec", "failureDomain"); got != "zone-a" {
@@ -244,7 +247,7 @@ func waitsUntilProvisioned(t *testing.T) {
 }
 
 func neverReverts(t *testing.T) {
-	l, vm := newLab(v1beta2), newVM("vm-1", nil)
+	l, vm := newLab(release{v1beta2, v1beta2}), newVM("vm-1", nil)
 	nativetest.Until(t, l.cloud(), vm, func(vm *v1alpha1.VirtualMachine) bool {
 		if !isRunning(vm) {
 			return false
@@ -274,6 +277,8 @@ func mirrorsConditions(t *testing.T) {
 		"WordsOfACloudWithoutRoom":           {`{status: {conditions: [{type: Ready, status: "False", reason: InstanceProvisionFailed, message: "InsufficientInstanceCapacity: try another zone"}]}}`, "CapacityExhausted: Ready: InstanceProvisionFailed: ", "Ready: InstanceProvisionFailed"},
 		"WordsOfAQuota":                      {`{status: {conditions: [{type: VM, status: "False", reason: Failed, message: "Quota exceeded for cores"}]}}`, "QuotaExceeded: VM: ", "VM: Failed"},
 		"AnErrorOfTheOldContract":            {`{status: {conditions: [{type: Ready, status: "False", severity: Error, reason: Failed, message: broken}]}}`, "Transient: Ready: Failed: broken", "Ready: Failed"},
+		"AnErrorBehindItsSummary":            {`{status: {conditions: [{type: Ready, status: "False", severity: Error, reason: Failed, message: 0 of 2 completed}, {type: InstanceReady, status: "False", severity: Error, reason: Failed, message: "InsufficientInstanceCapacity: no"}]}}`, "CapacityExhausted: InstanceReady: Failed: Insuff", "Ready: Failed"},
+		"AnErrorWithoutAClass":               {`{status: {conditions: [{type: Ready, status: "False", severity: Error, reason: Failed, message: 0 of 2 completed}, {type: Disk, status: "False", severity: Error, reason: Failed, message: broken}]}}`, "Transient: Disk: Failed: broken", "Ready: Failed"},
 		"AnInformationOfTheOldContract":      {`{status: {conditions: [{type: Ready, status: "False", severity: Info, reason: WaitingForQuota, message: quota}]}}`, "", "Ready: WaitingForQuota"},
 		"AConditionThatIsTrue":               {`{status: {conditions: [{type: QuotaExceeded, status: "True", reason: Quota, message: quota}]}}`, "", "its provider has not reported"},
 		"ConditionsOfAProvisionedVMAreFacts": {`{status: {initialization: {provisioned: true}, conditions: [{type: Ready, status: "False", reason: Failed, message: quota}]}}`, "", "Ready: Failed"},
@@ -298,7 +303,7 @@ func failsByV1beta1(t *testing.T) {
 	if got := read(v1beta2, parse(t, failed)).failed; got != "" {
 		t.Errorf("the contract v1beta2 has no terminal failures, and failed is %q", got)
 	}
-	l, vm := newLab(v1beta1), newVM("vm-1", nil)
+	l, vm := newLab(release{v1beta1, v1beta1}), newVM("vm-1", nil)
 	l.makes = false
 	nativetest.Until(t, l.cloud(), vm, func(vm *v1alpha1.VirtualMachine) bool {
 		l.do(func() {
@@ -330,7 +335,7 @@ func respectsPauses(t *testing.T) {
 		t.Error("NotPaused counts as paused")
 	}
 	// A paused InfraMachine is neither made nor deleted, and the status names the cause.
-	l, vm := newLab(v1beta2), newVM("vm-1", nil)
+	l, vm := newLab(release{v1beta2, v1beta2}), newVM("vm-1", nil)
 	vm.Spec.ForProvider.InfraMachine.Metadata.Annotations = map[string]string{annotationPaused: ""}
 	nativetest.Until(t, l.cloud(), vm, func(vm *v1alpha1.VirtualMachine) bool {
 		at := vm.Status.AtProvider
@@ -352,13 +357,13 @@ func respectsPauses(t *testing.T) {
 }
 
 func createsCompanionsFirst(t *testing.T) {
-	each(t, func(t *testing.T, c contract) {
+	each(t, func(t *testing.T, c release) {
 		created(t, c, nil, func(l *lab, vm *v1alpha1.VirtualMachine, infra, machine, cluster *unstructured.Unstructured) {
 			if want := []string{"LabCluster", "Cluster", "Machine", "*v1.Secret", "LabMachine"}; !slices.Equal(append([]string{"LabCluster"}, l.created...), want) {
 				t.Errorf("created %q, want %q", l.created, want[1:])
 			}
 			owner := metav1.GetControllerOf(infra)
-			if owner == nil || owner.UID != machine.GetUID() || owner.APIVersion != "cluster.x-k8s.io/"+string(c) || owner.Kind != "Machine" {
+			if owner == nil || owner.UID != machine.GetUID() || owner.APIVersion != "cluster.x-k8s.io/"+string(c.core) || owner.Kind != "Machine" {
 				t.Errorf("the owner of the InfraMachine is %+v", owner)
 			}
 			for _, o := range []*unstructured.Unstructured{infra, machine} {
@@ -368,7 +373,7 @@ func createsCompanionsFirst(t *testing.T) {
 			}
 			ref, _, _ := unstructured.NestedStringMap(machine.Object, "spec", "infrastructureRef")
 			want := "map[apiGroup:" + infraGroup + " kind:LabMachine name:vm-1]"
-			if c == v1beta1 {
+			if c.core == v1beta1 {
 				want = "map[apiVersion:" + infraGroup + "/v1 kind:LabMachine name:vm-1 namespace:ns]"
 			}
 			if fmt.Sprint(ref) != want {
@@ -381,7 +386,7 @@ func createsCompanionsFirst(t *testing.T) {
 				t.Errorf("the tags of the InfraMachine are %v and %v", infra.GetAnnotations(), infra.GetLabels())
 			}
 			for _, o := range []*unstructured.Unstructured{machine, cluster} {
-				if conditions := read(c, o).conditions; len(conditions) == 0 || conditions[0].Type != conditionTruth || !strings.Contains(conditions[0].Message, "Drover") && !strings.Contains(conditions[0].Message, "drover") {
+				if conditions := read(c.core, o).conditions; len(conditions) == 0 || conditions[0].Type != conditionTruth || !strings.Contains(conditions[0].Message, "Drover") && !strings.Contains(conditions[0].Message, "drover") {
 					t.Errorf("the status of the %s does not report who keeps it: %+v", o.GetKind(), conditions)
 				}
 			}
@@ -401,7 +406,7 @@ func createsCompanionsFirst(t *testing.T) {
 }
 
 func waitsForTheInfraCluster(t *testing.T) {
-	each(t, func(t *testing.T, c contract) {
+	each(t, func(t *testing.T, c release) {
 		l, vm := newLab(c), newVM("vm-1", nil)
 		infra := l.object(l.kind("LabCluster"), clusterName)
 		infra.Object["status"] = map[string]any{}
@@ -412,7 +417,7 @@ func waitsForTheInfraCluster(t *testing.T) {
 				asked = true
 				time.Sleep(10 * time.Minute)
 				l.do(func() {
-					if len(l.vms) > 0 || isClusterReady(c, l.object(c.core("Cluster"), clusterName)) {
+					if len(l.vms) > 0 || isClusterReady(c.core, l.object(c.core.coreKind("Cluster"), clusterName)) {
 						t.Error("the Cluster was reported as ready before its InfraCluster was")
 					}
 					l.provision(l.object(l.kind("LabCluster"), clusterName))
@@ -427,7 +432,7 @@ func waitsForTheInfraCluster(t *testing.T) {
 }
 
 func publishesUserData(t *testing.T) {
-	each(t, func(t *testing.T, c contract) {
+	each(t, func(t *testing.T, c release) {
 		created(t, c, nil, func(l *lab, _ *v1alpha1.VirtualMachine, _, machine, _ *unstructured.Unstructured) {
 			s := &corev1.Secret{}
 			l.must(l.inner.Get(t.Context(), types.NamespacedName{Namespace: nativetest.Namespace, Name: stringAt(machine, "spec", "bootstrap", "dataSecretName")}, s))
@@ -447,7 +452,7 @@ func publishesUserData(t *testing.T) {
 }
 
 func deletesCompanionsLast(t *testing.T) {
-	each(t, func(t *testing.T, c contract) {
+	each(t, func(t *testing.T, c release) {
 		l, vm := newLab(c), newVM("vm-1", nil)
 		nativetest.Until(t, l.cloud(), vm, isRunning, func(vm *v1alpha1.VirtualMachine) {
 			a, err := l.cloud().Provider.Open(l.cloud().Config, l.credentials())
@@ -473,7 +478,7 @@ func deletesCompanionsLast(t *testing.T) {
 					}
 				}
 				l.do(func() {
-					if l.object(l.kind("LabMachine"), "vm-1") != nil && l.object(c.core("Machine"), "vm-1") == nil {
+					if l.object(l.kind("LabMachine"), "vm-1") != nil && l.object(c.core.coreKind("Machine"), "vm-1") == nil {
 						t.Error("the Machine is gone before its InfraMachine")
 					}
 				})
@@ -490,7 +495,7 @@ func deletesCompanionsLast(t *testing.T) {
 }
 
 func leavesTheInfraCluster(t *testing.T) {
-	created(t, v1beta2, nil, func(l *lab, _ *v1alpha1.VirtualMachine, _, _, cluster *unstructured.Unstructured) {
+	created(t, release{v1beta2, v1beta2}, nil, func(l *lab, _ *v1alpha1.VirtualMachine, _, _, cluster *unstructured.Unstructured) {
 		infra := l.object(l.kind("LabCluster"), clusterName)
 		if refs := infra.GetOwnerReferences(); len(refs) != 1 || refs[0].UID != cluster.GetUID() || refs[0].Controller != nil {
 			t.Errorf("the owners of the InfraCluster are %+v", refs)
@@ -515,7 +520,7 @@ func TestWhatIsRefused(t *testing.T) {
 	}{
 		"TheControllersOfClusterAPI": {func(t *testing.T, l *lab) { l.must(l.inner.Create(t.Context(), lease(time.Hour))) }, nil, "InvalidRequest: the controllers of Cluster API run in the cluster (Lease capi-system/controller-leader-election-capi is held)"},
 		"AClusterOfClusterAPI": {func(t *testing.T, l *lab) {
-			l.must(l.inner.Create(t.Context(), newObject(l.contract.core("Cluster"), nativetest.Namespace, clusterName)))
+			l.must(l.inner.Create(t.Context(), newObject(l.core.coreKind("Cluster"), nativetest.Namespace, clusterName)))
 		}, nil, "InvalidRequest: spec.clusterName: the Cluster ns/target exists and has no label clusterapi.drover.dev/kept-by-drover=true"},
 		"NoInfraCluster": {func(t *testing.T, l *lab) {
 			l.must(l.inner.Delete(t.Context(), l.object(l.kind("LabCluster"), clusterName)))
@@ -526,7 +531,7 @@ func TestWhatIsRefused(t *testing.T) {
 		}, nil, `InvalidRequest: forProvider.name: invalid value "vm-1": LabMachine ns/vm-1 exists and has another owner: its label clusterapi.drover.dev/virtual-machine is not `},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l, vm := newLab(v1beta2), newVM("vm-1", nil)
+			l, vm := newLab(release{v1beta2, v1beta2}), newVM("vm-1", nil)
 			if tc.lab != nil {
 				tc.lab(t, l)
 			}
@@ -551,12 +556,12 @@ func TestWhatIsRefused(t *testing.T) {
 	if !v1alpha1.IsHeld(lease(-10*time.Second).Spec, time.Now()) {
 		t.Error("a Lease between two renewals does not count as held")
 	}
-	l, vm := newLab(v1beta2), newVM("vm-1", nil)
+	l, vm := newLab(release{v1beta2, v1beta2}), newVM("vm-1", nil)
 	nativetest.Until(t, l.cloud(), vm, isRunning, nil)
 }
 
 func TestAKubeconfigIsRequiredWithASecret(t *testing.T) {
-	l := newLab(v1beta2)
+	l := newLab(release{v1beta2, v1beta2})
 	p := provider(l.dial, time.Now)
 	if _, err := p.Open(l.cloud().Config, credentials{}); err == nil || !strings.Contains(err.Error(), "kubeconfig: must not be empty") {
 		t.Errorf("an empty kubeconfig: %v", err)

@@ -43,8 +43,8 @@ var machineGroupKind = v1alpha1.GroupKind{APIGroup: infraGroup, Kind: "LabMachin
 // A lab is a cluster with an infrastructure provider that follows the contract of Cluster API to the letter: it makes the
 // VM of an InfraMachine only when everything is there that the contract lets it wait for.
 type lab struct {
-	contract contract
-	inner    client.WithWatch
+	release
+	inner client.WithWatch
 
 	mu        sync.Mutex
 	token     int
@@ -65,7 +65,7 @@ type lab struct {
 	looked time.Time
 }
 
-func newLab(c contract) *lab {
+func newLab(c release) *lab {
 	s := runtime.NewScheme()
 	if err := clientgoscheme.AddToScheme(s); err != nil {
 		panic(err)
@@ -73,20 +73,17 @@ func newLab(c contract) *lab {
 	if err := extv1.AddToScheme(s); err != nil {
 		panic(err)
 	}
-	l := &lab{contract: c, calls: map[string]int{}, born: map[types.UID]time.Time{}, vms: map[types.UID]nativetest.Existing{}, makes: true}
+	l := &lab{release: c, calls: map[string]int{}, born: map[types.UID]time.Time{}, vms: map[types.UID]nativetest.Existing{}, makes: true}
 	b := fake.NewClientBuilder().WithScheme(s).
 		WithObjects(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system", UID: "c1d2"}}).
 		WithIndex(&coordinationv1.Lease{}, "metadata.name", func(o client.Object) []string { return []string{o.GetName()} })
-	for _, gvk := range []schema.GroupVersionKind{c.core("Cluster"), c.core("Machine"), l.kind("LabMachine"), l.kind("LabCluster")} {
+	for _, gvk := range []schema.GroupVersionKind{c.core.coreKind("Cluster"), c.core.coreKind("Machine"), l.kind("LabMachine"), l.kind("LabCluster")} {
 		o := newObject(gvk, "", "")
 		b = b.WithStatusSubresource(o)
 		s.AddKnownTypeWithName(gvk, o)
 		s.AddKnownTypeWithName(gvk.GroupVersion().WithKind(gvk.Kind+"List"), &unstructured.UnstructuredList{})
 	}
-	for _, plural := range []string{"labmachines", "labclusters"} {
-		crd := &extv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: plural + "." + infraGroup, Labels: map[string]string{"cluster.x-k8s.io/" + string(c): "v1"}}}
-		b = b.WithObjects(crd)
-	}
+	b = b.WithObjects(c.crds(infraGroup, "labmachines", "labclusters")...)
 	l.inner = b.Build()
 	infra := newObject(l.kind("LabCluster"), nativetest.Namespace, clusterName)
 	infra.Object["spec"] = map[string]any{"controlPlaneEndpoint": map[string]any{"host": "10.0.0.1", "port": int64(6443)}}
@@ -95,6 +92,18 @@ func newLab(c contract) *lab {
 	}
 	l.provision(infra)
 	return l
+}
+
+// crds returns the CRDs of a provider and that of Clusters, with the labels of their contracts.
+func (r release) crds(group string, plurals ...string) []client.Object {
+	crd := func(name string, c contract, version string) client.Object {
+		return &extv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"cluster.x-k8s.io/" + string(c): version}}}
+	}
+	out := []client.Object{crd("clusters."+coreGroup, r.core, string(r.core))}
+	for _, plural := range plurals {
+		out = append(out, crd(plural+"."+group, r.contract, "v1"))
+	}
+	return out
 }
 
 func (l *lab) kind(k string) schema.GroupVersionKind {
@@ -161,15 +170,15 @@ func (l *lab) bootstrapData(o *unstructured.Unstructured) (data, waits string) {
 	if owner == nil || owner.Kind != "Machine" {
 		return "", "an owner of the kind Machine"
 	}
-	machine := l.object(l.contract.core("Machine"), owner.Name)
+	machine := l.object(l.core.coreKind("Machine"), owner.Name)
 	if machine == nil || machine.GetUID() != owner.UID {
 		return "", "its Machine"
 	}
-	cluster := l.object(l.contract.core("Cluster"), stringAt(machine, "spec", "clusterName"))
+	cluster := l.object(l.core.coreKind("Cluster"), stringAt(machine, "spec", "clusterName"))
 	if cluster == nil || o.GetLabels()[labelCluster] != cluster.GetName() {
 		return "", "its Cluster"
 	}
-	if !isClusterReady(l.contract, cluster) {
+	if !isClusterReady(l.core, cluster) {
 		return "", "the status of its Cluster"
 	}
 	ref, _, _ := unstructured.NestedMap(cluster.Object, "spec", "infrastructureRef")
@@ -202,7 +211,7 @@ func (l *lab) object(gvk schema.GroupVersionKind, name string) *unstructured.Uns
 func (l *lab) objects(k string) (out []*unstructured.Unstructured) {
 	gvk := l.kind(k)
 	if k == "Machine" || k == "Cluster" {
-		gvk = l.contract.core(k)
+		gvk = l.core.coreKind(k)
 	}
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(gvk.GroupVersion().WithKind(k + "List"))
@@ -390,6 +399,6 @@ func (l *lab) cloud() nativetest.Cloud[*v1alpha1.VirtualMachine, credentials] {
 
 func TestEveryCase(t *testing.T) {
 	nativetest.Run(t, func(*testing.T) nativetest.Cloud[*v1alpha1.VirtualMachine, credentials] {
-		return newLab(v1beta2).cloud()
+		return newLab(release{v1beta2, v1beta2}).cloud()
 	})
 }

@@ -48,7 +48,7 @@ func belongsTo(o *unstructured.Unstructured) metav1.OwnerReference {
 
 // clusterOf returns the Cluster of a configuration.
 func clusterOf(c contract, spec v1alpha1.ProviderConfigSpec, infra kind, namespace string, endpoint *v1alpha1.Endpoint) *unstructured.Unstructured {
-	o := newObject(c.core("Cluster"), namespace, spec.ClusterName)
+	o := newObject(c.coreKind("Cluster"), namespace, spec.ClusterName)
 	o.SetLabels(map[string]string{v1alpha1.LabelKept: "true", labelCluster: spec.ClusterName})
 	s := map[string]any{}
 	if spec.InfraCluster != nil {
@@ -75,8 +75,8 @@ func referenceOf(c contract, k kind, namespace, name string) map[string]any {
 func clusterStatus(c contract, now time.Time) map[string]any {
 	conditions := []any{
 		condition(conditionTruth, "Kept", "Drover keeps this Cluster for the VMs and the user data of its Machines; Cluster API's own controllers do not run", now),
-		condition("InfrastructureReady", "Provisioned", "", now),
-		condition("ControlPlaneInitialized", "Initialized", "", now),
+		condition("InfrastructureReady", "Provisioned", "The InfraCluster is provisioned, or there is none", now),
+		condition("ControlPlaneInitialized", "Initialized", "The control plane exists: Nodes join it", now),
 	}
 	if c == v1beta1 {
 		return map[string]any{"infrastructureReady": true, "controlPlaneReady": true, "phase": "Provisioned", "conditions": conditions}
@@ -106,8 +106,8 @@ func machineOf(vm *v1alpha1.VirtualMachine, name string, spec v1alpha1.ProviderC
 	p := vm.Spec.ForProvider
 	s := machineSpec(spec.ClusterName, p.Version, p.FailureDomain)
 	s["bootstrap"] = map[string]any{"dataSecretName": *p.Name}
-	s["infrastructureRef"] = referenceOf(k.contract, k, vm.Namespace, *p.Name)
-	o := shadow(k.contract, vm, v1alpha1.VirtualMachineGroupVersionKind.Kind, *p.Name, cluster, s)
+	s["infrastructureRef"] = referenceOf(k.core, k, vm.Namespace, *p.Name)
+	o := shadow(k.core, vm, v1alpha1.VirtualMachineGroupVersionKind.Kind, *p.Name, cluster, s)
 	o.SetLabels(map[string]string{v1alpha1.LabelVirtualMachine: name, labelCluster: spec.ClusterName})
 	return o
 }
@@ -132,7 +132,7 @@ func isShared(cluster *unstructured.Unstructured) bool {
 // shadow returns a Machine that stands for an object of a kind of Drover, without its labels. In a shared Cluster it is paused
 // from the beginning, so that Cluster API's controllers do nothing with it but to add their finalizer.
 func shadow(c contract, of metav1.Object, kindOf, name string, cluster *unstructured.Unstructured, spec map[string]any) *unstructured.Unstructured {
-	o := newObject(c.core("Machine"), of.GetNamespace(), name)
+	o := newObject(c.coreKind("Machine"), of.GetNamespace(), name)
 	annotations := map[string]string{v1alpha1.AnnotationStandsFor: v1alpha1.StandsFor(kindOf, of.GetNamespace(), of.GetName())}
 	if isShared(cluster) {
 		annotations[annotationPaused] = "true"

@@ -33,10 +33,10 @@ func (a *account) Prepare(ctx context.Context, vm *v1alpha1.VirtualMachine) erro
 	if err != nil {
 		return err
 	}
-	if err := a.refuseControllers(ctx, k.contract, vm.Namespace); err != nil {
+	if err := a.refuseControllers(ctx, k.core, vm.Namespace); err != nil {
 		return err
 	}
-	if _, err := a.keepCluster(ctx, k.contract, vm.Namespace); err != nil {
+	if _, err := a.keepCluster(ctx, k.core, vm.Namespace); err != nil {
 		return native.Refused(err)
 	}
 	return a.dryRun(ctx, vm, k)
@@ -69,7 +69,7 @@ func (a *account) refuseControllers(ctx context.Context, c contract, namespace s
 	}
 	for _, l := range list.Items {
 		if l.Name == v1alpha1.LeaseOfClusterAPI && v1alpha1.IsHeld(l.Spec, a.now()) {
-			cluster, err := a.get(ctx, c.core("Cluster"), namespace, a.spec.ClusterName)
+			cluster, err := a.get(ctx, c.coreKind("Cluster"), namespace, a.spec.ClusterName)
 			if err != nil || isShared(cluster) {
 				return err
 			}

@@ -95,25 +95,38 @@ var classes = native.Rules{
 	{Text: regexp.MustCompile(`(?i)invalid|not ?found|unsupported`), Class: fn.ErrorInvalidRequest},
 }
 
-// problemOf returns the first condition that reports an error. Conditions of the contract v1beta2 have no severity: such
-// a condition is an error if its words have a class, because an object that is created is not Ready either.
+// problemOf returns the condition that reports an error: one whose words have a class, or the first one that is no summary of the
+// others, such as "0 of 2 completed". Conditions of the contract v1beta2 have no severity: such a condition is an error if its
+// words have a class, because an object that is created is not Ready either.
 func problemOf(conditions []v1alpha1.Condition, severities map[string]string) string {
-	for _, c := range conditions {
+	found := ""
+	for _, c := range slices.SortedStableFunc(slices.Values(conditions), summariesLast) {
 		if c.Status != "False" || c.Message == "" && severities[c.Type] == "" {
 			continue
 		}
 		class, known := classes.ClassOf(c.Reason, c.Message)
-		switch severities[c.Type] {
-		case "Info":
+		severity := severities[c.Type]
+		if severity == "Info" || !known && severity != "Error" && severity != "Warning" {
 			continue
-		case "Error", "Warning":
-			known = true
 		}
+		problem := text.Shorten(string(class)+": "+c.Type+": "+c.Reason+": "+c.Message, maxMessage)
 		if known {
-			return text.Shorten(string(class)+": "+c.Type+": "+c.Reason+": "+c.Message, maxMessage)
+			return problem
 		}
+		found = cmp.Or(found, problem)
 	}
-	return ""
+	return found
+}
+
+// summariesLast orders the condition Ready, which has the words of another condition or a count, behind the others.
+func summariesLast(a, b v1alpha1.Condition) int {
+	isSummary := func(c v1alpha1.Condition) int {
+		if c.Type == "Ready" {
+			return 1
+		}
+		return 0
+	}
+	return isSummary(a) - isSummary(b)
 }
 
 // waitsFor returns the cause for which a VM does not run, in the words of its provider.

@@ -22,11 +22,11 @@ import (
 func (l *lab) share(t *testing.T) *unstructured.Unstructured {
 	t.Helper()
 	infra := l.object(l.kind("LabCluster"), clusterName)
-	cluster := newObject(l.contract.core("Cluster"), nativetest.Namespace, clusterName)
+	cluster := newObject(l.core.coreKind("Cluster"), nativetest.Namespace, clusterName)
 	cluster.SetUID("uid-of-cluster")
 	cluster.SetLabels(map[string]string{v1alpha1.LabelShared: "true"})
-	cluster.Object["spec"] = map[string]any{"infrastructureRef": referenceOf(l.contract, kind{GroupVersionKind: infra.GroupVersionKind()}, nativetest.Namespace, infra.GetName())}
-	cluster.Object["status"] = clusterStatus(l.contract, time.Now())
+	cluster.Object["spec"] = map[string]any{"infrastructureRef": referenceOf(l.core, kind{GroupVersionKind: infra.GroupVersionKind()}, nativetest.Namespace, infra.GetName())}
+	cluster.Object["status"] = clusterStatus(l.core, time.Now())
 	l.must(l.inner.Create(t.Context(), cluster))
 	infra.SetOwnerReferences([]metav1.OwnerReference{belongsTo(cluster)})
 	l.must(l.inner.Update(t.Context(), infra))
@@ -38,7 +38,7 @@ func (l *lab) share(t *testing.T) *unstructured.Unstructured {
 
 // finalize adds the finalizer that Cluster API's own controller adds to each Machine that is not being deleted.
 func (l *lab) finalize(name string) {
-	m := l.object(l.contract.core("Machine"), name)
+	m := l.object(l.core.coreKind("Machine"), name)
 	if m != nil && m.GetDeletionTimestamp() == nil && !slices.Contains(m.GetFinalizers(), finalizerCore) {
 		m.SetFinalizers(append(m.GetFinalizers(), finalizerCore))
 		l.must(l.inner.Update(context.Background(), m))
@@ -68,7 +68,7 @@ func (l *lab) leave(t *testing.T, vm *v1alpha1.VirtualMachine, name string) {
 		}
 		l.do(func() {
 			l.finalize(name)
-			if l.object(l.kind("LabMachine"), name) != nil && l.object(l.contract.core("Machine"), name) == nil {
+			if l.object(l.kind("LabMachine"), name) != nil && l.object(l.core.coreKind("Machine"), name) == nil {
 				t.Error("the Machine is gone before its InfraMachine")
 			}
 		})
@@ -81,16 +81,16 @@ func (l *lab) leave(t *testing.T, vm *v1alpha1.VirtualMachine, name string) {
 
 // TestASharedClusterIsUsedBesideClusterAPI makes and deletes a VM while Cluster API's own controllers hold their Lease.
 func TestASharedClusterIsUsedBesideClusterAPI(t *testing.T) {
-	each(t, func(t *testing.T, c contract) {
+	each(t, func(t *testing.T, c release) {
 		l, vm := newLab(c), newVM("vm-1", nil)
 		before := l.share(t)
 		nativetest.Until(t, l.cloud(), vm, isRunning, func(vm *v1alpha1.VirtualMachine) {
 			l.do(func() {
-				m := l.object(c.core("Machine"), "vm-1")
+				m := l.object(c.core.coreKind("Machine"), "vm-1")
 				if _, paused := m.GetAnnotations()[annotationPaused]; !paused {
 					t.Errorf("the Machine is not paused for Cluster API's controllers: annotations %v", m.GetAnnotations())
 				}
-				if after := l.object(c.core("Cluster"), clusterName); after.GetResourceVersion() != before.GetResourceVersion() {
+				if after := l.object(c.core.coreKind("Cluster"), clusterName); after.GetResourceVersion() != before.GetResourceVersion() {
 					t.Errorf("the Cluster was written: %v", after.Object)
 				}
 				l.finalize("vm-1")
@@ -103,11 +103,11 @@ func TestASharedClusterIsUsedBesideClusterAPI(t *testing.T) {
 // TestAnInfraMachineThatClusterAPIMadeIsAdopted has a VirtualMachine that was imported, with the objects as the import leaves
 // them: it runs, nothing is written, and its deletion ends with all of them gone, the InfraMachine first.
 func TestAnInfraMachineThatClusterAPIMadeIsAdopted(t *testing.T) {
-	each(t, func(t *testing.T, c contract) {
+	each(t, func(t *testing.T, c release) {
 		l, vm := newLab(c), newVM("md-abcde-1", nil)
 		cluster := l.share(t)
 		labels := map[string]string{v1alpha1.LabelVirtualMachine: "uid-of-infra", labelCluster: clusterName}
-		machine := newObject(c.core("Machine"), nativetest.Namespace, "md-abcde-1")
+		machine := newObject(c.core.coreKind("Machine"), nativetest.Namespace, "md-abcde-1")
 		machine.SetUID("uid-of-machine")
 		machine.SetLabels(labels)
 		machine.SetFinalizers([]string{finalizerCore, v1alpha1.FinalizerMachine})

@@ -440,6 +440,7 @@ func (c *call) entry(i *instance) []node {
 		count("amiLaunchIndex", 0), text("launchTime", i.createdAt.UTC().Format(time.RFC3339)),
 		with("placement", text("availabilityZone", i.zone), text("groupName", i.form.Get("Placement.GroupName")), text("tenancy", cmp.Or(i.form.Get("Placement.Tenancy"), "default"))),
 		text("rootDeviceType", "ebs"), text("rootDeviceName", "/dev/sda1"), tagSet(i.tags), text("clientToken", i.form.Get("ClientToken")),
+		with("metadataOptions", metadataOptions(i)...),
 	}
 	if i.reason.code != "" && i.state != "pending" && i.state != "running" {
 		out = append(out, with("stateReason", text("code", i.reason.code), text("message", i.reason.message)))
@@ -574,13 +575,19 @@ func (c *call) describeNetworkInterfaces() ([]node, *failure) {
 			}
 		}
 	}
-	shown, next, f := selected(c, all, func(n attached, name string) ([]string, bool) { return ofTags(n.tags, name) })
+	shown, next, f := selected(c, all, func(n attached, name string) ([]string, bool) {
+		if name == "attachment.instance-id" {
+			return []string{n.instance}, true
+		}
+		return ofTags(n.tags, name)
+	})
 	if f != nil {
 		return nil, f
 	}
 	return page("networkInterfaceSet", shown, next, func(n attached) []node {
 		return []node{
 			text("networkInterfaceId", n.id), text("status", "in-use"), text("subnetId", n.subnet), tagSet(n.tags),
+			list("groupSet", n.groups, func(g string) []node { return []node{text("groupId", g), text("groupName", g)} }),
 			with("attachment", text("attachmentId", "eni-attach-"+n.id), text("instanceId", n.instance), text("status", "attached"), flag("deleteOnTermination", true)),
 		}
 	}), nil

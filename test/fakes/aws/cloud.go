@@ -33,6 +33,8 @@ type Options struct {
 	Step time.Duration
 	// Limited means that each action has the rate limit that EC2 documents.
 	Limited bool
+	// Others means that calls are served that Drover's provider does not make, for other controllers.
+	Others bool
 	// Boot is called when an instance starts, and returns its private address. Stop is called when an instance
 	// stops, and Reboot when one restarts. All are called without the lock of the cloud.
 	Boot   func(Booted) (address string)

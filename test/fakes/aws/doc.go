@@ -1,5 +1,5 @@
 // Package aws is a fake of AWS: an [http.Handler] with the calls of Amazon EC2 (version 2016-11-15) and of the Security Token
-// Service (version 2011-06-15) that Drover's provider makes. It keeps its state in memory. It verifies the signature of each
+// Service (version 2011-06-15) that Drover's provider makes, and with Options.Others those of Cluster API's provider. It keeps its state in memory. It verifies the signature of each
 // request (Signature Version 4). The package awsmodel judges its requests and responses by Amazon's own models.
 //
 // It is as unkind as EC2: an instance is not shown for some time after it was accepted, it may be terminated before it runs,

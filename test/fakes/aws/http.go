@@ -151,6 +151,9 @@ func (c *Cloud) serve(r *http.Request, api service, name string, form url.Values
 	defer c.mu.Release()
 	c.settle(now)
 	do, ok := api.actions[name]
+	if !ok && c.opts.Others && api.name == "ec2" {
+		do, ok = others[name]
+	}
 	if !ok || r.URL.Path != "/" {
 		return nil, bad("InvalidAction", "The action %s is not valid for this web service.", name)
 	}
