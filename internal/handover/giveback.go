@@ -1,7 +1,6 @@
 package handover
 
 import (
-	"maps"
 	"slices"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
@@ -10,30 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	clusterv1alpha1 "github.com/drover-dev/drover/apis/cluster/v1alpha1"
-	clusterapi "github.com/drover-dev/drover/apis/clusterapi/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/identity"
 	"github.com/drover-dev/drover/internal/nodekeys"
 	"github.com/drover-dev/drover/internal/workernode"
 )
-
-// givingBack are the phases of the way back.
-var givingBack = []phase{
-	{"pause the MachineSet of Drover", pauseSetAgain, unpausedSet},
-	{"release the VMs", releaseVMs, unreleased},
-	{"scale down", giveRoom, withoutRoomToGive},
-	{"remove the VirtualMachines", removeVMs, nil},
-	{"clear the Nodes", clearNodes, nil},
-	{"remove the Machines of Drover", removeMachines, nil},
-	{"attach the Machines of Cluster API", attach, nil},
-	{"take the labels from the InfraMachines", unlabelInfraMachines, nil},
-	{"stop sharing the Cluster", unshare, nil},
-	{"resume the MachineSet of Drover", resumeSet, nil},
-	{"resume Cluster API", resumeOwners, nil},
-}
 
 // isDrovers reports whether any imported Machine has an object of Drover.
 func (w *World) isDrovers() bool {
@@ -61,7 +43,7 @@ func releaseVMs(w *World) []Step {
 		if o := m.vm; o != nil && (o.GetAnnotations()[annotationPaused] != "true" || !slices.Equal(policies, []string{"Observe"})) {
 			after := annotated(o, map[string]*string{annotationPaused: ptr.To("true")})
 			_ = unstructured.SetNestedStringSlice(after.Object, []string{"Observe"}, "spec", "managementPolicies")
-			out = append(out, patch(o, after, "pause VirtualMachine %s, without the right to delete its VM", m.name))
+			out = append(out, patch(o, after, "pause %s, without the right to delete its VM", describe(o)))
 		}
 	}
 	return out
@@ -97,7 +79,7 @@ func removeVMs(w *World) []Step {
 	var out []Step
 	for _, m := range w.members() {
 		if m.vm != nil {
-			out = append(out, remove(m.vm, "remove VirtualMachine %s, and keep its VM", m.name))
+			out = append(out, remove(m.vm, "remove %s, and keep its VM", describe(m.vm)))
 		}
 	}
 	return out
@@ -160,69 +142,10 @@ func removeMachines(w *World) []Step {
 	return out
 }
 
-// attach gives the Machines of Cluster API the owners and labels that they had.
-func attach(w *World) []Step {
-	var out []Step
-	for _, m := range w.members() {
-		r := recordOf(m.machine)
-		if _, ok := m.machine.GetLabels()[clusterapi.LabelVirtualMachine]; r == nil || !ok {
-			continue
-		}
-		after := annotated(m.machine, map[string]*string{clusterapi.AnnotationStandsFor: nil})
-		l := maps.Clone(m.machine.GetLabels())
-		delete(l, clusterapi.LabelVirtualMachine)
-		maps.Copy(l, r.Labels)
-		after.SetLabels(l)
-		after.SetOwnerReferences(r.OwnerReferences)
-		controllerutil.RemoveFinalizer(after, clusterapi.FinalizerMachine)
-		out = append(out, patch(m.machine, after, "attach %s to its MachineSet", describe(m.machine)))
-	}
-	return out
-}
-
-func unlabelInfraMachines(w *World) []Step {
-	var out []Step
-	for _, m := range w.members() {
-		if m.infra == nil || recordOf(m.machine) == nil {
-			continue
-		}
-		if _, ok := m.infra.GetLabels()[clusterapi.LabelVirtualMachine]; ok {
-			out = append(out, patch(m.infra, labeled(m.infra, clusterapi.LabelVirtualMachine, nil), "take the label from %s", describe(m.infra)))
-		}
-	}
-	return out
-}
-
-// unshare takes the label from a Cluster that the import shared, once no Machine in it is Drover's.
-func unshare(w *World) []Step {
-	c := w.cluster()
-	if c == nil || recordOf(c) == nil || slices.ContainsFunc(w.list(coreGroup, "Machine"), func(o *unstructured.Unstructured) bool {
-		l := o.GetLabels()
-		return l[labelCluster] == c.GetName() && l[clusterapi.LabelVirtualMachine]+l[clusterapi.LabelBootstrap] != ""
-	}) {
-		return nil
-	}
-	return []Step{patch(c, labeled(annotated(c, map[string]*string{clusterapi.AnnotationImported: nil}), clusterapi.LabelShared, nil), "stop sharing %s with Drover", describe(c))}
-}
-
-// resumeOwners gives the objects of Cluster API the pause that they had: the Machines first, so that their set has them when it
-// goes on, and the MachineDeployment last, which keeps its record until the rest is done.
-func resumeOwners(w *World) []Step {
-	var out []Step
-	objects := w.machines()
-	objects = append(objects, w.sets()...)
-	for _, o := range append(objects, w.from()) {
-		if r := recordOf(o); r != nil {
-			out = append(out, patch(o, annotated(o, map[string]*string{annotationPausedCAPI: r.Paused, clusterapi.AnnotationImported: nil}), "give %s the pause that it had", describe(o)))
-		}
-	}
-	return out
-}
-
-// returns reports how many Machines a set of Cluster API gets back.
+// returns reports how many Machines a set of the other side gets back.
 func (w *World) returns(set *unstructured.Unstructured) int {
 	n := 0
-	for _, o := range w.machines() {
+	for _, o := range w.theirs() {
 		if r := recordOf(o); r != nil && slices.ContainsFunc(r.OwnerReferences, func(ref metav1.OwnerReference) bool { return ref.UID == set.GetUID() }) {
 			n++
 		}

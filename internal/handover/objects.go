@@ -2,6 +2,7 @@ package handover
 
 import (
 	"cmp"
+	"context"
 	"maps"
 	"slices"
 
@@ -13,25 +14,51 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	clusterapi "github.com/drover-dev/drover/apis/clusterapi/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
-const (
-	// coreGroup is the API group of Cluster API's own kinds, and the prefix of its labels.
-	coreGroup = "cluster.x-k8s.io"
+const annotationPaused = xpmeta.AnnotationKeyReconciliationPaused
 
-	labelCluster      = "cluster.x-k8s.io/cluster-name"
-	labelControlPlane = "cluster.x-k8s.io/control-plane"
-	labelTopology     = "topology.cluster.x-k8s.io/owned"
-	// annotationPausedCAPI has any value.
-	annotationPausedCAPI = machinev1alpha1.AnnotationPaused
-	annotationRemediate  = "cluster.x-k8s.io/remediate-machine"
-	prefixPreDrain       = "pre-drain.delete.hook.machine.cluster.x-k8s.io"
-	prefixPreTerminate   = "pre-terminate.delete.hook.machine.cluster.x-k8s.io"
+// A System is the other side of a handover: ClusterAPI or MCM. Both sides have MachineDeployments, MachineSets and Machines.
+type System interface {
+	// group is the API group of its kinds.
+	group() string
+	// annotation has the record of an object.
+	annotation() string
+	// title is its name in texts.
+	title() string
+	// vmKind is the kind of the VM resources.
+	vmKind(w *World) schema.GroupVersionKind
+	// member returns the member of a Machine, without the objects of Drover. It is false for a Machine whose VM is gone.
+	member(w *World, machine *unstructured.Unstructured) (member, bool)
+	// record adds the former state of an object to its record.
+	record(w *World, o *unstructured.Unstructured, r *record)
+	// detached returns the labels of a Machine without those by which the controllers of the system find it.
+	detached(w *World, machine *unstructured.Unstructured) map[string]string
+	// reported is the providerID that the provider of a VM reports, "" if it has not found the VM.
+	reported(w *World, m member) string
 
-	annotationPaused = xpmeta.AnnotationKeyReconciliationPaused
-)
+	taking() []phase
+	givingBack() []phase
+
+	// checkFrom checks what all other checks of a handover to Drover need.
+	checkFrom(w *World, l *list)
+	// checkRollout checks the fields of a MachineDeployment and its sets that only the system has.
+	checkRollout(w *World, l *list)
+	// checkClass checks the class of Drover's template.
+	checkClass(w *World, l *list)
+	// checkMember checks the fields of a Machine that only the system has. It is false if the Node cannot be checked.
+	checkMember(w *World, l *list, m member) bool
+	// checkTo checks what all other checks of the way back need.
+	checkTo(w *World, l *list)
+	// checkReturn checks the fields of a Machine that is to be given back, and that only the system has.
+	checkReturn(w *World, l *list, m member)
+	// notes are facts that a user should know, and that are no obstacle.
+	notes(w *World) []string
+
+	// read adds the objects that only the system needs. All other objects were read before.
+	read(ctx context.Context, x *reader, r *Run)
+}
 
 // A key identifies an object. All objects of a World are in one namespace, or have none. Only Nodes are of the target cluster.
 type key struct{ group, kind, name string }
@@ -42,17 +69,21 @@ func keyOf(o *unstructured.Unstructured) key {
 
 // A World has all objects that a handover depends on, as they were read.
 type World struct {
+	// System is the other side.
+	System    System
 	Namespace string
-	// From is the MachineDeployment of Cluster API, and To that of Drover.
+	// From is the MachineDeployment of the other side, and To that of Drover.
 	From, To string
 	// Installation is the ID of this installation of Drover.
 	Installation string
-	// Stopped means that Cluster API's own controllers were stopped: none of them reports a pause.
+	// Stopped means that the controllers of the other side were stopped: none of them reports a pause.
 	Stopped bool
-	// Differences of the class and the InfraMachines are accepted.
+	// Differences of the class and the VMs are accepted.
 	Differences bool
 	// Versions of kinds that the API server serves, for references without a version.
 	Versions map[schema.GroupKind]string
+	// MCM has what only machine-controller-manager needs.
+	MCM surroundings
 
 	objects map[key]*unstructured.Unstructured
 }
@@ -94,25 +125,17 @@ func (w *World) nodesOf(providerID string) []corev1.Node {
 	return out
 }
 
-// from is the MachineDeployment of Cluster API, nil if it does not exist.
+// from is the MachineDeployment of the other side, nil if it does not exist.
 func (w *World) from() *unstructured.Unstructured {
-	return w.get(coreGroup, "MachineDeployment", w.From)
+	return w.get(w.System.group(), "MachineDeployment", w.From)
 }
 
-// cluster is the Cluster of the MachineDeployment of Cluster API.
-func (w *World) cluster() *unstructured.Unstructured {
-	if w.from() == nil {
-		return nil
-	}
-	return w.get(coreGroup, "Cluster", stringAt(w.from(), "spec", "clusterName"))
-}
-
-// sets of the MachineDeployment of Cluster API.
+// sets of the MachineDeployment of the other side.
 func (w *World) sets() []*unstructured.Unstructured {
 	if w.from() == nil {
 		return nil
 	}
-	return slices.DeleteFunc(w.list(coreGroup, "MachineSet"), func(o *unstructured.Unstructured) bool { return !metav1.IsControlledBy(o, w.from()) })
+	return slices.DeleteFunc(w.list(w.System.group(), "MachineSet"), func(o *unstructured.Unstructured) bool { return !metav1.IsControlledBy(o, w.from()) })
 }
 
 // to is the MachineDeployment of Drover, nil if it does not exist.
@@ -152,42 +175,42 @@ func (w *World) unrelated() []*unstructured.Unstructured {
 // A member is a Machine that changes hands. All of its objects have one name, but for the InfraMachine.
 type member struct {
 	name string
-	// machine of cluster.x-k8s.io, and its InfraMachine. infra is nil if it does not exist.
+	// machine of the other side, and its InfraMachine, which only Cluster API has. infra is nil if it does not exist.
 	machine, infra *unstructured.Unstructured
-	// vm and drover are the VirtualMachine and the Machine of Drover, nil if they do not exist.
+	// vm and drover are the VM resource and the Machine of Drover, nil if they do not exist.
 	vm, drover *unstructured.Unstructured
+
+	external, provider, nodeName string
+	// hasVM means that the VM is known to be there.
+	hasVM bool
 }
 
-// id is the external name of the VM: the UID that its InfraMachine had when it was imported.
-func (m member) id() string {
-	if m.infra == nil {
-		return m.machine.GetLabels()[clusterapi.LabelVirtualMachine]
+// id is the external name of the VM.
+func (m member) id() string { return m.external }
+
+func (m member) providerID() string { return m.provider }
+
+func (m member) node() string { return m.nodeName }
+
+// origin is the object that stands for the VM at the other side.
+func (m member) origin() *unstructured.Unstructured {
+	if m.infra != nil {
+		return m.infra
 	}
-	return cmp.Or(m.infra.GetLabels()[clusterapi.LabelVirtualMachine], string(m.infra.GetUID()))
+	return m.machine
 }
 
-func (m member) providerID() string { return stringAt(m.machine, "spec", "providerID") }
-
-func (m member) node() string { return stringAt(m.machine, "status", "nodeRef", "name") }
-
-// members returns the Machines of the MachineDeployment of Cluster API: those that its sets control, and those that were
+// members returns the Machines of the MachineDeployment of the other side: those that its sets control, and those that were
 // imported from it.
 func (w *World) members() []member {
 	var out []member
-	sets := w.sets()
-	for _, o := range w.list(coreGroup, "Machine") {
-		r := recordOf(o)
-		if r == nil && !slices.ContainsFunc(sets, func(s *unstructured.Unstructured) bool { return metav1.IsControlledBy(o, s) }) {
+	kind := w.System.vmKind(w)
+	for _, o := range w.theirs() {
+		m, ok := w.System.member(w, o)
+		if !ok {
 			continue
 		}
-		if r != nil && r.From != w.From {
-			continue
-		}
-		m := member{name: o.GetName(), machine: o}
-		if k, name := w.infraOf(o); name != "" {
-			m.infra = w.get(k.Group, k.Kind, name)
-		}
-		if vm := w.get(clusterapi.Group, "VirtualMachine", m.name); vm != nil && vm.GetAnnotations()[xpmeta.AnnotationKeyExternalName] == m.id() && m.id() != "" {
+		if vm := w.get(kind.Group, kind.Kind, m.name); vm != nil && vm.GetAnnotations()[xpmeta.AnnotationKeyExternalName] == m.id() && m.id() != "" {
 			m.vm = vm
 		}
 		if d := w.get(machinev1alpha1.Group, "Machine", m.name); d != nil && stringAt(d, "spec", "providerID") == m.providerID() && m.providerID() != "" {
@@ -198,19 +221,24 @@ func (w *World) members() []member {
 	return out
 }
 
-// infraOf returns the kind and the name of the InfraMachine of a Machine, by the reference of either contract.
-func (w *World) infraOf(machine *unstructured.Unstructured) (schema.GroupVersionKind, string) {
-	ref, _, _ := unstructured.NestedStringMap(machine.Object, "spec", "infrastructureRef")
-	if ref == nil {
-		// A reference of v1beta1 may have fields of other types.
-		return schema.GroupVersionKind{}, ""
+// theirs are the Machines of the MachineDeployment of the other side, with those whose VM is gone.
+func (w *World) theirs() []*unstructured.Unstructured {
+	sets := w.sets()
+	return slices.DeleteFunc(w.list(w.System.group(), "Machine"), func(o *unstructured.Unstructured) bool {
+		if r := recordOf(o); r != nil {
+			return r.From != w.From
+		}
+		return !slices.ContainsFunc(sets, func(s *unstructured.Unstructured) bool { return metav1.IsControlledBy(o, s) })
+	})
+}
+
+// machines of the other side that change hands.
+func (w *World) machines() []*unstructured.Unstructured {
+	var out []*unstructured.Unstructured
+	for _, m := range w.members() {
+		out = append(out, m.machine)
 	}
-	gvk := schema.FromAPIVersionAndKind(ref["apiVersion"], ref["kind"])
-	if ref["apiVersion"] == "" {
-		gk := schema.GroupKind{Group: ref["apiGroup"], Kind: ref["kind"]}
-		gvk = gk.WithVersion(w.Versions[gk])
-	}
-	return gvk, ref["name"]
+	return out
 }
 
 // apply carries a step out in memory.
@@ -275,8 +303,30 @@ func conditionOf(o *unstructured.Unstructured, typ string) map[string]any {
 
 // describe returns the kind and the name of an object, with the group where both systems have the kind.
 func describe(o *unstructured.Unstructured) string {
-	if o.GroupVersionKind().Group == coreGroup {
-		return o.GetKind() + "." + coreGroup + " " + o.GetName()
+	if g := o.GroupVersionKind().Group; g == coreGroup || g == mcmGroup {
+		return o.GetKind() + "." + g + " " + o.GetName()
 	}
 	return o.GetKind() + " " + o.GetName()
+}
+
+// unselected returns the labels of a Machine without those by which its sets select it, but for one that stays.
+func (w *World) unselected(machine *unstructured.Unstructured, stays string) map[string]string {
+	out := maps.Clone(machine.GetLabels())
+	for _, o := range append(w.sets(), w.from()) {
+		selector := selectorOf(o)
+		for k := range selector.MatchLabels {
+			out = without(out, k, stays)
+		}
+		for _, e := range selector.MatchExpressions {
+			out = without(out, e.Key, stays)
+		}
+	}
+	return out
+}
+
+func without(l map[string]string, label, stays string) map[string]string {
+	if label != stays {
+		delete(l, label)
+	}
+	return l
 }

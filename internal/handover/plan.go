@@ -58,14 +58,16 @@ func (o Obstacle) Error() string {
 
 // A Direction is a handover, or the way back.
 type Direction struct {
-	phases []phase
+	phases func(System) []phase
 	check  func(*World) (causes, notes []string)
+	// isOver reports that nothing is left to do, whatever the phases would find. It is nil if only they know.
+	isOver func(*World) bool
 }
 
-// Take hands Machines over to Drover, and GiveBack to Cluster API.
+// Take hands Machines over to Drover, and GiveBack to the other side.
 var (
-	Take     = Direction{phases: taking, check: checkTake}
-	GiveBack = Direction{phases: givingBack, check: checkGiveBack}
+	Take     = Direction{phases: System.taking, check: checkTake}
+	GiveBack = Direction{phases: System.givingBack, check: checkGiveBack, isOver: isGivenBack}
 )
 
 // Next returns what to do next. Its error is an Obstacle.
@@ -75,7 +77,10 @@ func (d Direction) Next(w *World) (Plan, error) {
 		return Plan{}, Obstacle{causes}
 	}
 	p := Plan{Notes: notes}
-	for _, ph := range d.phases {
+	if d.isOver != nil && d.isOver(w) {
+		return p, nil
+	}
+	for _, ph := range d.phases(w.System) {
 		if p.Steps = ph.steps(w); len(p.Steps) > 0 {
 			return p, nil
 		}
@@ -96,8 +101,11 @@ func (d Direction) Preview(w *World) (Plan, error) {
 		return Plan{}, Obstacle{causes}
 	}
 	out := Plan{Notes: notes}
+	if d.isOver != nil && d.isOver(w) {
+		return out, nil
+	}
 	w = w.clone()
-	for _, ph := range d.phases {
+	for _, ph := range d.phases(w.System) {
 		for _, s := range ph.steps(w) {
 			w.apply(s)
 			out.Steps = append(out.Steps, s)

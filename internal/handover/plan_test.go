@@ -216,27 +216,31 @@ func TestAPreviewHasTheStepsOfTheWholeWay(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotTaken has the obstacles, each in the words that a user sees.
-func TestWhatIsNotTaken(t *testing.T) {
-	set := func(kind, name string, value any, path ...string) func(*World) {
-		return func(w *World) {
-			for k, o := range w.objects {
-				if k.kind+"/"+k.name == kind+"/"+name {
-					o = o.DeepCopy()
-					if value == nil {
-						unstructured.RemoveNestedField(o.Object, path...)
-					} else if err := unstructured.SetNestedField(o.Object, value, path...); err != nil {
-						t.Fatal(err)
-					}
-					w.Add(o)
+const deleted = "2030-01-01T00:00:00Z"
+
+// set returns a change of a field of all objects of a kind and a name.
+func set(kind, name string, value any, path ...string) func(*World) {
+	return func(w *World) {
+		for k, o := range w.objects {
+			if k.kind+"/"+k.name == kind+"/"+name {
+				o = o.DeepCopy()
+				if value == nil {
+					unstructured.RemoveNestedField(o.Object, path...)
+				} else if err := unstructured.SetNestedField(o.Object, value, path...); err != nil {
+					panic(err)
 				}
+				w.Add(o)
 			}
 		}
 	}
-	annotate := func(kind, name, annotation string) func(*World) {
-		return set(kind, name, map[string]any{annotation: "true"}, "metadata", "annotations")
-	}
-	const deleted = "2030-01-01T00:00:00Z"
+}
+
+func annotate(kind, name, annotation string) func(*World) {
+	return set(kind, name, map[string]any{annotation: "true"}, "metadata", "annotations")
+}
+
+// TestWhatIsNotTaken has the obstacles, each in the words that a user sees.
+func TestWhatIsNotTaken(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*World)
 		want   string
@@ -285,7 +289,7 @@ func TestWhatIsNotTaken(t *testing.T) {
 		"AMachineWithoutANode":       {set("Machine", "workers-a1-1", nil, "status", "nodeRef"), "Machine.cluster.x-k8s.io workers-a1-1: status.nodeRef is empty"},
 		"ANodeThatIsNotThere":        {func(w *World) { delete(w.objects, key{"", "Node", "node-1"}) }, `Machine.cluster.x-k8s.io workers-a1-1: spec.providerID "lab://1": 0 Nodes of the target cluster have it, must be one`},
 		"TwoNodesOfOneVM":            {func(w *World) { w.Add(node("copy", 1)) }, `spec.providerID "lab://1": 2 Nodes of the target cluster have it, must be one`},
-		"ANodeOfAnotherName":         {set("Machine", "workers-a1-1", "other", "status", "nodeRef", "name"), `status.nodeRef.name is "other", and the Node with its providerID is "node-1"`},
+		"ANodeOfAnotherName":         {set("Machine", "workers-a1-1", "other", "status", "nodeRef", "name"), `its Node is "other", and the Node with its providerID is "node-1"`},
 		"ANodeOfDrover": {func(w *World) {
 			w.get("", "Node", "node-1").SetLabels(map[string]string{"cluster.drover.dev/join-token": "t"})
 		}, `Node "node-1" has the label cluster.drover.dev/join-token=t: Drover made it for another Machine. Remove the label if that does not exist`},

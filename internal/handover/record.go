@@ -1,19 +1,24 @@
 package handover
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
 
 	clusterapi "github.com/drover-dev/drover/apis/clusterapi/v1alpha1"
+	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 )
 
 // A record has the former state of an object, which the way back restores. It is an annotation of the object, written by the same patch as the
 // first change.
 type record struct {
-	// From and To are the MachineDeployments of Cluster API and of Drover.
+	// Group is the API group of the other side, "" for Cluster API.
+	Group string `json:"group,omitempty"`
+	// From and To are the MachineDeployments of the other side and of Drover.
 	From string `json:"from"`
 	To   string `json:"to"`
 	// Paused is the value of the annotation cluster.x-k8s.io/paused, nil if the object had none.
@@ -21,28 +26,57 @@ type record struct {
 	// OwnerReferences and Labels of a Machine.
 	OwnerReferences []metav1.OwnerReference `json:"ownerReferences,omitempty"`
 	Labels          map[string]string       `json:"labels,omitempty"`
+	// mcmRecord has what only machine-controller-manager needs.
+	mcmRecord
 }
 
 // recordOf returns the record of an object, nil if it has none that can be read.
 func recordOf(o *unstructured.Unstructured) *record {
 	r := &record{}
-	raw, ok := o.GetAnnotations()[clusterapi.AnnotationImported]
-	if !ok || json.Unmarshal([]byte(raw), r) != nil {
-		return nil
+	for _, key := range []string{clusterapi.AnnotationImported, machinev1alpha1.AnnotationImported} {
+		if raw, ok := o.GetAnnotations()[key]; ok && json.Unmarshal([]byte(raw), r) == nil {
+			return r
+		}
 	}
-	return r
+	return nil
 }
 
 // newRecord returns the record of an object as it is.
 func (w *World) newRecord(o *unstructured.Unstructured) record {
 	r := record{From: w.From, To: w.To}
-	if v, ok := o.GetAnnotations()[annotationPausedCAPI]; ok {
-		r.Paused = &v
+	if g := w.System.group(); g != coreGroup {
+		r.Group = g
 	}
 	if o.GetKind() == "Machine" {
 		r.OwnerReferences, r.Labels = o.GetOwnerReferences(), o.GetLabels()
 	}
+	w.System.record(w, o, &r)
 	return r
+}
+
+// isOf reports whether a record is of the present handover.
+func (r record) isOf(w *World) bool {
+	return r.From == w.From && r.To == w.To && cmp.Or(r.Group, coreGroup) == w.System.group()
+}
+
+// remembered returns the annotations that a change of an object sets, with its record.
+func (w *World) remembered(o *unstructured.Unstructured, change map[string]*string) map[string]*string {
+	out := maps.Clone(change)
+	if out == nil {
+		out = map[string]*string{}
+	}
+	out[w.System.annotation()] = ptr.To(w.newRecord(o).String())
+	return out
+}
+
+// forgotten returns the annotations that a change of an object sets, without its record.
+func (w *World) forgotten(change map[string]*string) map[string]*string {
+	out := maps.Clone(change)
+	if out == nil {
+		out = map[string]*string{}
+	}
+	out[w.System.annotation()] = nil
+	return out
 }
 
 func (r record) String() string {

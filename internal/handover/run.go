@@ -26,11 +26,15 @@ type Run struct {
 	// Target is the cluster of the Nodes.
 	Target client.Client
 
+	// System is the other side.
+	System    System
 	Namespace string
-	// From is the MachineDeployment of Cluster API, and To that of Drover. The way back knows To.
+	// From is the MachineDeployment of the other side, and To that of Drover. The way back knows To.
 	From, To string
-	// Differences of the class and the InfraMachines are accepted.
+	// Differences of the class and the VMs are accepted.
 	Differences bool
+	// Confirmed means that the user knows that the controllers of machine-controller-manager are stopped, where no Lease shows it.
+	Confirmed bool
 	// Undo is the way back.
 	Undo bool
 	// Timeout of each wait.
@@ -38,6 +42,9 @@ type Run struct {
 	// Log is called with each action.
 	Log func(format string, args ...any)
 
+	// elsewhere are the Deployments of other namespaces, once they were read.
+	elsewhere       []Workload
+	lookedElsewhere bool
 	// every is the interval of the reads, the constant interval if it is zero, and clock is time.Now if it is nil.
 	every time.Duration
 	clock func() time.Time

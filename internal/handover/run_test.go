@@ -30,6 +30,7 @@ import (
 // A lab is a cluster with both systems, whose controllers act whenever a command reads.
 type lab struct {
 	client.WithWatch
+	system System
 	// idle controllers do nothing.
 	idle bool
 	logs []string
@@ -38,38 +39,48 @@ type lab struct {
 
 func newLab(t *testing.T, version string, funcs interceptor.Funcs) *lab {
 	t.Helper()
+	all := objects(version, 3)
+	for i := range 3 {
+		all = append(all, node(fmt.Sprintf("node-%d", i), i))
+	}
+	infra := schema.GroupVersionKind{Group: "infrastructure.cluster.x-k8s.io", Version: "v1", Kind: "LabMachine"}
+	return newLabOf(t, ClusterAPI, funcs, []schema.GroupVersionKind{
+		infra, clusterapi.VirtualMachineGroupVersionKind,
+		{Group: coreGroup, Version: version, Kind: "Cluster"}, {Group: coreGroup, Version: version, Kind: "Machine"},
+		{Group: coreGroup, Version: version, Kind: "MachineSet"}, {Group: coreGroup, Version: version, Kind: "MachineDeployment"},
+	}, []schema.GroupVersionKind{clusterapi.SchemeGroupVersion.WithKind("ClusterProviderConfig")}, all)
+}
+
+// newLabOf has the objects of a system, of kinds with a namespace and without one.
+func newLabOf(t *testing.T, system System, funcs interceptor.Funcs, namespaced, others []schema.GroupVersionKind, objects []*unstructured.Unstructured) *lab {
+	t.Helper()
 	s := runtime.NewScheme()
 	if err := clientgoscheme.AddToScheme(s); err != nil {
 		t.Fatal(err)
 	}
-	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{{Group: coreGroup, Version: version}, {Group: "infrastructure.cluster.x-k8s.io", Version: "v1"}})
+	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{namespaced[len(namespaced)-1].GroupVersion(), {Group: "infrastructure.cluster.x-k8s.io", Version: "v1"}})
 	definition := schema.GroupVersionKind{Group: "apiextensions.crossplane.io", Version: "v2", Kind: "CompositeResourceDefinition"}
-	infra := schema.GroupVersionKind{Group: "infrastructure.cluster.x-k8s.io", Version: "v1", Kind: "LabMachine"}
-	for _, k := range []schema.GroupVersionKind{
-		infra, machinev1alpha1.MachineGroupVersionKind, machinev1alpha1.MachineSetGroupVersionKind, machinev1alpha1.MachineDeploymentGroupVersionKind,
-		machinev1alpha1.MachineClassGroupVersionKind, clusterapi.VirtualMachineGroupVersionKind,
-		{Group: coreGroup, Version: version, Kind: "Cluster"}, {Group: coreGroup, Version: version, Kind: "Machine"},
-		{Group: coreGroup, Version: version, Kind: "MachineSet"}, {Group: coreGroup, Version: version, Kind: "MachineDeployment"},
-	} {
+	for _, k := range append([]schema.GroupVersionKind{
+		machinev1alpha1.MachineGroupVersionKind, machinev1alpha1.MachineSetGroupVersionKind, machinev1alpha1.MachineDeploymentGroupVersionKind,
+		machinev1alpha1.MachineClassGroupVersionKind,
+	}, namespaced...) {
 		s.AddKnownTypeWithName(k, &unstructured.Unstructured{})
 		s.AddKnownTypeWithName(k.GroupVersion().WithKind(k.Kind+"List"), &unstructured.UnstructuredList{})
 		mapper.Add(k, meta.RESTScopeNamespace)
 	}
-	for _, k := range []schema.GroupVersionKind{definition, clusterapi.SchemeGroupVersion.WithKind("ClusterProviderConfig")} {
+	for _, k := range append([]schema.GroupVersionKind{definition}, others...) {
 		s.AddKnownTypeWithName(k, &unstructured.Unstructured{})
+		s.AddKnownTypeWithName(k.GroupVersion().WithKind(k.Kind+"List"), &unstructured.UnstructuredList{})
 		mapper.Add(k, meta.RESTScopeRoot)
 	}
-	l := &lab{}
+	l := &lab{system: system}
 	installed := &unstructured.Unstructured{}
 	installed.SetGroupVersionKind(definition)
 	installed.SetName(machinev1alpha1.DefinitionOfInstallation)
 	installed.SetUID("here")
 	all := []client.Object{installed, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "prod-kubeconfig"}, Data: map[string][]byte{"value": []byte("kubeconfig")}}}
-	for _, o := range objects(version, 3) {
+	for _, o := range objects {
 		all = append(all, o)
-	}
-	for i := range 3 {
-		all = append(all, node(fmt.Sprintf("node-%d", i), i))
 	}
 	if funcs.Create == nil {
 		funcs.Create = func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
@@ -88,7 +99,7 @@ func newLab(t *testing.T, version string, funcs interceptor.Funcs) *lab {
 // look reads all objects.
 func (l *lab) look(t *testing.T) *World {
 	t.Helper()
-	r := Run{Client: l, Target: l, Namespace: namespace, From: "workers", To: "web"}
+	r := Run{System: l.system, Client: l, Target: l, Namespace: namespace, From: "workers", To: "web", Confirmed: true}
 	w, err := r.read(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -114,7 +125,7 @@ func (l *lab) act(t *testing.T) {
 // run returns a command in the lab.
 func (l *lab) run(t *testing.T, undo bool) *Run {
 	t.Helper()
-	r := &Run{Client: l, Target: l, Namespace: namespace, From: "workers", Undo: undo, Timeout: patience.Limit(), every: time.Millisecond}
+	r := &Run{System: l.system, Client: l, Target: l, Namespace: namespace, From: "workers", Undo: undo, Confirmed: true, Timeout: patience.Limit(), every: time.Millisecond}
 	if !undo {
 		r.To = "web"
 	}

@@ -2,7 +2,6 @@ package handover
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
 	xpmeta "github.com/crossplane/crossplane-runtime/v2/pkg/meta"
@@ -11,59 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
-	clusterapi "github.com/drover-dev/drover/apis/clusterapi/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
 	"github.com/drover-dev/drover/internal/move"
 )
-
-// taking are the phases of a handover to Drover.
-var taking = []phase{
-	{"pause Cluster API", pauseOwners, unpausedOwners},
-	{"pause the MachineSet of Drover", pauseSet, unpausedSet},
-	{"make room", makeRoom, withoutRoom},
-	{"share the Cluster", share, nil},
-	{"label the InfraMachines", labelInfraMachines, nil},
-	{"detach the Machines of Cluster API", detach, nil},
-	{"create the VirtualMachines", createVMs, unseenVMs},
-	{"create the Machines of Drover", createMachines, unclaimedMachines},
-	{"resume the MachineSet of Drover", resumeSet, unadopted},
-}
-
-// pauseOwners pauses the MachineDeployment, its sets and Machines for Cluster API, from the top.
-func pauseOwners(w *World) []Step {
-	var out []Step
-	for _, o := range slices.Concat([]*unstructured.Unstructured{w.from()}, w.sets(), w.machines()) {
-		if recordOf(o) != nil {
-			continue
-		}
-		out = append(out, patch(o, annotated(o, map[string]*string{
-			annotationPausedCAPI: ptr.To("true"), clusterapi.AnnotationImported: ptr.To(w.newRecord(o).String()),
-		}), "pause %s for Cluster API", describe(o)))
-	}
-	return out
-}
-
-// machines of Cluster API that change hands.
-func (w *World) machines() []*unstructured.Unstructured {
-	var out []*unstructured.Unstructured
-	for _, m := range w.members() {
-		out = append(out, m.machine)
-	}
-	return out
-}
-
-// unpausedOwners lists the objects whose controllers have not reported the pause: a reconcile that began before may still act.
-func unpausedOwners(w *World) []string {
-	var out []string
-	for _, o := range slices.Concat([]*unstructured.Unstructured{w.from()}, w.sets(), w.machines()) {
-		if !w.Stopped && conditionOf(o, "Paused")["status"] != "True" {
-			out = append(out, fmt.Sprintf("%s: its condition Paused is not True", describe(o)))
-		}
-	}
-	return out
-}
 
 // pauseSet pauses the MachineSet of Drover: it would delete Machines that are more than its replicas, and create missing ones.
 func pauseSet(w *World) []Step {
@@ -78,7 +28,7 @@ func (w *World) pause(set *unstructured.Unstructured) []Step {
 		return nil
 	}
 	return []Step{patch(set, annotated(set, map[string]*string{
-		annotationPaused: ptr.To("true"), clusterapi.AnnotationImported: ptr.To(record{From: w.From, To: w.To}.String()),
+		annotationPaused: ptr.To("true"), w.System.annotation(): ptr.To(w.newRecord(set).String()),
 	}), "pause %s", describe(set))}
 }
 
@@ -137,70 +87,11 @@ func (w *World) unscaled() []string {
 	return nil
 }
 
-// share lets provider-clusterapi use the Cluster beside Cluster API's own controllers.
-func share(w *World) []Step {
-	c := w.cluster()
-	if c.GetLabels()[clusterapi.LabelShared] == "true" || c.GetLabels()[clusterapi.LabelKept] == "true" {
-		return nil
-	}
-	after := labeled(annotated(c, map[string]*string{clusterapi.AnnotationImported: ptr.To(record{From: w.From, To: w.To}.String())}), clusterapi.LabelShared, ptr.To("true"))
-	return []Step{patch(c, after, "share %s with Drover", describe(c))}
-}
-
-func labelInfraMachines(w *World) []Step {
-	var out []Step
-	for _, m := range w.members() {
-		if m.infra != nil && m.infra.GetLabels()[clusterapi.LabelVirtualMachine] == "" {
-			out = append(out, patch(m.infra, labeled(m.infra, clusterapi.LabelVirtualMachine, ptr.To(m.id())), "label %s", describe(m.infra)))
-		}
-	}
-	return out
-}
-
-// detach takes the Machines of Cluster API from their sets, and keeps them until their InfraMachines are gone.
-func detach(w *World) []Step {
-	var out []Step
-	for _, m := range w.members() {
-		if m.infra == nil || m.machine.GetLabels()[clusterapi.LabelVirtualMachine] == m.id() {
-			continue
-		}
-		after := annotated(m.machine, map[string]*string{clusterapi.AnnotationStandsFor: ptr.To(clusterapi.StandsFor(clusterapi.VirtualMachineGroupVersionKind.Kind, w.Namespace, m.name))})
-		after.SetLabels(labels.Merge(w.detached(m.machine), map[string]string{clusterapi.LabelVirtualMachine: m.id()}))
-		c := w.cluster()
-		after.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: c.GetAPIVersion(), Kind: c.GetKind(), Name: c.GetName(), UID: c.GetUID()}})
-		controllerutil.AddFinalizer(after, clusterapi.FinalizerMachine)
-		out = append(out, patch(m.machine, after, "detach %s from its MachineSet", describe(m.machine)))
-	}
-	return out
-}
-
-// detached returns the labels of a Machine without those by which its sets select it.
-func (w *World) detached(machine *unstructured.Unstructured) map[string]string {
-	out := maps.Clone(machine.GetLabels())
-	for _, o := range append(w.sets(), w.from()) {
-		selector := selectorOf(o)
-		for k := range selector.MatchLabels {
-			out = without(out, k)
-		}
-		for _, e := range selector.MatchExpressions {
-			out = without(out, e.Key)
-		}
-	}
-	return out
-}
-
-func without(l map[string]string, label string) map[string]string {
-	if label != labelCluster {
-		delete(l, label)
-	}
-	return l
-}
-
 func createVMs(w *World) []Step {
 	var out []Step
 	for _, m := range w.members() {
-		if m.vm == nil && m.infra != nil {
-			out = append(out, create(w.vmOf(m), "create VirtualMachine %s for %s", m.name, describe(m.infra)))
+		if m.vm == nil && m.hasVM {
+			out = append(out, create(w.vmOf(m), "create %s %s for %s", w.System.vmKind(w).Kind, m.name, describe(m.origin())))
 		}
 	}
 	return out
@@ -214,7 +105,7 @@ func (w *World) vmOf(m member) *unstructured.Unstructured {
 	vm := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
 		"managementPolicies": []any{"Observe", "Delete"}, "providerConfigRef": ref, "forProvider": forProvider,
 	}}}
-	vm.SetGroupVersionKind(clusterapi.VirtualMachineGroupVersionKind)
+	vm.SetGroupVersionKind(w.System.vmKind(w))
 	vm.SetNamespace(w.Namespace)
 	vm.SetName(m.name)
 	vm.SetLabels(map[string]string{machinev1alpha1.LabelMachine: m.name})
@@ -225,16 +116,16 @@ func (w *World) vmOf(m member) *unstructured.Unstructured {
 	return vm
 }
 
-// unseenVMs lists the VMs that provider-clusterapi has not found: their Machines would fail.
+// unseenVMs lists the VMs that their provider has not found: their Machines would fail.
 func unseenVMs(w *World) []string {
 	var out []string
 	for _, m := range w.members() {
 		if m.vm == nil || m.drover != nil {
 			continue
 		}
-		if is := stringAt(m.vm, "status", "atProvider", "providerID"); is != m.providerID() {
+		if is := w.System.reported(w, m); is != m.providerID() {
 			message, _ := conditionOf(m.vm, "Synced")["message"].(string)
-			out = append(out, fmt.Sprintf("VirtualMachine %s: status.atProvider.providerID is %q, and has to become %q: %s", m.name, is, m.providerID(), message))
+			out = append(out, fmt.Sprintf("%s: its providerID is %q, and has to become %q: %s", describe(m.vm), is, m.providerID(), message))
 		}
 	}
 	return out
@@ -294,7 +185,7 @@ func resumeSet(w *World) []Step {
 	if set == nil || recordOf(set) == nil {
 		return nil
 	}
-	return []Step{patch(set, annotated(set, map[string]*string{annotationPaused: nil, clusterapi.AnnotationImported: nil}), "resume %s", describe(set))}
+	return []Step{patch(set, annotated(set, w.forgotten(map[string]*string{annotationPaused: nil})), "resume %s", describe(set))}
 }
 
 func unadopted(w *World) []string {

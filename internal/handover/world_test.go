@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	xpmeta "github.com/crossplane/crossplane-runtime/v2/pkg/meta"
@@ -135,7 +136,7 @@ spec: {providerID: "lab://%d"}`, name, i)
 }
 
 func newWorld(version string, n int) *World {
-	w := &World{Namespace: namespace, From: "workers", To: "web", Installation: "here", Versions: map[schema.GroupKind]string{
+	w := &World{System: ClusterAPI, Namespace: namespace, From: "workers", To: "web", Installation: "here", Versions: map[schema.GroupKind]string{
 		{Group: "infrastructure.cluster.x-k8s.io", Kind: "LabMachine"}: "v1",
 	}}
 	for _, o := range objects(version, n) {
@@ -163,7 +164,7 @@ func controllers(w *World) {
 				status = "True"
 			}
 			w.Add(setCondition(o, []string{"status", "conditions"}, map[string]any{"type": "Paused", "status": status}))
-		case (k.group == machinev1alpha1.Group || k.group == clusterapi.Group) && (k.kind == "MachineSet" || k.kind == "Machine" || k.kind == "VirtualMachine"):
+		case (k.group == machinev1alpha1.Group || k.group == w.System.vmKind(w).Group) && (k.kind == "MachineSet" || k.kind == "Machine" || k.kind == "VirtualMachine"):
 			reason := "ReconcileSuccess"
 			if o.GetAnnotations()[annotationPaused] == "true" {
 				reason = string(xpv2.ReasonReconcilePaused)
@@ -175,9 +176,9 @@ func controllers(w *World) {
 	_ = unstructured.SetNestedField(set.Object, intAt(w.to(), "spec", "replicas"), "spec", "replicas")
 	w.Add(set)
 	for _, m := range w.members() {
-		if m.vm != nil && m.infra != nil && m.infra.GetLabels()[clusterapi.LabelVirtualMachine] == m.vm.GetAnnotations()[xpmeta.AnnotationKeyExternalName] && !rests(m.vm) {
+		if m.vm != nil && found(w, m) != "" && !rests(m.vm) {
 			vm := m.vm.DeepCopy()
-			_ = unstructured.SetNestedField(vm.Object, stringAt(m.infra, "spec", "providerID"), "status", "atProvider", "providerID")
+			_ = unstructured.SetNestedField(vm.Object, found(w, m), "status", "atProvider", "providerID")
 			w.Add(vm)
 		}
 		if m.vm == nil || m.drover == nil || rests(m.drover) {
@@ -192,6 +193,23 @@ func controllers(w *World) {
 			w.Add(owned(d.DeepCopy(), set))
 		}
 	}
+}
+
+// found returns the providerID of the VM that a provider finds by its external name, "" if there is none.
+func found(w *World, m member) string {
+	name := m.vm.GetAnnotations()[xpmeta.AnnotationKeyExternalName]
+	if w.System == MCM {
+		for _, n := range w.list("", "Node") {
+			if id := stringAt(n, "spec", "providerID"); strings.HasSuffix(id, "/"+name) {
+				return id
+			}
+		}
+		return ""
+	}
+	if m.infra == nil || m.infra.GetLabels()[clusterapi.LabelVirtualMachine] != name {
+		return ""
+	}
+	return stringAt(m.infra, "spec", "providerID")
 }
 
 // keep the Node of a Machine, as Drover does: by a label of its own, and by one of the template.
@@ -224,6 +242,29 @@ func keep(w *World, machine *unstructured.Unstructured) {
 // judge fails if any controller would create, delete or replace a VM or a Machine by the present state.
 func judge(t *testing.T, w, start *World, done string) {
 	t.Helper()
+	if w.System == MCM {
+		judgeMCM(t, w, start, done)
+	} else {
+		judgeClusterAPI(t, w, start, done)
+	}
+	set, n := w.set(), 0
+	for _, o := range w.list(machinev1alpha1.Group, "Machine") {
+		if selects(set, o.GetLabels()) {
+			n++
+		}
+		vm := w.get(w.System.vmKind(w).Group, "VirtualMachine", o.GetName())
+		if vm == nil && o.GetAnnotations()[annotationPaused] != "true" || vm != nil && stringAt(vm, "status", "atProvider", "providerID") == "" {
+			t.Fatalf("after %q: Machine %s has no VM that was found, and would be failed", done, o.GetName())
+		}
+	}
+	if set.GetAnnotations()[annotationPaused] != "true" && (int64(n) != intAt(set, "spec", "replicas") || int64(n) != intAt(w.to(), "spec", "replicas")) {
+		t.Fatalf("after %q: %s is not paused, and has %d Machines of %d", done, describe(set), n, intAt(set, "spec", "replicas"))
+	}
+}
+
+// judgeClusterAPI is judge for what Cluster API would do.
+func judgeClusterAPI(t *testing.T, w, start *World, done string) {
+	t.Helper()
 	for _, s := range w.list(coreGroup, "MachineSet") {
 		n := 0
 		for _, o := range w.list(coreGroup, "Machine") {
@@ -235,19 +276,6 @@ func judge(t *testing.T, w, start *World, done string) {
 		if _, paused := s.GetAnnotations()[annotationPausedCAPI]; !paused && int64(n) != intAt(s, "spec", "replicas") {
 			t.Fatalf("after %q: %s is not paused, and has %d Machines of %d", done, describe(s), n, intAt(s, "spec", "replicas"))
 		}
-	}
-	set, n := w.set(), 0
-	for _, o := range w.list(machinev1alpha1.Group, "Machine") {
-		if selects(set, o.GetLabels()) {
-			n++
-		}
-		vm := w.get(clusterapi.Group, "VirtualMachine", o.GetName())
-		if vm == nil && o.GetAnnotations()[annotationPaused] != "true" || vm != nil && stringAt(vm, "status", "atProvider", "providerID") == "" {
-			t.Fatalf("after %q: Machine %s has no VM that was found, and would be failed", done, o.GetName())
-		}
-	}
-	if set.GetAnnotations()[annotationPaused] != "true" && (int64(n) != intAt(set, "spec", "replicas") || int64(n) != intAt(w.to(), "spec", "replicas")) {
-		t.Fatalf("after %q: %s is not paused, and has %d Machines of %d", done, describe(set), n, intAt(set, "spec", "replicas"))
 	}
 	for _, m := range w.members() {
 		_, paused := m.machine.GetAnnotations()[annotationPausedCAPI]

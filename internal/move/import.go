@@ -44,7 +44,7 @@ func (i *Import) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	kind, err := i.vmKind(ctx, class.Spec.Provider)
+	kind, err := VMKind(ctx, i.Client, class.Spec.Provider)
 	if err != nil {
 		return err
 	}
@@ -157,11 +157,21 @@ func (i *Import) get(ctx context.Context, kind schema.GroupVersionKind, name str
 	return runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, into)
 }
 
-// vmKind returns the kind of VM resource that the Composition of a provider creates.
-func (i *Import) vmKind(ctx context.Context, provider string) (schema.GroupVersionKind, error) {
+// errNoComposition is the error of a provider without a Composition.
+type errNoComposition struct{ provider string }
+
+func (e errNoComposition) Error() string {
+	return fmt.Sprintf("there is no Composition of Machines with the label %s: %s", machinev1alpha1.LabelProvider, e.provider)
+}
+
+// IsWithoutComposition reports whether an error of VMKind means that no Composition makes the VMs of the provider.
+func IsWithoutComposition(err error) bool { return errors.As(err, new(errNoComposition)) }
+
+// VMKind returns the kind of VM resource that the Composition of a provider creates.
+func VMKind(ctx context.Context, c client.Client, provider string) (schema.GroupVersionKind, error) {
 	l := &unstructured.UnstructuredList{}
 	l.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.crossplane.io", Version: "v1", Kind: "CompositionList"})
-	if err := i.Client.List(ctx, l, client.MatchingLabels{machinev1alpha1.LabelProvider: provider}); err != nil {
+	if err := c.List(ctx, l, client.MatchingLabels{machinev1alpha1.LabelProvider: provider}); err != nil {
 		return schema.GroupVersionKind{}, fmt.Errorf("cannot list Compositions: %w", err)
 	}
 	for _, c := range l.Items {
@@ -172,7 +182,7 @@ func (i *Import) vmKind(ctx context.Context, provider string) (schema.GroupVersi
 			return schema.FromAPIVersionAndKind(apiVersion, kind), nil
 		}
 	}
-	return schema.GroupVersionKind{}, fmt.Errorf("there is no Composition of Machines with the label %s: %s", machinev1alpha1.LabelProvider, provider)
+	return schema.GroupVersionKind{}, errNoComposition{provider}
 }
 
 // orphans returns the orphans that the inventories of a cloud report, by their external names.

@@ -231,6 +231,10 @@ const (
 	AnnotationNodeName     = Group + "/node-name"
 	AnnotationInstallation = Group + "/installation"
 
+	// AnnotationImported is on the objects of machine-controller-manager that kubectl drover import mcm took over, and on the
+	// MachineSet that gets their Machines meanwhile. Its JSON has the former owners, labels and replicas, which the way back restores.
+	AnnotationImported = Group + "/imported"
+
 	// AnnotationReleased is changed on a VM, or a companion, in the same patch that removes
 	// FinalizerDrain: crossplane-runtime ignores a change of finalizers alone.
 	AnnotationReleased = Group + "/released"

@@ -120,6 +120,11 @@ func TestBadArgumentsAreRefusedBeforeAClusterIsRead(t *testing.T) {
 		"AWayBackToSomewhereElse":         {[]string{"import", "capi", "a", "--undo", "--to", "md/a"}, "--undo goes with neither --to nor --accept-differences"},
 		"ADryRunThatThereIsNot":           {[]string{"import", "capi", "a", "--to", "md/a", "--dry-run=server"}, "--dry-run=server: must be none or client"},
 		"AContextWithoutAKubeconfig":      {[]string{"import", "capi", "a", "--to", "md/a", "--target-context=x"}, "--target-context needs --target-kubeconfig"},
+		"AnImportFromMCMOfNothing":        {[]string{"import", "mcm"}, "name one MachineDeployment of machine-controller-manager, without its kind: kubectl drover import mcm NAME --to md/NAME"},
+		"AnImportFromMCMOfAKind":          {[]string{"import", "mcm", "mcd/a", "--to", "md/a"}, `["mcd/a"]: name one MachineDeployment of machine-controller-manager`},
+		"AnImportFromMCMIntoNothing":      {[]string{"import", "mcm", "a"}, "--to md/NAME is required"},
+		"AWayBackToMCMWithDifferences":    {[]string{"import", "mcm", "a", "--undo", "--accept-differences"}, "--undo goes with neither --to nor --accept-differences"},
+		"AConfirmationForClusterAPI":      {[]string{"import", "capi", "a", "--controllers-are-stopped"}, "unknown flag: --controllers-are-stopped"},
 		"AWatchThatIsNeitherTrueNorFalse": {[]string{"status", "--watch=yes"}, `invalid argument "yes" for "-w, --watch" flag`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -114,7 +114,7 @@ func (a *app) importVMs() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&set, "machine-set", "", "The MachineSet that adopts the Machines. Its replicas must have room for them.")
 	_ = cmd.MarkFlagRequired("machine-set")
-	cmd.AddCommand(a.importCAPI())
+	cmd.AddCommand(a.importCAPI(), a.importMCM())
 	return cmd
 }
 
