@@ -1,32 +1,22 @@
 package conformance
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterapi "github.com/drover-dev/drover/apis/clusterapi/v1alpha1"
 	machinev1alpha1 "github.com/drover-dev/drover/apis/machine/v1alpha1"
-	"github.com/drover-dev/drover/internal/kubectl/command"
 	"github.com/drover-dev/drover/test/kit"
-	"github.com/drover-dev/drover/test/patience"
 )
 
 // imported is the number of Machines that change hands.
@@ -36,29 +26,26 @@ func coreKind(kind string) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: "cluster.x-k8s.io", Version: "v1beta2", Kind: kind}
 }
 
-// TestImports hands Machines of Cluster API over to Drover, and back.
+// TestImports hands Machines of other systems over to Drover, and back.
 func TestImports(t *testing.T) {
 	t.Run("clusterapi", machinesChangeHands)
+	t.Run("hcloud", machinesOfMCMChangeHands)
 }
 
 // An importing is a MachineDeployment of Cluster API that its own controllers and its in-memory provider keep, both unmodified,
 // and all that witnesses what becomes of its VMs and Nodes.
 type importing struct {
-	*testing.T
-	kit.Fleet
+	*handingOver
 	capi *clusterAPI
-	// vms are the InfraMachines as they were before the import, and nodes the keys of the Nodes.
-	vms, nodes map[string]string
-
-	mu     sync.Mutex
-	broken map[string]bool
+	// vms are the InfraMachines as they were before the import.
+	vms map[string]string
 }
 
 func machinesChangeHands(t *testing.T) {
 	kit.OnlyInLong(t, "TestTheWayBackLeavesEverythingAsItWas in internal/handover")
 	t.Parallel()
 	capi, p := installedClusterAPI(t)
-	x := &importing{T: t, Fleet: p.NewFleet(t), capi: capi, vms: map[string]string{}, nodes: map[string]string{}, broken: map[string]bool{}}
+	x := &importing{handingOver: newHandingOver(t, p), capi: capi, vms: map[string]string{}}
 	a, ok := capi.Account(t, x.Fleet).(*clusterAPIAccount)
 	if !ok {
 		t.Fatal("the account is of another cloud")
@@ -74,13 +61,7 @@ func machinesChangeHands(t *testing.T) {
 	md.Spec.Template.Spec = x.MachineSpec(kit.NewVersion)
 	md.Spec.Template.Spec.ClassRef.Name = class.Name
 	x.Create(t, md)
-	x.eventually(func(ctx context.Context) string {
-		l := &machinev1alpha1.MachineSetList{}
-		if err := x.Client.List(ctx, l, client.InNamespace(x.Namespace)); err != nil || len(l.Items) != 1 {
-			return fmt.Sprintf("%d MachineSets, %v", len(l.Items), err)
-		}
-		return ""
-	})
+	x.awaitSet()
 	x.witness()
 
 	if out := x.drover("import", "capi", "workers", "--to", "md/web", "--dry-run"); !strings.Contains(out, "Nothing was changed") {
@@ -124,23 +105,6 @@ func machinesChangeHands(t *testing.T) {
 	x.end()
 }
 
-func (x *importing) eventually(until func(context.Context) string) {
-	x.Helper()
-	patience.Eventually(x.T, until, x.Describe)
-}
-
-// drover runs the plugin of kubectl, and returns its output.
-func (x *importing) drover(args ...string) string {
-	x.Helper()
-	out := &bytes.Buffer{}
-	args = append(args, "--kubeconfig", x.capi.plane.Kubeconfig, "--namespace", x.Namespace)
-	if code := command.Run(x.Context(), genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: out, ErrOut: out}, args); code != 0 {
-		x.Fatalf("kubectl drover %s: exit code %d\n%s", strings.Join(args, " "), code, out)
-	}
-	x.Logf("kubectl drover %s\n%s", strings.Join(args, " "), out)
-	return out.String()
-}
-
 // runCore runs Cluster API's own controllers, unmodified, in the namespace.
 func (x *importing) runCore() {
 	x.Helper()
@@ -151,15 +115,6 @@ func (x *importing) runCore() {
 		must(x.T, awaitServed(x.Context(), x.Client, coreKind(k)))
 	}
 	ofCore("core", "sigs.k8s.io/cluster-api", "--namespace="+x.Namespace).run(x.T, x.capi.plane)
-}
-
-// create an object of the fleet's namespace.
-func (x *importing) create(gvk schema.GroupVersionKind, name string, spec map[string]any, labels map[string]string) {
-	x.Helper()
-	o := object(gvk.GroupVersion().String(), gvk.Kind, name, spec)
-	o.SetNamespace(x.Namespace)
-	o.SetLabels(labels)
-	x.Create(x.T, o)
 }
 
 // createCluster creates the Cluster, whose control plane is that of the plane.
@@ -200,14 +155,6 @@ func (x *importing) createWorkers() {
 	}, map[string]string{"cluster.x-k8s.io/cluster-name": "target"})
 }
 
-func (x *importing) list(gvk schema.GroupVersionKind) []unstructured.Unstructured {
-	x.Helper()
-	l := &unstructured.UnstructuredList{}
-	l.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
-	must(x.T, x.Client.List(x.Context(), l, client.InNamespace(x.Namespace)))
-	return l.Items
-}
-
 // joinNodes creates the Nodes of the VMs, which the in-memory provider has in a cluster of its own, with a pod on each. Their
 // kubelets report for the rest of the test.
 func (x *importing) joinNodes() {
@@ -230,43 +177,8 @@ func (x *importing) joinNodes() {
 		x.join(o.GetName(), providerID)
 		names = append(names, o.GetName())
 	}
-	beat, stop := context.WithCancel(context.WithoutCancel(x.Context()))
-	var done sync.WaitGroup
-	done.Go(func() {
-		wait.UntilWithContext(beat, func(ctx context.Context) {
-			for _, n := range names {
-				lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: corev1.NamespaceNodeLease, Name: n}}
-				renewed := fmt.Appendf(nil, `{"spec":{"holderIdentity":%q,"leaseDurationSeconds":40,"renewTime":%q}}`, n, time.Now().UTC().Format(metav1.RFC3339Micro))
-				_ = x.Client.Patch(ctx, lease, client.RawPatch(types.MergePatchType, renewed))
-			}
-		}, 5*time.Second)
-	})
-	x.Cleanup(func() { stop(); done.Wait() })
+	x.beat(names)
 	x.eventually(x.isClusterAPIs)
-}
-
-// join creates a Node that is Ready, and a pod on it. The taint keeps the pods of other tests away.
-func (x *importing) join(name, providerID string) {
-	x.Helper()
-	taint := corev1.Taint{Key: "example.org/import", Effect: corev1.TaintEffectNoSchedule}
-	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.NodeSpec{ProviderID: providerID, Taints: []corev1.Taint{taint}}}
-	must(x.T, x.Client.Create(x.Context(), n))
-	before := n.DeepCopy()
-	n.Status.NodeInfo.KubeletVersion = kit.NewVersion
-	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", LastHeartbeatTime: metav1.Now(), LastTransitionTime: metav1.Now()}}
-	must(x.T, x.Client.Status().Patch(x.Context(), n, client.MergeFrom(before)))
-	must(x.T, x.Client.Create(x.Context(), &coordinationv1.Lease{
-		ObjectMeta: metav1.ObjectMeta{Namespace: corev1.NamespaceNodeLease, Name: name},
-		Spec:       coordinationv1.LeaseSpec{HolderIdentity: ptr.To(name), LeaseDurationSeconds: ptr.To[int32](40), RenewTime: &metav1.MicroTime{Time: time.Now()}},
-	}))
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: x.Namespace, Name: name}, Spec: corev1.PodSpec{
-		NodeName: name, Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}}, Containers: []corev1.Container{{Name: "c", Image: "example.org/c"}},
-	}}
-	must(x.T, x.Client.Create(x.Context(), pod))
-	x.Cleanup(func() {
-		_ = x.Client.Delete(context.Background(), pod, client.GracePeriodSeconds(0))
-		_ = x.Client.Delete(context.Background(), n)
-	})
 }
 
 // isClusterAPIs returns "" if Cluster API has all Machines, each with its Node, and none is paused.
@@ -324,54 +236,13 @@ func (x *importing) witness() {
 		x.vms[o.GetName()] = fmt.Sprintf("%s, generation %d, %v", o.GetUID(), o.GetGeneration(), o.Object["spec"])
 		x.nodes[o.GetName()] = x.keysOf(o.GetName())
 	}
-	ctx, stop := context.WithCancel(context.WithoutCancel(x.Context()))
-	var done sync.WaitGroup
-	for _, l := range []client.ObjectList{&corev1.NodeList{}, &corev1.PodList{}} {
-		done.Go(func() {
-			wait.UntilWithContext(ctx, func(ctx context.Context) {
-				w, err := x.Client.Watch(ctx, l)
-				if err != nil {
-					return
-				}
-				for e := range w.ResultChan() {
-					if o, ok := e.Object.(client.Object); ok && x.vms[o.GetName()] != "" {
-						x.judge(string(e.Type), o)
-					}
-				}
-			}, 100*time.Millisecond)
-		})
-	}
-	x.Cleanup(func() { stop(); done.Wait() })
-}
-
-// keysOf returns the labels, the annotations and the taints of a Node.
-func (x *importing) keysOf(node string) string {
-	x.Helper()
-	n := &corev1.Node{}
-	must(x.T, x.Client.Get(x.Context(), client.ObjectKey{Name: node}, n))
-	return fmt.Sprint(n.Labels, n.Annotations, n.Spec.Taints)
-}
-
-// judge notes a Node that is cordoned, tainted or deleted, and a pod that is evicted or deleted.
-func (x *importing) judge(event string, o client.Object) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if event == "DELETED" || o.GetDeletionTimestamp() != nil {
-		x.broken[fmt.Sprintf("%T %s is deleted", o, o.GetName())] = true
-	}
-	if n, ok := o.(*corev1.Node); ok && (n.Spec.Unschedulable || len(n.Spec.Taints) > 1) {
-		x.broken[fmt.Sprintf("Node %s has the taints %v", n.Name, n.Spec.Taints)] = true
-	}
+	x.watch()
 }
 
 // unchanged fails if a VM, a Node or a pod was touched.
 func (x *importing) unchanged() {
 	x.Helper()
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	for what := range x.broken {
-		x.Error(what)
-	}
+	x.untouched()
 	seen := 0
 	for _, o := range x.list(devMachine) {
 		was, ok := x.vms[o.GetName()]
