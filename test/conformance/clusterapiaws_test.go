@@ -62,7 +62,8 @@ func amazonsProviderMakesTheVMs(t *testing.T) {
 	x.startProvider(t, p)
 	class := x.createClass(t, capi)
 
-	md := x.Deployment("web", 2, 1, 0)
+	// The provider looks after a minute whether an instance that it terminated is gone.
+	md := x.Deployment("web", 2, 3, 0)
 	md.Spec.Template.Spec.ClassRef.Name = class.Name
 	x.Create(t, md)
 	x.AwaitDeployment(t, md.Name)

@@ -32,6 +32,8 @@ import (
 // importedFromMCM is the number of Machines that change hands.
 const importedFromMCM = 5
 
+const mcmTools tools = "tools/machine-controller-manager"
+
 // programsOfMCM are the two controllers: the first is unmodified, and the second has a driver for driverOfMCM.
 var programsOfMCM = map[string]string{
 	"machine-controller-manager": "github.com/gardener/machine-controller-manager/cmd/machine-controller-manager",
@@ -151,7 +153,7 @@ func machinesOfMCMChangeHands(t *testing.T) {
 // install creates the CRDs, and builds the controllers.
 func (x *importingFromMCM) install() {
 	x.Helper()
-	dir, err := tools("tools/machine-controller-manager").module("github.com/gardener/machine-controller-manager")
+	dir, err := mcmTools.module("github.com/gardener/machine-controller-manager")
 	must(x.T, err)
 	must(x.T, createCRDs(x.Context(), x.Client, filepath.Join(dir, "kubernetes/crds/*.yaml"), nil))
 	for _, k := range []string{"MachineDeployment", "MachineSet", "Machine", "MachineClass"} {
@@ -159,7 +161,7 @@ func (x *importingFromMCM) install() {
 	}
 	for name, pkg := range programsOfMCM {
 		build := exec.CommandContext(x.Context(), "go", "build", "-trimpath", "-ldflags=-s -w", "-o", filepath.Join(x.programs, name), pkg)
-		build.Dir, build.Env = filepath.Join(kit.Root(), "tools/machine-controller-manager"), append(os.Environ(), "CGO_ENABLED=0")
+		build.Dir, build.Env = mcmTools.dir(), append(os.Environ(), "CGO_ENABLED=0")
 		if b, err := build.CombinedOutput(); err != nil {
 			x.Fatalf("%s: %v\n%s", build, err, b)
 		}
