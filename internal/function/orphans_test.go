@@ -384,9 +384,9 @@ func TestAnOrphanIsFoundByMoreThanItsExternalName(t *testing.T) {
 			"kubevirt", `{"manifest": {"kind": "VirtualMachine", "metadata": {"namespace": "fleet"}}}`, "kubevirt://web-0-x7k2p",
 			`{"manifest":{"kind":"VirtualMachine","metadata":{"name":"web-0-x7k2p","namespace":"fleet"}}}`,
 		},
-		"AtAzureByItsResourceGroup":                {"azure", `{"resourceGroupName": "production-nodes"}`, ofAzure, `{"resourceGroupName":"other-nodes"}`},
-		"AtAzureWithoutAResourceGroupOfACollector": {"azure", `{}`, ofAzure, `{"resourceGroupName":"other-nodes"}`},
-		"AtAzureByThatOfTheCollectorIfNoneIsKnown": {"azure", `{"resourceGroupName": "production-nodes"}`, "", `{"resourceGroupName":"production-nodes"}`},
+		"AtAzureByItsResourceGroup":                {"upjet-azure", `{"resourceGroupName": "production-nodes"}`, ofAzure, `{"resourceGroupName":"other-nodes"}`},
+		"AtAzureWithoutAResourceGroupOfACollector": {"upjet-azure", `{}`, ofAzure, `{"resourceGroupName":"other-nodes"}`},
+		"AtAzureByThatOfTheCollectorIfNoneIsKnown": {"upjet-azure", `{"resourceGroupName": "production-nodes"}`, "", `{"resourceGroupName":"production-nodes"}`},
 		"AtGoogleCloudByItsZone":                   {"upjet-gcp", `{"zone": "europe-west4-a"}`, "gce://my-project/europe-west4-c/web-0-x7k2p", `{"zone":"europe-west4-c"}`},
 		"AtAWSByThoseOfTheCollectorAlone":          {"upjet-aws", `{"region": "eu-west-1"}`, "aws:///eu-west-1b/web-0-x7k2p", `{"region":"eu-west-1"}`},
 	}

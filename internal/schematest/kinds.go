@@ -24,6 +24,7 @@ import (
 	proxmox "github.com/drover-dev/drover/apis/proxmox/v1alpha1"
 	terraform "github.com/drover-dev/drover/apis/terraform/v1alpha1"
 	upjetaws "github.com/drover-dev/drover/apis/upjet-aws/v1alpha1"
+	upjetazure "github.com/drover-dev/drover/apis/upjet-azure/v1alpha1"
 	upjetgcp "github.com/drover-dev/drover/apis/upjet-gcp/v1alpha1"
 	vcd "github.com/drover-dev/drover/apis/vcd/v1alpha1"
 	vsphere "github.com/drover-dev/drover/apis/vsphere/v1alpha1"
@@ -52,6 +53,7 @@ func Scheme(t testing.TB) *runtime.Scheme {
 		proxmox.AddToScheme,
 		terraform.AddToScheme,
 		upjetaws.AddToScheme,
+		upjetazure.AddToScheme,
 		upjetgcp.AddToScheme,
 		vcd.AddToScheme,
 		vsphere.AddToScheme,

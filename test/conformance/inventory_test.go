@@ -47,7 +47,7 @@ type fakeAPI struct {
 // a fake is tested without its inventory.
 var fakeAPIs = map[string]func(t *testing.T, s *simulated, fleet string) fakeAPI{
 	"upjet-aws":    startEC2,
-	"azure":        startAzure,
+	"upjet-azure":  startAzure,
 	"digitalocean": startDigitalOcean,
 	"upjet-gcp":    startGoogleCloud,
 	"kubevirt":     startKubeVirt,

@@ -88,7 +88,7 @@ metadata: {name: orphancollectors.machine.drover.dev, uid: 0a1b2c3d-0000-4000-80
 func rendered(t *testing.T, p *machinetest.Plane) *unstructured.Unstructured {
 	t.Helper()
 	p.Reconcile()
-	for range companionCRDs["azure"] {
+	for range companionCRDs["upjet-azure"] {
 		for name, c := range p.Composed {
 			if machinev1alpha1.IsCompanion(name) {
 				companionIsReady(t, c)
@@ -219,11 +219,11 @@ func TestAFailureDomainGoesIntoTheVM(t *testing.T) {
 			continue
 		}
 		t.Run(cloud, func(t *testing.T) {
-			vm := rendered(t, newPlane(t, cloud, "domain-b"))
-			want := "domain-b"
-			if cloud == "azure" {
-				want = "b" // Its Nodes have the region as a prefix.
+			domain, want := "domain-b", "domain-b"
+			if cloud == "azure" || cloud == "upjet-azure" {
+				domain, want = "westeurope-2", "2" // Its Nodes have the region as a prefix.
 			}
+			vm := rendered(t, newPlane(t, cloud, domain))
 			if got, _, _ := unstructured.NestedString(vm.Object, "spec", "forProvider", d.FailureDomain); got != want {
 				t.Errorf("%s is %q", d.FailureDomain, got)
 			}
@@ -260,7 +260,7 @@ func TestAWrongFieldIsRefusedBeforeThereIsAVM(t *testing.T) {
 }
 
 func TestWhatARequiredFieldIsIsSaidByTheKindsRules(t *testing.T) {
-	for cloud, field := range map[string]string{"azure": "osDisk", "upjet-gcp": "machineType", "digitalocean": "size", "yandex": "resources"} {
+	for cloud, field := range map[string]string{"upjet-azure": "osDisk", "upjet-gcp": "machineType", "digitalocean": "size", "yandex": "resources"} {
 		t.Run(cloud, func(t *testing.T) {
 			p := newPlane(t, cloud, "")
 			unstructured.RemoveNestedField(p.Others[0].Object, "spec", "forProvider", field)
@@ -436,7 +436,7 @@ func asSpot(t *testing.T, cloud string) func(*unstructured.Unstructured) {
 }
 
 func TestASpotVMIsLookedAtEachMinute(t *testing.T) {
-	for _, cloud := range []string{"azure", "upjet-aws", "upjet-gcp", "yandex"} {
+	for _, cloud := range []string{"upjet-aws", "upjet-azure", "upjet-gcp", "yandex"} {
 		t.Run(cloud, func(t *testing.T) {
 			vm := rendered(t, newPlane(t, cloud, "", asSpot(t, cloud)))
 			if got := vm.GetAnnotations()["crossplane.io/poll-interval"]; got != "1m" {

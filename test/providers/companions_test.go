@@ -78,7 +78,7 @@ func refusesClass(t *testing.T, p *machinetest.Plane, reason string) {
 }
 
 func TestAVMOfAzureComesAfterWhatItNeeds(t *testing.T) {
-	p := newPlane(t, "azure", "")
+	p := newPlane(t, "upjet-azure", "")
 	p.Reconcile()
 	p.Reconcile()
 	want := []string{"PublicIP", "NetworkInterface", "NetworkInterfaceSecurityGroupAssociation", "ManagedDisk", "LinuxVirtualMachine"}
@@ -124,7 +124,7 @@ func forProviderOf(p *machinetest.Plane, resource, field string) string {
 }
 
 func TestADataDiskOfAzureIsAttachedToTheVM(t *testing.T) {
-	p := newPlane(t, "azure", "westeurope-2")
+	p := newPlane(t, "upjet-azure", "westeurope-2")
 	vm := rendered(t, p)
 	if zone, want := forProviderOf(p, "companion-datadisk", "zone"), forProviderOf(p, "vm", "zone"); zone != "2" || want != "2" {
 		t.Errorf("the disk is in zone %q, the VM in zone %q", zone, want)
@@ -132,14 +132,14 @@ func TestADataDiskOfAzureIsAttachedToTheVM(t *testing.T) {
 	if p.Composed["companion-datadiskattachment"] != nil {
 		t.Fatal("the disk is attached before there is a VM")
 	}
-	vmIsThere(t, p, "azure")
+	vmIsThere(t, p, "upjet-azure")
 	p.Reconcile()
 	disk := azureCompute + "disks/" + vm.GetName() + "-datadisk"
 	id, _, _ := unstructured.NestedString(vm.Object, "status", "atProvider", "id")
 	if d, v := forProviderOf(p, "companion-datadiskattachment", "managedDiskId"), forProviderOf(p, "companion-datadiskattachment", "virtualMachineId"); d != disk || v != id || id == "" {
 		t.Errorf("disk %q is attached to %q, want %q and %q", d, v, disk, id)
 	}
-	golden(t, "azure-companion-datadiskattachment", withoutUserData(p.Composed["companion-datadiskattachment"]))
+	golden(t, "upjet-azure-companion-datadiskattachment", withoutUserData(p.Composed["companion-datadiskattachment"]))
 	if got := status(p, "lastOperation", "description"); !strings.Contains(got, "waiting for VirtualMachineDataDiskAttachment "+vm.GetName()+"-datadiskattachment") {
 		t.Errorf("the Machine waits for %q", got)
 	}
@@ -153,11 +153,11 @@ func TestADataDiskOfAzureIsAttachedToTheVM(t *testing.T) {
 // TestAClassIsNeededUntilTheDiskIsAttached deletes the class when the VM exists, and again when its disk
 // is attached.
 func TestAClassIsNeededUntilTheDiskIsAttached(t *testing.T) {
-	p := newPlane(t, "azure", "")
+	p := newPlane(t, "upjet-azure", "")
 	rendered(t, p)
 	all := p.Others
 	p.Others = all[1:] // The class is the first one.
-	vmIsThere(t, p, "azure")
+	vmIsThere(t, p, "upjet-azure")
 	p.Reconcile()
 	if valid := conditionOf(p, "Valid"); valid["reason"] != "ClassNotFound" || p.Composed["companion-datadiskattachment"] != nil || p.Composed["vm"] == nil {
 		t.Fatalf("without the class: composed %s, Valid is %v", composed(p), valid)
@@ -305,7 +305,7 @@ func TestOpenStackInvalidCompanions(t *testing.T) {
 }
 
 func TestAClassWithoutPublicAddressHasNone(t *testing.T) {
-	p := newPlane(t, "azure", "")
+	p := newPlane(t, "upjet-azure", "")
 	unstructured.RemoveNestedField(p.Others[0].Object, "spec", "companions", "publicip")
 	for _, name := range []string{"securitygroup", "datadisk", "datadiskattachment"} {
 		unstructured.RemoveNestedField(p.Others[0].Object, "spec", "companions", name)
@@ -331,7 +331,7 @@ func TestAWrongFieldOfANetworkInterfaceIsRefusedBeforeThereIsAnything(t *testing
 		"AnotherType": {func(c map[string]any) {
 			c["nic"].(map[string]any)["forProvider"].(map[string]any)["ipConfiguration"].([]any)[0].(map[string]any)["primary"] = "yes"
 		}, "companions.nic.forProvider.ipConfiguration[0].primary: Invalid value"},
-		"ACompanionThatThereIsNot": {func(c map[string]any) { c["disk"] = map[string]any{} }, `companions.disk: VMs of provider \"azure\" have no such companion: they may have publicip, nic, securitygroup, datadisk, datadiskattachment`},
+		"ACompanionThatThereIsNot": {func(c map[string]any) { c["disk"] = map[string]any{} }, `companions.disk: VMs of provider \"upjet-azure\" have no such companion: they may have publicip, nic, securitygroup, datadisk, datadiskattachment`},
 		"AnUnknownFieldOfOneAfterTheVM": {func(c map[string]any) {
 			c["datadiskattachment"].(map[string]any)["forProvider"].(map[string]any)["slot"] = 1
 		}, "companions.datadiskattachment.forProvider.slot: unknown field"},
@@ -341,7 +341,7 @@ func TestAWrongFieldOfANetworkInterfaceIsRefusedBeforeThereIsAnything(t *testing
 		"NoneThatIsRequired": {func(c map[string]any) { delete(c, "nic"); delete(c, "publicip") }, "companions.nic: spec.forProvider.ipConfiguration is a required parameter"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := newPlane(t, "azure", "")
+			p := newPlane(t, "upjet-azure", "")
 			tc.change(p.Others[0].Object["spec"].(map[string]any)["companions"].(map[string]any))
 			refusesClass(t, p, tc.want)
 		})
@@ -349,7 +349,7 @@ func TestAWrongFieldOfANetworkInterfaceIsRefusedBeforeThereIsAnything(t *testing
 }
 
 func TestWhatKeepsANetworkInterfaceFromBeingMadeIsSaidOfTheMachine(t *testing.T) {
-	p := newPlane(t, "azure", "")
+	p := newPlane(t, "upjet-azure", "")
 	unstructured.RemoveNestedField(p.Others[0].Object, "spec", "companions", "publicip")
 	p.Reconcile()
 	p.Reconcile()
@@ -389,7 +389,7 @@ func TestWhatKeepsANetworkInterfaceFromBeingMadeIsSaidOfTheMachine(t *testing.T)
 // TestACompanionThatAStaleWriteForgotIsComposedAgain checks that a companion is composed again if
 // the Machine no longer refers to it. Otherwise it would never be deleted.
 func TestACompanionThatAStaleWriteForgotIsComposedAgain(t *testing.T) {
-	p := newPlane(t, "azure", "")
+	p := newPlane(t, "upjet-azure", "")
 	p.Reconcile()
 	p.Reconcile()
 	companionIsReady(t, p.Composed["companion-publicip"])
@@ -410,12 +410,12 @@ func TestACompanionThatAStaleWriteForgotIsComposedAgain(t *testing.T) {
 	forgotten("before its VM is there")
 	vm := rendered(t, p)
 	vm.SetAnnotations(merged(vm.GetAnnotations(), "crossplane.io/external-name", vm.GetName()))
-	shows(t, p, vm, described["azure"].Observed.text(t))
+	shows(t, p, vm, described["upjet-azure"].Observed.text(t))
 	forgotten("when its VM is there")
 }
 
 func TestTheUserDataOfAzureIsCompressedBase64InItsSecret(t *testing.T) {
-	p := newPlane(t, "azure", "")
+	p := newPlane(t, "upjet-azure", "")
 	p.TargetError = "connect failed: timeout"
 	p.Reconcile()
 	if got := composed(p); got != "" {

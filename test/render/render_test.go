@@ -15,7 +15,7 @@ const (
 	machineSet        = "machineset.yaml"
 	machineLocal      = "machine-local.yaml"
 	machineVSphere    = "machine-vsphere.yaml"
-	machineAzure      = "machine-azure.yaml"
+	machineAzure      = "machine-upjet-azure.yaml"
 	machineOpenStack  = "machine-openstack.yaml"
 	machineHCloud     = "machine-hcloud.yaml"
 	orphansLocal      = "orphancollector-local.yaml"
@@ -156,21 +156,21 @@ func TestCompositions(t *testing.T) {
 		},
 		{
 			name:        "AMachineAtAzureAsksForTheTokenOfItsUserDataFirst",
-			composition: machineAzure, dir: "machine-azure",
+			composition: machineAzure, dir: "machine-upjet-azure",
 		},
 		{
 			name:        "AMachineAtAzureAsksForItsNetworkInterfaceBeforeItsVM",
-			composition: machineAzure, dir: "machine-azure-nic",
+			composition: machineAzure, dir: "machine-upjet-azure-nic",
 			composed: "NetworkInterface", events: "VMRequested",
 		},
 		{
 			name:        "AMachineAtAzureWhoseNetworkInterfaceIsReadyAsksForItsVM",
-			composition: machineAzure, dir: "machine-azure-nic-ready",
+			composition: machineAzure, dir: "machine-upjet-azure-nic-ready",
 			composed: "NetworkInterface LinuxVirtualMachine",
 		},
 		{
 			name:        "AMachineAtAzureWhoseVMRunsAsksForTheAttachmentOfItsDisk",
-			composition: machineAzure, dir: "machine-azure-datadisk",
+			composition: machineAzure, dir: "machine-upjet-azure-datadisk",
 			composed: "ManagedDisk VirtualMachineDataDiskAttachment NetworkInterface LinuxVirtualMachine",
 		},
 		{

@@ -26,9 +26,10 @@ type SecretKeySelector struct {
 	// Name of the Secret.
 	// +kubebuilder:validation:MinLength=1
 	Name string `json:"name"`
-	// Namespace of the Secret.
-	// +kubebuilder:validation:MinLength=1
-	Namespace string `json:"namespace"`
+	// Namespace of the Secret. A ProviderConfig reads only its own namespace, and
+	// needs none.
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
 	// Key in the Secret. Its value is a JSON object, like {"tenantId": "...", "clientId":
 	// "...", "clientSecret": "..."}.
 	// +kubebuilder:default=credentials
@@ -49,12 +50,15 @@ type Credentials struct {
 
 // ProviderConfigSpec describes the access to a subscription of Azure.
 type ProviderConfigSpec struct {
-	// SubscriptionID whose VMs are listed.
+	// SubscriptionID of the subscription of the VMs, such as 0b1f6471-1bf0-4dda-aec3-cb9272f09590.
+	//
+	// The provider never searches for a VM in another subscription than the one that the VM was created in. For another
+	// subscription, create another configuration.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:validation:Pattern=`^[0-9A-Za-z-]+$`
 	SubscriptionID string `json:"subscriptionID"`
-	// Endpoint of the API. The default is https://management.azure.com.
+	// Endpoint of Azure Resource Manager. The default is https://management.azure.com.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^https?://[A-Za-z0-9.:\[\]/_-]+$`
@@ -72,11 +76,40 @@ type ProviderConfigStatus struct {
 	xpv2.ProviderConfigStatus `json:",inline"`
 }
 
+// A ProviderConfig describes the access to Azure. It serves its namespace.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Namespaced,categories={crossplane,providerconfig,azure}
+// +kubebuilder:validation:XValidation:rule="self.spec.credentials.source == 'Secret'",message="spec.credentials.source must be Secret: only a ClusterProviderConfig uses the identity of the provider's pod"
+// +kubebuilder:printcolumn:name="Subscription",type=string,JSONPath=`.spec.subscriptionID`
+// +kubebuilder:printcolumn:name="Secret",type=string,JSONPath=`.spec.credentials.secretRef.name`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type ProviderConfig struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	stored.Undecoded  `json:"-"`
+
+	Spec   ProviderConfigSpec   `json:"spec"`
+	Status ProviderConfigStatus `json:"status,omitempty"`
+}
+
+// A ProviderConfigList is a list of ProviderConfigs.
+//
+// +kubebuilder:object:root=true
+type ProviderConfigList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []ProviderConfig `json:"items"`
+}
+
 // A ClusterProviderConfig describes the access to Azure. It serves all namespaces.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Cluster,categories={crossplane,providerconfig,azure}
+// +kubebuilder:validation:XValidation:rule="!has(self.spec.credentials.secretRef) || has(self.spec.credentials.secretRef.__namespace__)",message="spec.credentials.secretRef.namespace is required: a ClusterProviderConfig has no namespace of its own"
+// +kubebuilder:printcolumn:name="Subscription",type=string,JSONPath=`.spec.subscriptionID`
 // +kubebuilder:printcolumn:name="Secret",type=string,JSONPath=`.spec.credentials.secretRef.name`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type ClusterProviderConfig struct {
@@ -112,8 +145,25 @@ func (c *ClusterProviderConfig) CredentialsSecret() *xpv2.SecretKeySelector {
 	return c.Spec.Credentials.secret()
 }
 
+// CredentialsSecret returns the location of the credentials, which are in the namespace of the configuration; nil if they are those of the pod.
+func (c *ProviderConfig) CredentialsSecret() *xpv2.SecretKeySelector {
+	return c.Spec.Credentials.secret()
+}
+
+// SpecOf returns the spec of a ProviderConfig or a ClusterProviderConfig, and an empty one of any other object.
+func SpecOf(config metav1.Object) ProviderConfigSpec {
+	switch c := config.(type) {
+	case *ProviderConfig:
+		return c.Spec
+	case *ClusterProviderConfig:
+		return c.Spec
+	}
+	return ProviderConfigSpec{}
+}
+
 func init() {
 	SchemeBuilder.Register(
+		&ProviderConfig{}, &ProviderConfigList{},
 		&ClusterProviderConfig{}, &ClusterProviderConfigList{},
 	)
 }

@@ -26,7 +26,7 @@ type VirtualMachineInventoryStatus struct {
 }
 
 // A VirtualMachineInventory looks for the VMs of an installation of Drover that no
-// managed resource claims. It changes nothing at the cloud.
+// VirtualMachine claims. It changes nothing at the cloud.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

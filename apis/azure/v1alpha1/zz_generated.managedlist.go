@@ -12,3 +12,12 @@ func (l *VirtualMachineInventoryList) GetItems() []resource.Managed {
 	}
 	return items
 }
+
+// GetItems of this VirtualMachineList.
+func (l *VirtualMachineList) GetItems() []resource.Managed {
+	items := make([]resource.Managed, len(l.Items))
+	for i := range l.Items {
+		items[i] = &l.Items[i]
+	}
+	return items
+}

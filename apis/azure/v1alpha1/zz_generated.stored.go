@@ -11,6 +11,18 @@ func (in *ClusterProviderConfig) UnmarshalJSON(b []byte) error {
 }
 
 // UnmarshalJSON decodes an object, and drops and records the fields that do not fit.
+func (in *ProviderConfig) UnmarshalJSON(b []byte) error {
+	type plain ProviderConfig
+	return stored.Unmarshal(b, (*plain)(in), &in.Undecoded)
+}
+
+// UnmarshalJSON decodes an object, and drops and records the fields that do not fit.
+func (in *VirtualMachine) UnmarshalJSON(b []byte) error {
+	type plain VirtualMachine
+	return stored.Unmarshal(b, (*plain)(in), &in.Undecoded)
+}
+
+// UnmarshalJSON decodes an object, and drops and records the fields that do not fit.
 func (in *VirtualMachineInventory) UnmarshalJSON(b []byte) error {
 	type plain VirtualMachineInventory
 	return stored.Unmarshal(b, (*plain)(in), &in.Undecoded)

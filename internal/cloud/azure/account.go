@@ -47,17 +47,27 @@ type Options struct {
 	CABundle []byte
 	// Transport of all calls. Default: one that trusts the CABundle.
 	Transport http.RoundTripper
+	// Once, if it is not 0, is the timeout of a call, and means that no call is repeated: the Transport limits the rate, and
+	// the caller tries again.
+	Once time.Duration
+	// Shared returns the credential that all clients use, in place of the one that it gets. Default: the same one.
+	Shared func(azcore.TokenCredential) azcore.TokenCredential
 }
 
-// account is one subscription, seen with one identity.
-type account struct {
-	subscription string
-	graph        *armresourcegraph.Client
-	manager      *arm.Client
+// A Subscription is one subscription, seen with one identity.
+type Subscription struct {
+	// ID of the subscription, in lower case.
+	ID string
+	// Credential and Options are for clients of other APIs of the subscription.
+	Credential azcore.TokenCredential
+	Options    *arm.ClientOptions
+
+	graph   *armresourcegraph.Client
+	manager *arm.Client
 }
 
 var (
-	_ inventory.ResourceLister = &account{}
+	_ inventory.ResourceLister = &Subscription{}
 
 	subscriptionID = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 )
@@ -66,6 +76,15 @@ var (
 // credentials are an error of the first list. A Lister renews its tokens and may be kept until
 // the options change.
 func New(_ context.Context, o Options) (inventory.Lister, error) {
+	s, err := Connect(o)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Connect returns a subscription. It calls nothing, as [New].
+func Connect(o Options) (*Subscription, error) {
 	c, err := parseCredentials(o.Credentials)
 	if err != nil {
 		return nil, err
@@ -82,11 +101,14 @@ func New(_ context.Context, o Options) (inventory.Lister, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newAccount(subscription, credential, options)
+	if o.Shared != nil {
+		credential = o.Shared(credential)
+	}
+	return newSubscription(subscription, credential, options)
 }
 
-func newAccount(subscription string, credential azcore.TokenCredential, o azcore.ClientOptions) (*account, error) {
-	// An inventory reads. Without this, the SDK registers resource providers that are missing.
+func newSubscription(subscription string, credential azcore.TokenCredential, o azcore.ClientOptions) (*Subscription, error) {
+	// A role for VMs has no right to register resource providers. Without this, the SDK tries to register those that are missing.
 	options := &arm.ClientOptions{ClientOptions: o, DisableRPRegistration: true}
 	graph, err := armresourcegraph.NewClient(credential, options)
 	if err != nil {
@@ -96,7 +118,7 @@ func newAccount(subscription string, credential azcore.TokenCredential, o azcore
 	if err != nil {
 		return nil, err
 	}
-	return &account{subscription: strings.ToLower(subscription), graph: graph, manager: manager}, nil
+	return &Subscription{ID: strings.ToLower(subscription), Credential: credential, Options: options, graph: graph, manager: manager}, nil
 }
 
 func clientOptions(o Options, c credentials) (azcore.ClientOptions, error) {
@@ -110,11 +132,16 @@ func clientOptions(o Options, c credentials) (azcore.ClientOptions, error) {
 			return azcore.ClientOptions{}, err
 		}
 	}
+	retry := policy.RetryOptions{MaxRetries: retries, MaxRetryDelay: patience, TryTimeout: answerTimeout}
+	if o.Once > 0 {
+		retry = policy.RetryOptions{MaxRetries: -1}
+	}
 	return azcore.ClientOptions{
-		Cloud:     where,
-		Transport: &http.Client{Transport: next},
+		Cloud: where,
+		// A redirect would send the token to another server.
+		Transport: &http.Client{Timeout: o.Once, Transport: next, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
 		Telemetry: policy.TelemetryOptions{ApplicationID: applicationID},
-		Retry:     policy.RetryOptions{MaxRetries: retries, MaxRetryDelay: patience, TryTimeout: answerTimeout},
+		Retry:     retry,
 		// Within a retry, so that it sees each answer.
 		PerRetryPolicies: []policy.Policy{quotaPolicy{}},
 	}, nil

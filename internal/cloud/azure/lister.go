@@ -14,7 +14,8 @@ import (
 
 const (
 	typeVM = "microsoft.compute/virtualmachines"
-	readVM = "Microsoft.Compute/virtualMachines/read"
+	// ReadVM is the right to read VMs.
+	ReadVM = "Microsoft.Compute/virtualMachines/read"
 
 	vmColumns = "name, tags, provisioningState = tostring(properties.provisioningState), powerState = tostring(properties.extended.instanceView.powerState.code), createdAt = tostring(properties.timeCreated)"
 )
@@ -28,7 +29,7 @@ const (
 
 // List lists the VMs of the subscription, in all resource groups. A VM that is being deleted is
 // left out.
-func (a *account) List(ctx context.Context, installation string) ([]inventory.VM, bool, error) {
+func (a *Subscription) List(ctx context.Context, installation string) ([]inventory.VM, bool, error) {
 	condition, err := tagged([]string{typeVM}, installation)
 	if err != nil {
 		return nil, false, err
@@ -51,7 +52,7 @@ const perQuery = 200
 
 // Find returns the VMs with these names, regardless of their tags, in all resource groups. Several
 // VMs can have one name. A text that cannot be the name of a VM is left out.
-func (a *account) Find(ctx context.Context, externalNames []string) ([]inventory.VM, bool, error) {
+func (a *Subscription) Find(ctx context.Context, externalNames []string) ([]inventory.VM, bool, error) {
 	names := slices.DeleteFunc(slices.Clone(externalNames), func(n string) bool { return !vmName.MatchString(n) })
 	var all []inventory.VM
 	for part := range slices.Chunk(names, perQuery) {
@@ -64,12 +65,12 @@ func (a *account) Find(ctx context.Context, externalNames []string) ([]inventory
 	return all, true, nil
 }
 
-func (a *account) vms(ctx context.Context, condition string) ([]inventory.VM, bool, error) {
+func (a *Subscription) vms(ctx context.Context, condition string) ([]inventory.VM, bool, error) {
 	rows, complete, err := a.rows(ctx, queryFor(condition, vmColumns))
 	if err != nil || !complete {
 		return nil, false, err
 	}
-	if err := a.requireRights(ctx, readVM); err != nil {
+	if err := a.RequireRights(ctx, ReadVM); err != nil {
 		return nil, false, err
 	}
 	vms := make([]inventory.VM, 0, len(rows))
@@ -104,16 +105,22 @@ func unique(vms []inventory.VM) error {
 // idParts of /subscriptions/x/resourceGroups/y/providers/Microsoft.Compute/virtualMachines/z.
 const idParts = 9
 
-// asListed has the providerID as machine-azure.yaml and the cloud-controller-manager write it,
+// ProviderID returns the providerID of a VM as the cloud-controller-manager writes it, in whatever case the subscription and
+// the resource group are given.
+func ProviderID(subscription, group, name string) string {
+	return "azure:///subscriptions/" + strings.ToLower(subscription) + "/resourceGroups/" + strings.ToLower(group) + "/providers/Microsoft.Compute/virtualMachines/" + name
+}
+
+// asListed has the providerID as machine-upjet-azure.yaml and the cloud-controller-manager write it,
 // whatever case Resource Graph writes the ID in. The external name is the VM's name.
 func asListed(r row, id []string) inventory.VM {
 	vm := inventory.VM{
 		ExternalName: r.Name,
-		ProviderID:   "azure:///subscriptions/" + strings.ToLower(id[2]) + "/resourceGroups/" + strings.ToLower(id[4]) + "/providers/Microsoft.Compute/virtualMachines/" + r.Name,
+		ProviderID:   ProviderID(id[2], id[4], r.Name),
 		Tags:         r.Tags,
 		CreatedAt:    timeOf(r.CreatedAt),
 	}
-	vm.State, vm.StateText = stateOf(r.ProvisioningState, r.PowerState)
+	vm.State, vm.StateText = StateOf(r.ProvisioningState, r.PowerState)
 	return vm
 }
 
@@ -126,10 +133,10 @@ func timeOf(text string) time.Time {
 	return t
 }
 
-// stateOf returns the state of a VM. If its allocation failed, the provisioning state is Failed and
+// StateOf returns the state of a VM. If its allocation failed, the provisioning state is Failed and
 // the VM is not powered on. If only an update failed, such as that of an extension, the
 // provisioning state is Failed too, and the VM runs.
-func stateOf(provisioning, power string) (inventory.State, string) {
+func StateOf(provisioning, power string) (inventory.State, string) {
 	power = strings.TrimPrefix(power, "PowerState/")
 	text := "provisioning state " + cmp.Or(provisioning, "unknown") + ", power state " + cmp.Or(power, "unknown")
 	state := powerStates[strings.ToLower(power)]

@@ -17,7 +17,7 @@ import (
 // perPage is the maximum number of rows in an answer of Resource Graph.
 const perPage = 1000
 
-// tagValue matches the tag values that machine-azure.yaml writes. No such text needs to be escaped
+// tagValue matches the tag values that machine-upjet-azure.yaml writes. No such text needs to be escaped
 // in a query.
 var tagValue = regexp.MustCompile(`^[a-zA-Z0-9 _.:/=+@-]{1,256}$`)
 
@@ -59,12 +59,12 @@ func queryFor(condition, columns string) string {
 
 // rows returns the rows of all pages of a query. Complete is false if Resource Graph cut the answer
 // off, or if the pages do not fit together because the resources changed between two of them.
-func (a *account) rows(ctx context.Context, query string) (rows []row, complete bool, err error) {
+func (a *Subscription) rows(ctx context.Context, query string) (rows []row, complete bool, err error) {
 	seen, totals := map[string]bool{}, map[int64]bool{}
 	for more := (*string)(nil); ; {
 		page, err := a.graph.Resources(ctx, armresourcegraph.QueryRequest{
 			Query:         &query,
-			Subscriptions: []*string{&a.subscription},
+			Subscriptions: []*string{&a.ID},
 			Options:       &armresourcegraph.QueryRequestOptions{ResultFormat: to.Ptr(armresourcegraph.ResultFormatObjectArray), Top: to.Ptr[int32](perPage), SkipToken: more},
 		}, nil)
 		if err != nil {

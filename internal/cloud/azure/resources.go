@@ -24,7 +24,7 @@ var kinds = []kind{
 
 // ListResources lists the network interfaces, public IP addresses and disks of the subscription, in
 // all resource groups. Resources that are being deleted are left out.
-func (a *account) ListResources(ctx context.Context, installation string) ([]inventory.Resource, bool, error) {
+func (a *Subscription) ListResources(ctx context.Context, installation string) ([]inventory.Resource, bool, error) {
 	var types, rights []string
 	for _, k := range kinds {
 		types, rights = append(types, k.typ), append(rights, k.read)
@@ -37,7 +37,7 @@ func (a *account) ListResources(ctx context.Context, installation string) ([]inv
 	if err != nil || !complete {
 		return nil, false, err
 	}
-	if err := a.requireRights(ctx, rights...); err != nil {
+	if err := a.RequireRights(ctx, rights...); err != nil {
 		return nil, false, err
 	}
 	resources := make([]inventory.Resource, 0, len(rows))

@@ -10,6 +10,9 @@ import (
 	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
+
+	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
+	"github.com/drover-dev/drover/internal/inventory"
 )
 
 const permissionsVersion = "2022-04-01"
@@ -21,23 +24,24 @@ type permissions struct {
 	NotActions []string `json:"notActions"`
 }
 
-// requireRights returns an error unless the credentials have the rights at the subscription
+// RequireRights returns an error unless the credentials have the rights at the subscription
 // itself: then, and only then, Resource Graph lists all resource groups.
-func (a *account) requireRights(ctx context.Context, actions ...string) error {
+func (a *Subscription) RequireRights(ctx context.Context, actions ...string) error {
 	granted, err := a.permissions(ctx)
 	if err != nil {
 		return err
 	}
 	for _, action := range actions {
 		if !slices.ContainsFunc(granted, func(p permissions) bool { return p.grant(action) }) {
-			return fmt.Errorf("PermissionDenied: the credentials may not do %s at the subscription %s itself: Azure leaves out what they may not read, so nothing is concluded from its list", action, a.subscription)
+			return &inventory.CallError{Class: fn.ErrorPermissionDenied, Text: fmt.Sprintf(
+				"the credentials may not do %s at the subscription %s itself: Azure leaves out what they may not read, so nothing is concluded from its list", action, a.ID)}
 		}
 	}
 	return nil
 }
 
-func (a *account) permissions(ctx context.Context) ([]permissions, error) {
-	at := runtime.JoinPaths(a.manager.Endpoint(), "/subscriptions/"+url.PathEscape(a.subscription)+"/providers/Microsoft.Authorization/permissions") + "?api-version=" + permissionsVersion
+func (a *Subscription) permissions(ctx context.Context) ([]permissions, error) {
+	at := runtime.JoinPaths(a.manager.Endpoint(), "/subscriptions/"+url.PathEscape(a.ID)+"/providers/Microsoft.Authorization/permissions") + "?api-version=" + permissionsVersion
 	var all []permissions
 	for at != "" {
 		req, err := runtime.NewRequest(ctx, http.MethodGet, at)

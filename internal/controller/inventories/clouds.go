@@ -3,10 +3,10 @@ package inventories
 import (
 	"context"
 
-	azurev1alpha1 "github.com/drover-dev/drover/apis/azure/v1alpha1"
 	digitaloceanv1alpha1 "github.com/drover-dev/drover/apis/digitalocean/v1alpha1"
 	kubevirtv1alpha1 "github.com/drover-dev/drover/apis/kubevirt/v1alpha1"
 	awsv1alpha1 "github.com/drover-dev/drover/apis/upjet-aws/v1alpha1"
+	azurev1alpha1 "github.com/drover-dev/drover/apis/upjet-azure/v1alpha1"
 	upjetgcpv1alpha1 "github.com/drover-dev/drover/apis/upjet-gcp/v1alpha1"
 	yandexv1alpha1 "github.com/drover-dev/drover/apis/yandex/v1alpha1"
 	"github.com/drover-dev/drover/internal/cloud/aws"

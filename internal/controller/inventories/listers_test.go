@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
-	azurev1alpha1 "github.com/drover-dev/drover/apis/azure/v1alpha1"
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
+	azurev1alpha1 "github.com/drover-dev/drover/apis/upjet-azure/v1alpha1"
 	upjetgcpv1alpha1 "github.com/drover-dev/drover/apis/upjet-gcp/v1alpha1"
 	"github.com/drover-dev/drover/internal/controller/providerconfig"
 	"github.com/drover-dev/drover/internal/inventory"

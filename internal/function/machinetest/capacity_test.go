@@ -32,13 +32,10 @@ func TestTheCapacityOfNodesIsThatOfTheInstanceType(t *testing.T) {
 			"c7gn.16xlarge": "64 128Gi arm64", "m7i-flex.xlarge": "4 16Gi amd64", "t3.micro": "2 1Gi amd64", "t4g.2xlarge": "8 32Gi arm64", "r8gd.xlarge": "4 32Gi arm64",
 			"c5n.large": "", "m4.large": "", "m5.metal": "", "p4d.24xlarge": "", "t2.micro": "", "x2idn.16xlarge": "", "": "", "m5": "", "xlarge": "",
 		}},
-		"azure": {"size", map[string]string{
-			"Standard_D4s_v5": "4 16Gi amd64", "Standard_D2_v3": "2 8Gi amd64", "Standard_D8ps_v5": "8 32Gi arm64", "Standard_D8pls_v5": "8 16Gi arm64", "Standard_D16ls_v5": "16 32Gi amd64",
-			"Standard_E48s_v5": "48 384Gi amd64", "Standard_F72s_v2": "72 144Gi amd64", "Standard_D96as_v5": "96 384Gi amd64",
-			"Standard_D3_v2": "", "Standard_E64s_v4": "", "Standard_E4-2s_v5": "", "Standard_NC6": "", "Standard_B2s": "", "": "",
-		}},
-		"gcp":       {"machineType", machineTypesOfGoogle},
-		"upjet-gcp": {"machineType", machineTypesOfGoogle},
+		"azure":       {"size", sizesOfAzure},
+		"upjet-azure": {"size", sizesOfAzure},
+		"gcp":         {"machineType", machineTypesOfGoogle},
+		"upjet-gcp":   {"machineType", machineTypesOfGoogle},
 		"digitalocean": {"size", map[string]string{
 			"s-4vcpu-8gb": "4 8Gi amd64", "s-1vcpu-512mb-10gb": "1 512Mi amd64", "g-2vcpu-8gb-intel": "2 8Gi amd64", "c-4": "4 8Gi amd64", "c2-8vcpu-16gb": "8 16Gi amd64",
 			"so1_5-2vcpu-16gb": "2 16Gi amd64", "gpu-h100x1-80gb": "", "": "",
@@ -131,4 +128,11 @@ var machineTypesOfGoogle = map[string]string{
 	"n2-standard-4": "4 16Gi amd64", "n1-standard-2": "2 7680Mi amd64", "n1-highcpu-16": "16 14.4Gi amd64", "e2-medium": "2 4Gi amd64", "c3-highcpu-22": "22 44Gi amd64",
 	"t2a-standard-8": "8 32Gi arm64", "c4a-highmem-4": "4 32Gi arm64", "custom-6-20480": "6 20Gi amd64", "n2-custom-4-8192": "4 8Gi amd64",
 	"a2-highgpu-1g": "", "m1-ultramem-40": "", "f1-micro": "", "c4-standard-4": "", "": "",
+}
+
+// sizesOfAzure have the same capacity with both providers of Azure.
+var sizesOfAzure = map[string]string{
+	"Standard_D4s_v5": "4 16Gi amd64", "Standard_D2_v3": "2 8Gi amd64", "Standard_D8ps_v5": "8 32Gi arm64", "Standard_D8pls_v5": "8 16Gi arm64", "Standard_D16ls_v5": "16 32Gi amd64",
+	"Standard_E48s_v5": "48 384Gi amd64", "Standard_F72s_v2": "72 144Gi amd64", "Standard_D96as_v5": "96 384Gi amd64",
+	"Standard_D3_v2": "", "Standard_E64s_v4": "", "Standard_E4-2s_v5": "", "Standard_NC6": "", "Standard_B2s": "", "": "",
 }

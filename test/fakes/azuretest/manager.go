@@ -41,6 +41,9 @@ func fail(w http.ResponseWriter, status int, code, message string, details ...de
 	fakes.AnswerJSON(w, status, map[string]any{"error": e})
 }
 
+// Fail answers with an error as Azure Resource Manager does.
+func Fail(w http.ResponseWriter, status int, code, message string) { fail(w, status, code, message) }
+
 // failQuery as Resource Graph does: what went wrong is in the details.
 func (c *Cloud) failQuery(w http.ResponseWriter, status int, code string, details ...detail) {
 	fail(w, status, code, fmt.Sprintf("Please provide below info when asking for support: timestamp = %s, correlationId = %s.", c.opts.Now().UTC().Format("2006-01-02T15:04:05.0000000Z"), uuid.NewString()), details...)
@@ -79,8 +82,50 @@ func (i *identity) may(action, group string) bool {
 	})
 }
 
-// permissions: https://learn.microsoft.com/rest/api/authorization/permissions. The text of a
-// refusal: https://learn.microsoft.com/azure/role-based-access-control/troubleshooting.
+// Authorize reports whether the caller of Azure Resource Manager may carry out an action in a resource group, or at the
+// subscription if there is none. It writes the refusal if not.
+func (c *Cloud) Authorize(w http.ResponseWriter, r *http.Request, action, group string) bool {
+	i := c.caller(w, r)
+	if i == nil {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if i.may(action, group) {
+		return true
+	}
+	c.forbid(w, i, action, group)
+	return false
+}
+
+// Visible returns a function that reports whether the caller may carry out an action in a resource group. It is nil if
+// Azure Resource Manager refused the caller, which is written then, or if the caller may do so nowhere.
+func (c *Cloud) Visible(w http.ResponseWriter, r *http.Request, action string) func(group string) bool {
+	i := c.caller(w, r)
+	if i == nil {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !slices.ContainsFunc(i.assignments, func(a Assignment) bool { return i.may(action, a.ResourceGroup) }) {
+		c.forbid(w, i, action, "")
+		return nil
+	}
+	// A State may call it, which is called with the lock.
+	seen := &identity{assignments: slices.Clone(i.assignments)}
+	return func(group string) bool { return seen.may(action, group) }
+}
+
+// forbid: https://learn.microsoft.com/azure/role-based-access-control/troubleshooting.
+func (c *Cloud) forbid(w http.ResponseWriter, i *identity, action, group string) {
+	scope := "/subscriptions/" + c.opts.Subscription
+	if group != "" {
+		scope += "/resourceGroups/" + group
+	}
+	fail(w, http.StatusForbidden, "AuthorizationFailed", fmt.Sprintf("The client '%s' with object id '%s' does not have authorization to perform action '%s' over scope '%s' or the scope is invalid. If access was recently granted, please refresh your credentials.", i.object, i.object, action, scope))
+}
+
+// permissions: https://learn.microsoft.com/rest/api/authorization/permissions.
 func (c *Cloud) permissions(w http.ResponseWriter, r *http.Request) {
 	i := c.caller(w, r)
 	if i == nil {
@@ -94,7 +139,7 @@ func (c *Cloud) permissions(w http.ResponseWriter, r *http.Request) {
 	defer c.mu.Unlock()
 	const action = "Microsoft.Authorization/permissions/read"
 	if !i.may(action, "") {
-		fail(w, http.StatusForbidden, "AuthorizationFailed", fmt.Sprintf("The client '%s' with object id '%s' does not have authorization to perform action '%s' over scope '/subscriptions/%s' or the scope is invalid. If access was recently granted, please refresh your credentials.", i.object, i.object, action, c.opts.Subscription))
+		c.forbid(w, i, action, "")
 		return
 	}
 	value := []map[string]any{}
