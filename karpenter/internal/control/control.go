@@ -90,7 +90,7 @@ func (c *Cluster) Remove(ctx context.Context, m *drover.Machine, drained bool) e
 	return client.IgnoreNotFound(c.Client.Delete(ctx, m, client.Preconditions{UID: &m.UID}))
 }
 
-// Known returns what the control cluster has for the offer of a DroverNodeClass.
+// Known returns the objects of the control cluster that the offer of a DroverNodeClass is made of.
 func (c *Cluster) Known(ctx context.Context) (offer.Known, error) {
 	classes, err := c.classes(ctx)
 	if err != nil {

@@ -17,14 +17,14 @@ import (
 // remembered is the number of classes and Compositions whose results a memo keeps. With more of them, some are computed again.
 const remembered = 4096
 
-// A memo has what was computed of classes and Compositions. Karpenter asks for the offer at each creation, and at each look
+// A memo has the results of classes and Compositions. Karpenter asks for the offer at each creation, and at each look
 // whether a NodeClaim has drifted; the objects hardly ever change.
 type memo struct {
 	once sync.Once
 	lru  *lru.Cache
 }
 
-// A version of an object, and what else its result depends on.
+// A version of an object, and the expression that its result also depends on.
 type version struct {
 	kind, name      string
 	uid             types.UID

@@ -35,7 +35,7 @@ type Cluster struct {
 	Refused string
 }
 
-// Known is what the control cluster has for an offer.
+// Known has the objects of the control cluster that an offer is made of.
 type Known struct {
 	// Classes in the namespace of the Machines, and all ClusterMachineClasses.
 	Classes []Class
