@@ -46,7 +46,7 @@ type lanes struct {
 	// patient has a place for each of the patientCalls.
 	patient chan struct{}
 	mu      sync.Mutex
-	slow  int
+	slow    int
 }
 
 func newLanes(next http.RoundTripper, s *shared) *lanes {

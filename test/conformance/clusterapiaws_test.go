@@ -31,10 +31,10 @@ import (
 	"github.com/drover-dev/drover/test/patience"
 )
 
-const (
-	awsTools  tools = "tools/cluster-api-aws"
-	awsModule       = "sigs.k8s.io/cluster-api-provider-aws/v2"
-)
+// awsTools has the provider, and awsModule is its module.
+const awsTools tools = "tools/cluster-api-aws"
+
+const awsModule = "sigs.k8s.io/cluster-api-provider-aws/v2"
 
 var awsMachine = schema.GroupVersionKind{Group: devGroup, Version: "v1beta2", Kind: "AWSMachine"}
 
