@@ -3,6 +3,7 @@ package terminator
 import (
 	"context"
 
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -60,7 +61,11 @@ func (r *parents) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 		}
 		s = finalizer.StateOf(p).Next(len(items) > 0)
 	}
-	if err := finalizer.Take(ctx, r.client, r.gvk, p, s); err != nil || p.GetDeletionTimestamp() == nil || s == finalizer.Remove {
+	err := finalizer.Take(ctx, r.client, r.gvk, p, s)
+	switch {
+	case kerrors.IsConflict(err): // It is ordinary, and no error for the log: Crossplane writes these objects too.
+		return reconcile.Result{RequeueAfter: afterConflict}, nil
+	case err != nil, p.GetDeletionTimestamp() == nil, s == finalizer.Remove:
 		return reconcile.Result{}, err
 	}
 	again, err := r.reporter.report(ctx, req.NamespacedName, "")

@@ -66,6 +66,27 @@ func TestParentsStayUntilTheLastChildIsGone(t *testing.T) {
 	}
 }
 
+func TestAConflictIsTriedAgainAndNoError(t *testing.T) {
+	s := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(s); err != nil {
+		t.Fatal(err)
+	}
+	gvk := v1alpha1.MachineSetGroupVersionKind
+	set := &v1alpha1.MachineSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "set", UID: "uid-set"}}
+	// The cache has the set before Crossplane wrote it.
+	views := fake.NewClientBuilder().WithScheme(s).WithObjects(set.DeepCopy()).Build()
+	set.Labels = map[string]string{"written": "by Crossplane"}
+	c := fake.NewClientBuilder().WithScheme(s).WithObjects(set).Build()
+	if err := c.Update(t.Context(), set); err != nil {
+		t.Fatal(err)
+	}
+	r := &parents{gvk: gvk, client: c, live: c, views: views, children: func(context.Context, client.Object) (int, error) { return 0, nil }, reporter: newReporter(c, sets{})}
+	got, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(set)})
+	if err != nil || got.RequeueAfter != afterConflict {
+		t.Errorf("result %+v, %v", got, err)
+	}
+}
+
 func TestASetThatTheGarbageCollectorDeletesKeepsItsMachines(t *testing.T) {
 	deployment := func(uid types.UID) *v1alpha1.MachineDeployment {
 		return &v1alpha1.MachineDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: uid}}
