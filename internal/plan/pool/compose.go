@@ -44,6 +44,9 @@ func (f *fleet) desired(m *member) *machinev1alpha1.MachineDeployment {
 			d.Annotations[machinev1alpha1.AnnotationPoolTemplate] = template
 		}
 		d.Annotations[machinev1alpha1.AnnotationAppliedHash] = m.is.Annotations[machinev1alpha1.AnnotationAppliedHash]
+		if !m.wanted {
+			d.Spec.Paused = f.Pool.Spec.Paused || m.decided.Suspended
+		}
 	}
 	d.Spec.Replicas = m.decided.DesiredReplicas
 	d.Annotations[machinev1alpha1.AnnotationPoolDecision] = strconv.FormatInt(m.decided.Decision, 10)

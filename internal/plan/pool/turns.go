@@ -25,7 +25,18 @@ func (p *plan) assignTurns() {
 		suspended := next.Suspended
 		next.Template, next.Suspended, next.WaitsFor = "", false, ""
 		switch {
-		case !p.isOneByOne() || !m.wanted:
+		case !p.isOneByOne():
+			continue
+		case !m.wanted && (m.is == nil || !m.isRolling() || m.existing() == 0):
+			continue
+		case !m.wanted && suspended:
+			next.Suspended = true
+			waiting = append(waiting, i)
+			continue
+		case !m.wanted:
+			// It is left in the middle of its rollout, which goes on: a paused one would keep the Machine that it has too many, and
+			// with it the place that another failure domain needs to take over.
+			current = append(current, i)
 			continue
 		case m.isWaiting:
 			// The rollout of an earlier template would go on beside that of another member.

@@ -195,3 +195,52 @@ func TestTheTurnsOfFailureDomains(t *testing.T) {
 		})
 	}
 }
+
+// TestAFailureDomainThatIsLeftHasItsTurn has three failure domains. The first one is in the middle of a rollout when the pool
+// leaves it.
+func TestAFailureDomainThatIsLeftHasItsTurn(t *testing.T) {
+	for name, tc := range map[string]struct {
+		suspended bool
+		outcome   machinev1alpha1.RevisionOutcome
+		want      string
+	}{
+		"the others wait until its rollout is complete or its Machines are gone": {false, machinev1alpha1.RevisionInProgress, "b:a c:a a:"},
+		"also if it was paused":                  {true, machinev1alpha1.RevisionInProgress, "b:a c:a a:"},
+		"they do not if its rollout is complete": {false, machinev1alpha1.RevisionComplete, "b: c:b a:"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, pool(func(p *machinev1alpha1.NodePool) {
+				p.Spec.Size, p.Spec.Version = ptr.To(int32(6)), "v1.35.4"
+				p.Spec.Strategy.FailureDomains = machinev1alpha1.FailureDomainsOneByOne
+			}))
+			w.settle()
+			for i, d := range w.Deployments {
+				r := deployment.CompleteRevision(d.MachineDeployment, 1)
+				if i == 0 {
+					r.Outcome = tc.outcome
+				}
+				w.Deployments[i].Status.Revisions = []machinev1alpha1.Revision{r}
+			}
+			w.Deployments[0].Spec.Paused, w.Pool.Status.FailureDomains[0].Suspended = tc.suspended, tc.suspended
+			w.Pool.Spec.Version, w.Pool.Spec.FailureDomains = "v1.34.8", []machinev1alpha1.FailureDomain{"b", "c"}
+			w.Pool.Generation++
+			d := Plan(now, w.Observed)
+			var got []string
+			for _, s := range d.Status.FailureDomains {
+				got = append(got, s.Name+":"+s.WaitsFor)
+				if s.Suspended {
+					t.Errorf("%s is suspended", s.Name)
+				}
+			}
+			if is := strings.Join(got, " "); is != tc.want {
+				t.Errorf("turns %q, want %q", is, tc.want)
+			}
+			w.Pool.Status = d.Status
+			for _, c := range Plan(now, w.Observed).Deployments {
+				if c.Spec.Paused {
+					t.Errorf("%s is paused: its Machines would stay", c.Name)
+				}
+			}
+		})
+	}
+}
