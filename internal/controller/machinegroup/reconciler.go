@@ -184,8 +184,14 @@ func (r *reconciler) write(ctx context.Context, g *v1alpha1.MachineGroup, p grou
 	var mu sync.Mutex
 	var created []string
 	err = each(p.Apply, func(ch group.Change) error {
-		if err := apply(ctx, r.client, g, ch); err != nil {
+		there, err := r.isThere(ctx, g.Namespace, ch)
+		if err != nil {
 			return err
+		}
+		if !there {
+			if err := apply(ctx, r.client, g, ch); err != nil {
+				return err
+			}
 		}
 		if ch.Existing == nil {
 			mu.Lock()
@@ -195,6 +201,17 @@ func (r *reconciler) write(ctx context.Context, g *v1alpha1.MachineGroup, p grou
 		return nil
 	})
 	return created, err
+}
+
+// isThere reports whether a Machine exists that is to be created: this process, or one before it, created it and did not report
+// that, and the cache does not have it yet. The template may have changed since then. Applied here, it would change a Machine whose
+// VM is of the earlier one, although the set has not decided to update it in place.
+func (r *reconciler) isThere(ctx context.Context, namespace string, ch group.Change) (bool, error) {
+	if ch.Existing != nil {
+		return false, nil
+	}
+	_, err := r.metadata(ctx, v1alpha1.MachineGroupVersionKind, types.NamespacedName{Namespace: namespace, Name: ch.Name})
+	return err == nil, client.IgnoreNotFound(err)
 }
 
 // each calls do with all elements, several in parallel, and returns all errors.

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -30,7 +31,9 @@ type world struct {
 	client.Client
 	*reconciler
 	// liveReads counts the live reads of Machines.
-	liveReads int
+	liveReads atomic.Int32
+	// lags means that the cache has no Machines.
+	lags      bool
 	writes    atomic.Int32
 	refuses   string // the name of a Machine
 	deletions []client.DeleteOptions
@@ -60,9 +63,18 @@ func newWorld(t *testing.T, g v1alpha1.MachineGroupSpec, machines ...client.Obje
 					return nil
 				}
 				if _, ok := obj.(*metav1.PartialObjectMetadata); ok && obj.GetObjectKind().GroupVersionKind().Kind == "Machine" {
-					w.liveReads++
+					w.liveReads.Add(1)
+				}
+				if _, ok := obj.(*v1alpha1.Machine); ok && w.lags {
+					return kerrors.NewNotFound(v1alpha1.SchemeGroupVersion.WithResource("machines").GroupResource(), key.Name)
 				}
 				return c.Get(ctx, key, obj, opts...)
+			},
+			List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+				if _, ok := list.(*v1alpha1.MachineList); ok && w.lags {
+					return nil
+				}
+				return c.List(ctx, list, opts...)
 			},
 			Apply: func(ctx context.Context, c client.WithWatch, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
 				w.writes.Add(1)
@@ -167,6 +179,40 @@ func TestMachinesThatAreOrderedAreMadeOnce(t *testing.T) {
 	}
 	if g := w.group(); !slices.Equal(g.Status.Gone, []string{"a"}) {
 		t.Errorf("status %+v", g.Status)
+	}
+}
+
+// TestACreatedMachineThatTheCacheLacksIsNotChanged has a process that ended after it created a Machine, and before it reported that.
+// The template changes, and the next process orders the Machine again from a cache without it.
+func TestACreatedMachineThatTheCacheLacksIsNotChanged(t *testing.T) {
+	w := newWorld(t, ordered("a"))
+	w.settle()
+	g := w.group()
+	g.Spec.Templates[0].Spec.Raw = []byte(`{"classRef": {"name": "small"}, "version": "v1.36.0", "clusterRef": {}}`)
+	if err := w.Update(t.Context(), g); err != nil {
+		t.Fatal(err)
+	}
+	g.Status.Created = nil
+	if err := w.Status().Update(t.Context(), g); err != nil {
+		t.Fatal(err)
+	}
+	version := func() string {
+		w.lags = false
+		m := &v1alpha1.Machine{}
+		if err := w.Get(t.Context(), types.NamespacedName{Namespace: "ns", Name: "a"}, m); err != nil {
+			t.Fatal(err)
+		}
+		return m.Spec.Version
+	}
+	w.lags = true
+	if _, err := w.reconcile(); err != nil {
+		t.Fatal(err)
+	}
+	if got := version(); got != "v1.35.4" {
+		t.Errorf("a Machine that was not seen has %s", got)
+	}
+	if got := w.group().Status.Created; !slices.Equal(got, []string{"a"}) {
+		t.Errorf("created %v", got)
 	}
 }
 
@@ -282,16 +328,16 @@ func TestWhetherAMachineIsGoneIsReadOncePerReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 5 {
-		if r, err := w.reconcile(); err != nil || r.RequeueAfter == 0 || w.liveReads > 0 {
-			t.Fatalf("read %d times, and waits for %s: %v", w.liveReads, r.RequeueAfter, err)
+		if r, err := w.reconcile(); err != nil || r.RequeueAfter == 0 || w.liveReads.Load() > 0 {
+			t.Fatalf("read %d times, and waits for %s: %v", w.liveReads.Load(), r.RequeueAfter, err)
 		}
 	}
 	w.settle()
 	if g := w.group(); !slices.Equal(g.Status.Gone, []string{"a", "b"}) {
 		t.Errorf("gone are %v", g.Status.Gone)
 	}
-	if w.liveReads != 2 {
-		t.Errorf("read %d times, want once per Machine", w.liveReads)
+	if w.liveReads.Load() != 2 {
+		t.Errorf("read %d times, want once per Machine", w.liveReads.Load())
 	}
 }
 

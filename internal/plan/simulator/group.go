@@ -140,6 +140,8 @@ func (c *Cluster) applyChange(owner metav1.OwnerReference, ch group.Change) erro
 		return nil
 	case !exists || ch.Existing != nil && ch.Existing.UID != e.object.UID:
 		return errConflict
+	case ch.Existing == nil:
+		return nil // It was created, and the view does not have it.
 	}
 	c.changeMachine(ch.Name, func(m *machinev1alpha1.Machine) {
 		if u := m.Status.Update; m.Spec.Version != spec.Version && (u == nil || u.State != machinev1alpha1.UpdateSucceeded) {
