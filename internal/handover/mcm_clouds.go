@@ -31,15 +31,6 @@ var clouds = []cloud{
 	{name: "openstack", form: regexp.MustCompile(`^openstack:///([0-9a-f-]{36})$`), shape: "openstack:///INSTANCE-ID", status: "id", prefix: "openstack:///", instanceType: "flavorName"},
 }
 
-// unadoptable are the clouds that both systems have, and whose VMs are not known by a providerID alone.
-var unadoptable = map[string]string{
-	"azure":      "the network interface and the disks of a VM are resources of their own, which would have to be imported too",
-	"gcp":        "its provider finds an instance by the label drover-vm, and the import sets none",
-	"kubevirt":   "the VM and its disk are objects that Drover would write",
-	"metalstack": "the external name has the ID of an allocation, which no providerID has",
-	"vsphere":    "its provider finds a VM by an entry of its configuration, and the import writes none",
-}
-
 // cloud of the class, nil if it is none of clouds.
 func (w *World) cloud() *cloud {
 	class := w.class()

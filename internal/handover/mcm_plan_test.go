@@ -253,8 +253,8 @@ func TestWhatIsNotTakenFromMCM(t *testing.T) {
 		"AnotherSetThatWouldAdoptTheMachines": {func(w *World) {
 			w.Add(parse(`{apiVersion: machine.sapcloud.io/v1alpha1, kind: MachineSet, metadata: {name: red}, spec: {selector: {matchLabels: {team: red}}}}`))
 		}, "MachineSet.machine.sapcloud.io red: spec.selector {\"matchLabels\":{\"team\":\"red\"}} selects workers-a1-0 without the labels"},
-		"ACloudWhoseVMsHaveALabelOfTheirOwn": {set("MachineClass", "small", "gcp", "spec", "provider"), `MachineClass small: spec.provider is "gcp", must be one of alibaba, aws, hcloud, openstack: its provider finds an instance by the label drover-vm`},
-		"ACloudThatDroverDoesNotKnow":        {set("MachineClass", "small", "ionos", "spec", "provider"), `MachineClass small: spec.provider is "ionos", must be one of alibaba, aws, hcloud, openstack: VMs of other clouds are not known by the providerID`},
+		"ACloudWhoseVMsHaveALabelOfTheirOwn": {set("MachineClass", "small", "gcp", "spec", "provider"), `MachineClass small: spec.provider is "gcp", must be one of ` + namesOfClouds() + `: its provider finds an instance by the label drover-vm`},
+		"ACloudThatDroverDoesNotKnow":        {set("MachineClass", "small", "ionos", "spec", "provider"), `MachineClass small: spec.provider is "ionos", must be one of ` + namesOfClouds() + `: VMs of other clouds are not known by the providerID`},
 		"AProviderThatIsNotInstalled":        {func(w *World) { w.MCM.Kind.Kind = "" }, `MachineClass small: spec.provider is "aws", and there is no Composition of Machines with the label provider=aws`},
 		"AClassThatIsNotThere":               {func(w *World) { delete(w.objects, keyOf(w.class())) }, `MachineClass "small" does not exist: spec.template.spec.classRef of MachineSet web-x7 names it`},
 		"AConfigurationThatIsNotThere":       {func(w *World) { delete(w.objects, key{awsMachine.Group, "ClusterProviderConfig", "prod"}) }, `ClusterProviderConfig.aws.drover.dev "prod" does not exist: spec.providerConfigRef of MachineClass small names it`},

@@ -77,7 +77,7 @@ type DiskParameters struct {
 	// +optional
 	// +kubebuilder:validation:Enum=Standard_LRS;StandardSSD_LRS;StandardSSD_ZRS;Premium_LRS;Premium_ZRS;PremiumV2_LRS;UltraSSD_LRS
 	Type *string `json:"type,omitempty"`
-	// SizeGiB is the size of the disk. Default: that of its image or snapshot.
+	// SizeGiB is the size of the disk in GiB. Default: that of its image or snapshot.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65536
@@ -126,7 +126,7 @@ type OSDisk struct {
 type DataDisk struct {
 	DiskParameters `json:",inline"`
 
-	// LUN of the disk: /dev/disk/azure/scsi1/lunN in the guest. Default: the index of the disk in the list.
+	// LUN is the logical unit number of the disk: /dev/disk/azure/scsi1/lunN in the guest. Default: the index of the disk in the list.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=63
@@ -141,7 +141,7 @@ type DataDisk struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=400000
 	IOPS *int64 `json:"iops,omitempty"`
-	// ThroughputMBps is the provisioned throughput in MB per second. Default: that of the size.
+	// ThroughputMBps is the number of megabytes (10^6 bytes) per second that are provisioned. Default: that of the size.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=10000
@@ -162,7 +162,7 @@ type PublicIP struct {
 	// +kubebuilder:validation:MaxLength=512
 	// +kubebuilder:validation:Pattern=`^/subscriptions/[^/]+/[rR]esource[gG]roups/[^/]+/providers/[^/]+(/[^/]+/[^/]+)+$`
 	PrefixID *string `json:"prefixID,omitempty"`
-	// IdleTimeoutMinutes is the time after which an idle connection is closed. Default 4.
+	// IdleTimeoutMinutes is the time in minutes after which an idle connection is closed. Default 4.
 	// +optional
 	// +kubebuilder:validation:Minimum=4
 	// +kubebuilder:validation:Maximum=30
