@@ -58,6 +58,26 @@ func (a *account) Place(ctx context.Context) (string, error) {
 
 // kindOf returns the version and the contract of a kind of a provider.
 func (a *account) kindOf(ctx context.Context, k schema.GroupKind) (kind, error) {
+	found, err := a.installed(ctx, k)
+	if err != nil {
+		return kind{}, err
+	}
+	if found.core, err = a.core(ctx); err != nil {
+		return kind{}, err
+	}
+	return found, nil
+}
+
+// core returns the version of Cluster API's own kinds: the newest one that the label of the CRD of Clusters has. Nothing converts
+// objects here, so that all that read them must read the version that they are written in. Providers read the version of the
+// release of Cluster API that the CRDs are of, whatever contract they fulfill.
+func (a *account) core(ctx context.Context) (contract, error) {
+	found, err := a.installed(ctx, schema.GroupKind{Group: coreGroup, Kind: "Cluster"})
+	return found.contract, err
+}
+
+// installed returns what the CRD of a kind says of it.
+func (a *account) installed(ctx context.Context, k schema.GroupKind) (kind, error) {
 	a.mu.Lock()
 	kept, ok := a.kinds[k]
 	a.mu.Unlock()
@@ -71,9 +91,6 @@ func (a *account) kindOf(ctx context.Context, k schema.GroupKind) (kind, error) 
 	found, err := kindOf(k, labels)
 	if err != nil {
 		return kind{}, refused(k.String(), err)
-	}
-	if found.core, err = a.core(ctx); err != nil {
-		return kind{}, err
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -92,31 +109,6 @@ func (a *account) crdLabels(ctx context.Context, k schema.GroupKind) (map[string
 		return nil, classify("cannot read the CRD "+crdName(k), err)
 	}
 	return crd.GetLabels(), nil
-}
-
-// core returns the version of Cluster API's own kinds: the newest one that the label of the CRD of Clusters has. Nothing converts
-// objects here, so that all that read them must read the version that they are written in. Providers read the version of the
-// release of Cluster API that the CRDs are of, whatever contract they fulfill.
-func (a *account) core(ctx context.Context) (contract, error) {
-	cluster := schema.GroupKind{Group: coreGroup, Kind: "Cluster"}
-	a.mu.Lock()
-	kept, ok := a.kinds[cluster]
-	a.mu.Unlock()
-	if ok && a.now().Sub(kept.at) < kindsKept {
-		return kept.contract, nil
-	}
-	labels, err := a.crdLabels(ctx, cluster)
-	if err != nil {
-		return "", err
-	}
-	k, err := kindOf(cluster, labels)
-	if err != nil {
-		return "", refused(cluster.String(), err)
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.kinds[cluster] = keptKind{kind: k, at: a.now()}
-	return k.contract, nil
 }
 
 // get returns an object, nil if it does not exist.
