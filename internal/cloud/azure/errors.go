@@ -66,6 +66,9 @@ func classOfToken(status int) fn.ErrorCode {
 // perCall matches the part of an error's description that Entra ID writes per call.
 var perCall = regexp.MustCompile(`(?s)\s*(Trace ID|Correlation ID|Timestamp): .*`)
 
+// StableText returns the description of an error of Entra ID without the part that differs per call.
+func StableText(description string) string { return perCall.ReplaceAllString(description, "") }
+
 // textOf returns the error of an answer: of Azure Resource Manager (an object error, whose text
 // Resource Graph has in its details), or of Entra ID (error and error_description).
 func textOf(r *http.Response) (code, message string) {
@@ -81,7 +84,7 @@ func textOf(r *http.Response) (code, message string) {
 		return "", ""
 	}
 	if json.Unmarshal(body.Error, &code) == nil {
-		return code, perCall.ReplaceAllString(body.Description, "")
+		return code, StableText(body.Description)
 	}
 	manager := struct {
 		text

@@ -15,6 +15,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/compute/armcompute/v7"
 
 	fn "github.com/drover-dev/drover/apis/fn/v1alpha1"
+	cloudazure "github.com/drover-dev/drover/internal/cloud/azure"
 	"github.com/drover-dev/drover/internal/inventory"
 	"github.com/drover-dev/drover/internal/native"
 	"github.com/drover-dev/drover/internal/ratelimit"
@@ -143,9 +144,6 @@ func bodyOf(r *http.Response) (codes []string, message string) {
 	return codes, message
 }
 
-// perCall matches the part of an error's description that Entra ID writes per call.
-var perCall = regexp.MustCompile(`(?s)\s*(Trace ID|Correlation ID|Timestamp): .*`)
-
 // unsentToken is a part of the text of a call for a token that the rate limiter did not send. The SDK keeps only the text.
 const unsentToken = "Throttled: too many requests to"
 
@@ -165,7 +163,7 @@ func errorOfToken(r *azidentity.AuthenticationFailedError) *native.Error {
 	if payload, err := runtime.Payload(r.RawResponse); err == nil {
 		_ = json.Unmarshal(payload, &body) // Without a text, the status is the error.
 	}
-	message := perCall.ReplaceAllString(body.Description, "")
+	message := cloudazure.StableText(body.Description)
 	if message == "" {
 		message = "no reason is given"
 	}
