@@ -77,13 +77,10 @@ func kubeadmMakesTheUserData(t *testing.T) {
 	must(t, awaitServed(t.Context(), p.Client, liftedKind("clusterapi", "Bootstrap")))
 	installKubeadm(t, p)
 	f := p.NewFleet(t)
-	a := &clusterAPIAccount{clusterAPI: capi}
-	a.liftedAccount = newLiftedAccount(t, f, "clusterapi", map[string]any{
+	a := capi.account(t, f, map[string]any{
 		"clusterName": "target", "controlPlaneEndpoint": map[string]any{"host": "127.0.0.1", "port": int64(6443)},
 		"bootstrapConfigKinds": []any{map[string]any{"kind": kubeadmConfig.Kind}},
 	})
-	a.right = f.Control.CredentialsOf(t, client.ObjectKey{Namespace: metav1.NamespaceDefault, Name: devAccount}).Kubeconfig
-	a.SetCredentials(t, CredentialsRight)
 
 	class := f.Class("kubeadm", "local", `{"image":"ubuntu-24.04","size":"small"}`)
 	class.Spec.UserData = &machinev1alpha1.UserData{BootstrapTemplateRef: &machinev1alpha1.BootstrapTemplateReference{

@@ -358,11 +358,16 @@ func (m *clusterAPI) Account(t *testing.T, f kit.Fleet) Account {
 	// The in-memory provider panics if there is no annotation. kubectl sets one.
 	infra.SetAnnotations(map[string]string{"example.org/cluster": "target"})
 	must(t, f.Client.Create(t.Context(), infra))
-	a := &clusterAPIAccount{clusterAPI: m}
-	a.liftedAccount = newLiftedAccount(t, f, "clusterapi", map[string]any{
+	return m.account(t, f, map[string]any{
 		"clusterName": "target", "infraCluster": map[string]any{"kind": "DevCluster", "name": "target"},
 		"infraMachineKinds": []any{map[string]any{"kind": devMachine.Kind}},
 	})
+}
+
+// account returns a Cluster with a configuration, whose kubeconfig has the rights of devAccount.
+func (m *clusterAPI) account(t *testing.T, f kit.Fleet, spec map[string]any) *clusterAPIAccount {
+	t.Helper()
+	a := &clusterAPIAccount{clusterAPI: m, liftedAccount: newLiftedAccount(t, f, "clusterapi", spec)}
 	a.right = f.Control.CredentialsOf(t, client.ObjectKey{Namespace: metav1.NamespaceDefault, Name: devAccount}).Kubeconfig
 	a.SetCredentials(t, CredentialsRight)
 	return a

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -174,13 +173,10 @@ func (x *awsProvider) createClass(t *testing.T, capi *clusterAPI) *machinev1alph
 	infra.SetNamespace(x.Namespace)
 	x.Create(t, infra)
 	must(t, x.Client.Status().Patch(t.Context(), infra, client.RawPatch(types.MergePatchType, []byte(`{"status":{"ready":true}}`))))
-	a := &clusterAPIAccount{clusterAPI: capi}
-	a.liftedAccount = newLiftedAccount(t, x.Fleet, "clusterapi", map[string]any{
+	capi.account(t, x.Fleet, map[string]any{
 		"clusterName": infra.GetName(), "infraCluster": map[string]any{"kind": infra.GetKind(), "name": infra.GetName()},
 		"infraMachineKinds": []any{map[string]any{"kind": awsMachine.Kind}},
 	})
-	a.right = x.Control.CredentialsOf(t, client.ObjectKey{Namespace: metav1.NamespaceDefault, Name: devAccount}).Kubeconfig
-	a.SetCredentials(t, CredentialsRight)
 	class := x.newClass(t, "workers")
 	x.Create(t, class)
 	return class
